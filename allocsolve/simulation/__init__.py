@@ -1,4 +1,4 @@
-"""The event engine of workloads: state, views, decisions, rules; no policy in it."""
+"""The event engine of workloads: state, views, decisions and rules. It contains no policy."""
 
 import lazy_loader
 

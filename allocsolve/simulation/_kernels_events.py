@@ -1,6 +1,6 @@
-"""The event loop: time goes on to the next event, jobs start; no policy in it.
+"""The event loop: time goes on to the next event and jobs start. It contains no policy.
 
-Events at one instant come in one order: completions (by job), then submissions (by job).
+Events at one instant are handled in a fixed order: completions (by job), then submissions (by job).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ __all__ = [
     "to_next_event",
 ]
 
-#: The list of running jobs is made dense when it has more gaps than jobs and so many.
+#: The list of running jobs is made dense when it has this many more gaps than jobs, so that the cost of
+#: moving the jobs is spread over many completions.
 _GAPS: Final = 64
 
 
@@ -54,7 +55,7 @@ def _pop_end(state: State) -> int:
 
 @inner_kernel
 def _after(held: Records[Held], low: int, high: int, key: float) -> int:
-    """Return the first of the places from `low` to `high`, whose keys are sorted, with a larger key."""
+    """Return the first place from `low` to `high`, where keys are sorted, whose key is larger than `key`."""
     while low < high:
         middle = (low + high) >> 1
         if held[middle].key <= key:
@@ -66,7 +67,7 @@ def _after(held: Records[Held], low: int, high: int, key: float) -> int:
 
 @inner_kernel
 def _close_up(state: State, dense: int) -> None:
-    """Make the list of running jobs dense, from this place on. O(running jobs and gaps)."""
+    """Move the running jobs together, so that their list starts at `dense`. O(running jobs and gaps)."""
     engine, held = state.engine, state.held
     first, last = engine.first, engine.last
     engine.first = dense
@@ -79,13 +80,13 @@ def _close_up(state: State, dense: int) -> None:
 
 @inner_kernel
 def close_gaps(state: State) -> None:
-    """Make the list of running jobs dense where it is."""
+    """Remove the gaps from the list of running jobs without moving its start."""
     _close_up(state, state.engine.first)
 
 
 @inner_kernel
 def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
-    """Put a running job where its key belongs: those between there and the nearest gap move."""
+    """Insert a running job by its key: the jobs between that place and the nearest gap move by one place."""
     engine, held = state.engine, state.held
     if engine.last == len(held):
         _close_up(state, 0)
@@ -112,7 +113,7 @@ def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
 
 @inner_kernel
 def take_out_of_order(state: State, job: int) -> None:
-    """Leave a gap where a running job was. O(log running) on average."""
+    """Remove a running job from the list and leave a gap in its place. O(log running) on average."""
     engine, held = state.engine, state.held
     first, last = engine.first, engine.last
     at = _after(held, first, last, state.job[job].key) - 1
@@ -132,10 +133,10 @@ def take_out_of_order(state: State, job: int) -> None:
 def begin(
     state: State, job: int, nodes: int, run_time: float, estimate: float, key: float, why: int, blocked: int
 ) -> None:
-    """Start a job now; whoever calls takes it out of the queue.
+    """Start a job now; the caller takes it out of the queue.
 
-    It runs for `run_time`, is expected to run for `estimate` (seconds), and stands at `key` among the running
-    jobs.
+    The job runs for `run_time` seconds and is expected to run for `estimate` seconds; `key` is its place in
+    the order of the running jobs.
     """
     engine, row = state.engine, state.job[job]
     now = engine.clock
@@ -152,7 +153,7 @@ def begin(
 
 @inner_kernel
 def complete(state: State) -> int:
-    """Take the job that ends first off the nodes."""
+    """Complete the job that ends first: its nodes become free. Return the job."""
     engine = state.engine
     job = _pop_end(state)
     engine.free += state.job[job].size
@@ -163,7 +164,7 @@ def complete(state: State) -> int:
 
 @inner_kernel
 def next_event(state: State, wake: float) -> float:
-    """Return when the next job ends or is submitted, or somebody wants to be called; infinite for never."""
+    """Return the next instant at which a job ends or is submitted, at most `wake`; infinite for never."""
     engine = state.engine
     now = wake
     if engine.running and state.ends[0].time < now:
@@ -174,10 +175,10 @@ def next_event(state: State, wake: float) -> float:
 
 
 @inner_kernel
-def submit_now(state: State, most: int) -> None:
-    """Put jobs that are submitted now into the queue, at most so many, and note them after those that end."""
+def submit_now(state: State, limit: int) -> None:
+    """Put at most `limit` jobs that are submitted now into the queue; list them after the completed ones."""
     engine, count, submitted = state.engine, len(state.arrivals), 0
-    while submitted < most and engine.arrived < count:
+    while submitted < limit and engine.arrived < count:
         if state.arrivals[engine.arrived].time != engine.clock:
             break
         job = state.arrivals[engine.arrived].item
@@ -193,7 +194,7 @@ def submit_now(state: State, most: int) -> None:
 def advance(state: State, wake: float, coalesce: bool) -> bool:
     """Go on to the next event, or to all events of the next instant; False if there is none.
 
-    `wake` is when somebody wants to be called, infinite for never.
+    `wake` is the instant at which the policy asked to be called, infinite for never.
     """
     engine, count = state.engine, len(state.arrivals)
     now = next_event(state, wake)
@@ -211,7 +212,7 @@ def advance(state: State, wake: float, coalesce: bool) -> bool:
 
 @inner_kernel
 def leave_queue(state: State, at: int) -> None:
-    """Take the job at this place out of the queue: those before it move up."""
+    """Take the job at the place `at` out of the queue: the jobs before it move back by one place."""
     head = state.engine.head
     while at > head:
         state.queue[at] = state.queue[at - 1]
@@ -223,8 +224,9 @@ def leave_queue(state: State, at: int) -> None:
 def to_next_event(arrays: tuple[Any, ...], wake: float, coalesce: bool) -> bool:
     """Advance, for a driver in Python, and close the gaps in the list of running jobs.
 
-    False if no job waits, runs or is to come, whoever wants to be called. The state comes as a plain tuple,
-    here and in `start_job`: numba takes it apart in half the time of a named one, most of a call from Python.
+    False if no job waits, runs or is still to be submitted, even if a policy asked to be called. The state is
+    passed as a plain tuple, here and in `start_job`: unpacking it is most of the cost of a call from Python,
+    and numba unpacks a plain tuple in half the time of a named one.
     """
     state = State(*arrays)
     engine = state.engine

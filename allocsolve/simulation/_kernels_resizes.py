@@ -1,16 +1,24 @@
-"""Running jobs change their sizes, and queued jobs are promised nodes: what the event loop does besides.
+"""The event loop when running jobs change their sizes and queued jobs are promised nodes.
 
-A job changes its size at a point of its work, which is strictly after the decision; without points it changes
-at once. Nodes that it is to get wait in `reserved` until then. Nodes that it gives up go to the pool if they
-are promised to a queued job, else they are free; a job that holds the larger number while it stalls gives
-them up at the end of the stall. If no point is left, the change stays pending until the job ends. A job that
-was promised nodes starts when the pool holds them; the first promise comes first.
+The module holds what happens within running jobs (moments, steps, stalls), the decisions on sizes (resizes,
+promises, answers), `advance_resizing`, and the entry kernels with the codes of orders for drivers in Python.
 
-Events at one instant come in one order: completions, what happens within running jobs (see
-`allocsolve.simulation._kernels_resizes`), submissions; each by job.
+A job changes its size at a point of its work, strictly after the decision; a job without points changes at
+once. Nodes that it is going to get wait in `reserved` until then. Nodes that it gives up go to the pool if
+they are promised to a queued job, and are free otherwise; a job that holds the larger number of nodes while
+it stalls gives them up at the end of the stall. If no point is left, the change stays pending until the job
+ends. A job that was promised nodes starts when the pool holds them; promises are served in the order in which
+they were made.
 
-At every call of a policy nodes held, free, in the pool and reserved add up to all nodes, and the pool and
-what pending changes will bring into it to the open promises.
+Events at one instant are handled in a fixed order: completions, events within running jobs, submissions; each
+by job.
+
+What follows from an event within an evolving job is one event with it. A policy is called if a job asks for
+nodes or its size changes; it is not if a phase or a step ends without that, a node joins or begins to leave,
+or a request is dropped.
+
+At every call of a policy, the nodes that are held, free, in the pool and reserved add up to all nodes. The
+pool and the nodes that pending changes will bring into it add up to the open promises.
 """
 
 from __future__ import annotations
@@ -78,28 +86,28 @@ __all__ = [
 
 
 @inner_kernel
-def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> int:
-    """Return the largest number of nodes, at most so many, on which a job can start; 0 if there is none."""
+def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, limit: int) -> int:
+    """Return the largest number of nodes, at most `limit`, on which a job can start; 0 if there is none."""
     if resizing.job[job].reading == PROFILE:
-        return int(jobs.nodes[job]) if jobs.nodes[job] <= most else 0
-    return largest_size(jobs, job, most)
+        return int(jobs.nodes[job]) if jobs.nodes[job] <= limit else 0
+    return largest_size(jobs, job, limit)
 
 
 @inner_kernel
 def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
-    """Take note of an evolving job that has just started."""
+    """Set the first event of an evolving job that has just started."""
     elastic = resizing.job[job]
     now, size = state.engine.clock, state.job[job].size
     row = elastic.row
     if row == elastic.last_row:
-        return  # what the job will do is not known: the state was made of a view
+        return  # what the job will do is not known: the state was made from a view
     if elastic.reading == REQUESTED:
         elastic.since, elastic.left = now, jobs.runtime[job]
         elastic.rate = 1 / time_ratio(jobs, job, size)
         await_moment(jobs, state, resizing, job)
     elif elastic.reading == PROFILE:
         nodes = int(resizing.rows[row].nodes)
-        if nodes < size:  # the first step needs none, but nobody starts on none
+        if nodes < size:  # the first step needs no nodes, but no job starts on none
             state.engine.free += size - nodes
             elastic.target = nodes
             hold(state, resizing, job, nodes, state.job[job].key)
@@ -115,7 +123,7 @@ def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int)
 
 @inner_kernel
 def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
-    """Let happen what comes next within a running job; return whether it asks for nodes."""
+    """Carry out the next event within a running job; return whether the job asks for nodes."""
     elastic = resizing.job[job]
     reading = elastic.reading
     if reading == REACTIVE:
@@ -128,7 +136,7 @@ def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool
         set_next_event(resizing, job, np.inf)
         change_size(jobs, state, resizing, job)
         return False
-    # Its stall is over, in which it held more nodes.
+    # A stall during which the job held more nodes is over.
     elastic.leaves = np.inf
     promised = elastic.promised
     resizing.ledger.pool += promised
@@ -136,7 +144,7 @@ def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool
     elastic.promised = 0
     set_next_event(resizing, job, np.inf)
     hold(state, resizing, job, elastic.target, state.job[job].key)
-    # That stall was for this size: if it changes again now, that is another change with its own stall.
+    # The stall belonged to this size: if the job changes again now, that change has a stall of its own.
     elastic.last_entry = -1
     if reading == REQUESTED:
         await_moment(jobs, state, resizing, job)
@@ -145,7 +153,7 @@ def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool
 
 @inner_kernel
 def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted: bool) -> None:
-    """Answer the open request of a job; if it is granted, there are free nodes for it.
+    """Answer the open request of a job; a request is granted only if enough nodes are free.
 
     O(open requests + log running).
     """
@@ -156,7 +164,7 @@ def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted
         return
     more = size - state.job[job].size
     state.engine.free -= more
-    # Of a job with phases a node may be leaving.
+    # The target is counted, not set: a node of a job with phases may be leaving at the same time.
     elastic.target += more
     if elastic.reading == REQUESTED:
         resizing.ledger.reserved += more
@@ -165,7 +173,7 @@ def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted
     elastic.changed = state.engine.clock
     hold(state, resizing, job, size, state.job[job].key)
     if elastic.row == elastic.last_row:
-        return  # what the job will do is not known: the state was made of a view
+        return  # what the job will do is not known: the state was made from a view
     if elastic.reading == PROFILE:
         _begin_step(state, resizing, job)
         return
@@ -176,7 +184,7 @@ def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted
 
 @inner_kernel
 def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
-    """Let a job shrink, or ask for more nodes: a moment of its work has come."""
+    """At a planned moment of its work, let a job shrink or ask for more nodes; return whether it asks."""
     elastic = resizing.job[job]
     size = state.job[job].size
     change = int(resizing.rows[elastic.row].nodes)
@@ -195,7 +203,7 @@ def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int
 
 @inner_kernel
 def _begin_step(state: State, resizing: Resizing, job: int) -> None:
-    """Begin the present step now."""
+    """Begin the present step of a profile now."""
     elastic = resizing.job[job]
     now = state.engine.clock
     row = elastic.row
@@ -208,7 +216,7 @@ def _begin_step(state: State, resizing: Resizing, job: int) -> None:
 
 @inner_kernel
 def _end_step(state: State, resizing: Resizing, job: int) -> bool:
-    """Go on to the next step, or ask for the nodes that it lacks."""
+    """Go on to the next step of a profile or ask for the nodes that it lacks; return whether the job asks."""
     elastic = resizing.job[job]
     size = state.job[job].size
     elastic.row += 1
@@ -227,13 +235,14 @@ def _end_step(state: State, resizing: Resizing, job: int) -> bool:
     return False
 
 
-#: So much of an interval between points is rounded: a point that is no further away has been passed.
+#: Tolerance of rounding, as a share of the interval between two points: a point that is no further ahead than
+#: this counts as passed.
 _PASSED: Final = 1e-7
 
 
 @inner_kernel
 def take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
-    """Take note of the jobs that started since the last time."""
+    """Set the elastic state of the jobs that started since the last call."""
     if resizing.ledger.taken_in < state.engine.started:
         _take_in(jobs, state, resizing)
 
@@ -263,7 +272,7 @@ def _take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
 def take_running(
     jobs: PackedJobs, state: State, resizing: Resizing, running: IntArray, expected_ends: FloatArray
 ) -> None:
-    """Take jobs onto the nodes that run already: sizes, starts and targets are there, all nodes are free."""
+    """Place jobs that already run onto free nodes; their sizes, starts and targets must have been set."""
     for at in range(len(running)):
         job = running[at]
         target, start = resizing.job[job].target, state.job[job].start
@@ -275,7 +284,7 @@ def take_running(
 
 @inner_kernel
 def _forget(resizing: Resizing, job: int) -> None:
-    """Take a malleable job off the list of those that run. O(those)."""
+    """Remove a malleable job from the list of running ones. O(running malleable jobs)."""
     running = resizing.running
     last = resizing.ledger.malleable_running - 1
     for at in range(bisect_right(running, last + 1, job) - 1, last):
@@ -285,7 +294,10 @@ def _forget(resizing: Resizing, job: int) -> None:
 
 @inner_kernel
 def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
-    """Take the job that ends first off the nodes: what it would have given up goes where it was to go."""
+    """Complete the job that ends first and settle its pending change. Return the job.
+
+    Nodes that were reserved for its growth become free; nodes that it had promised go to the pool.
+    """
     job = complete(state)
     if jobs.kind[job] < MALLEABLE:
         return job
@@ -307,10 +319,10 @@ def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
 
 @inner_kernel
 def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: int, promised: int) -> None:
-    """Decide that a running malleable job changes to so many nodes at its next point, without points now.
+    """Decide that a running malleable job changes to `nodes` nodes at its next point; without points, now.
 
-    Of the nodes that it gives up so many are `promised` to a queued job, see `promise`. In the call in which
-    a change was decided it may go further in the same direction. O(log running).
+    `promised` of the nodes that it gives up are for a queued job, see `promise`. Within the call in which a
+    change was decided, a further change in the same direction is allowed. O(log running).
     """
     elastic = resizing.job[job]
     now, pending = state.engine.clock, elastic.target != state.job[job].size
@@ -337,7 +349,7 @@ def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: 
 
 @inner_kernel
 def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: int) -> None:
-    """Promise nodes to a job that has left the queue: so many from the free ones, others by `resize`."""
+    """Promise nodes to a job that has left the queue: `from_free` are free, others come by `resize`."""
     state.engine.free -= from_free
     resizing.ledger.pool += from_free
     resizing.job[job].promise = nodes
@@ -347,7 +359,7 @@ def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: i
 
 @inner_kernel
 def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
-    """Start jobs that were promised nodes while the pool holds them: the first that has to wait ends it."""
+    """Start jobs in the order of their promises, until one needs more nodes than the pool holds."""
     ledger, now = resizing.ledger, state.engine.clock
     while ledger.first_promise < ledger.last_promise:
         job = resizing.promises[ledger.first_promise]
@@ -364,10 +376,10 @@ def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
 
 @inner_kernel
 def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool) -> bool:
-    """Go on as `advance` does; what happens within running jobs comes after completions.
+    """Go on as `advance` does; events within running jobs come after completions.
 
-    Then jobs start that were promised nodes. Instants are passed over at which no job ends, is submitted,
-    asks for nodes or changes its size. The log must have room, see `has_room`.
+    After all events, jobs with promised nodes start. An instant is skipped if no job ends, is submitted, asks
+    for nodes or changes its size at it. The log must have room, see `has_room`.
     """
     ledger, count = resizing.ledger, len(state.arrivals)
     completed = resized = 0
@@ -391,7 +403,7 @@ def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: f
             happened += 1
             changes = state.job[job].size != before
             noticed = noticed or asks or changes
-            # Of one job several things may happen now, one after the other.
+            # Several events of one job may happen now, one after the other.
             if changes and (resized == 0 or resizing.resized[resized - 1] != job):
                 resizing.resized[resized] = job
                 resized += 1
@@ -408,16 +420,17 @@ def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: f
 def has_room(state: State, resizing: Resizing) -> bool:
     """Return whether the log has room for the changes of an advance.
 
-    Two of each running job at its instant, if its stall is over and it changes again; and before that,
-    unnoticed, one of each that begins to stall and steps of profiles that need no other nodes.
+    At the instant reached, each running job may log two changes: its stall ends and it changes again. At the
+    instants skipped before it, each may log one more as it begins to stall, besides the steps of profiles
+    that keep their number of nodes.
     """
     needed = resizing.ledger.logged + 3 * state.engine.running + len(resizing.rows)
     return bool(needed <= len(resizing.log))
 
 
-#: Codes of orders. An order is a row of integers: code, job, nodes; of a resize the nodes that are promised
-#: to others, of a promise the nodes that come from the free ones; reason and blocked job of a start. An
-#: answer has 1 instead of nodes if it grants what a job asked for, else 0.
+#: Codes of orders. An order is a row of six integers: code; job; nodes; the nodes promised to others (of a
+#: resize) or taken from the free ones (of a promise); the reason and the blocked job (of a start). In the
+#: place of nodes, an answer has 1 if it grants the request of the job, else 0.
 START: Final = 0
 RESIZE: Final = 1
 PROMISE: Final = 2
@@ -431,8 +444,8 @@ def to_next_resizing_event(
 ) -> bool:
     """Advance and close the gaps in the list of running jobs.
 
-    False if no job waits, runs or is to come, whoever wants to be called. Jobs, state and resizing come as
-    plain tuples, which numba takes apart faster than named ones.
+    False if no job waits, runs or is still to be submitted, even if a policy asked to be called. Jobs, state
+    and resizing are passed as plain tuples, which numba unpacks faster than named ones.
     """
     jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
     engine = state.engine
@@ -448,7 +461,7 @@ def to_next_resizing_event(
 def carry_out(
     columns: tuple[Any, ...], arrays: tuple[Any, ...], changes: tuple[Any, ...], orders: IntArray
 ) -> None:
-    """Do what was decided in one call, in this order; jobs start as soon as their promises can be kept.
+    """Carry out the decisions of one call in their order; jobs start as soon as their promises can be met.
 
     O(queued and running jobs) for each order.
     """

@@ -1,4 +1,16 @@
-"""On how many nodes a job may run, and for how long, for kernels."""
+"""The sizes of jobs, for kernels: allowed numbers of nodes, run times, and changes of size while a job runs.
+
+First come the rules that depend on a job only, then the bookkeeping of one running job (end, work left,
+stall, request), then the phases of reactive jobs. The event loop with these changes is in `_kernels_resizes`.
+
+Of a job with phases nodes join and leave one at a time, as many as its phase can use. The job makes no
+progress in its first `join_start` seconds, and asks for nothing. A node is held from the grant on and joins
+for `join_grow` seconds; one that leaves is held for `join_shrink` seconds more; neither is useful. A job asks
+for a node when it has no open request, no node joins, and it holds fewer than its phase can use and
+`max_nodes` allow. It counts `release_delay` seconds while it has more useful nodes than the phase can use,
+then gives one back, which drops an open request; the count starts again if there are still too many. A count
+that is over while a node leaves waits until that node is free.
+"""
 
 from __future__ import annotations
 
@@ -36,35 +48,35 @@ __all__ = [
 
 
 @inner_kernel
-def _in_size_set(size_step: int, most: int) -> int:
-    """Return the largest number of nodes of a size set, at most so many, which are >= 1."""
+def _in_size_set(size_step: int, limit: int) -> int:
+    """Return the largest number of nodes of a size set that is at most `limit`, which is at least 1."""
     if size_step != POWERS_OF_TWO:
-        return most - most % size_step
+        return limit - limit % size_step
     size = 1
-    while 2 * size <= most:
+    while 2 * size <= limit:
         size *= 2
     return size
 
 
 @inner_kernel
-def largest_size(jobs: PackedJobs, job: int, most: int) -> int:
-    """Return the largest number of nodes, at most so many, on which a job can run; 0 if there is none.
+def largest_size(jobs: PackedJobs, job: int, limit: int) -> int:
+    """Return the largest number of nodes, at most `limit`, on which a job can run; 0 if there is none.
 
-    A job with a profile starts on its own nodes, see `largest_start`.
+    A job with a profile starts on its own number of nodes, see `largest_start`.
     """
-    if jobs.min_nodes[job] > most:
+    if jobs.min_nodes[job] > limit:
         return 0
     if jobs.speedup[job] != SPEEDUP_TABLE:
-        return _in_size_set(jobs.size_step[job], min(jobs.max_nodes[job], most))
+        return _in_size_set(jobs.size_step[job], min(jobs.max_nodes[job], limit))
     row = jobs.table_offsets[job + 1] - 1
-    while jobs.table_nodes[row] > most:
+    while jobs.table_nodes[row] > limit:
         row -= 1
     return int(jobs.table_nodes[row])
 
 
 @inner_kernel
 def _time_factor(jobs: PackedJobs, job: int, nodes: int) -> float:
-    """Return the time on so many nodes in a unit that is the same for all numbers of nodes."""
+    """Return the time on `nodes` nodes, in a unit that is the same for all numbers of nodes of the job."""
     law, parameter = jobs.speedup[job], jobs.parameter[job]
     if law == AMDAHL:
         return float(1 - parameter + parameter / nodes)
@@ -80,7 +92,7 @@ def _time_factor(jobs: PackedJobs, job: int, nodes: int) -> float:
 
 @inner_kernel
 def time_ratio(jobs: PackedJobs, job: int, nodes: int) -> float:
-    """Return the run time on so many nodes over that on the nodes of the job. O(rows of its table)."""
+    """Return the run time on `nodes` nodes over that on `jobs.nodes[job]` nodes. O(rows of its table)."""
     if nodes == jobs.nodes[job] or jobs.speedup[job] == NO_SPEEDUP:
         return 1.0
     return _time_factor(jobs, job, nodes) / _time_factor(jobs, job, jobs.nodes[job])
@@ -88,7 +100,7 @@ def time_ratio(jobs: PackedJobs, job: int, nodes: int) -> float:
 
 @inner_kernel
 def run_time(jobs: PackedJobs, job: int, nodes: int) -> float:
-    """Return how long a job runs on so many nodes, in seconds; from a table exactly."""
+    """Return how long a job runs on `nodes` nodes, in seconds; a value of a table is returned exactly."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return _time_factor(jobs, job, nodes)
     return float(jobs.runtime[job] * time_ratio(jobs, job, nodes))
@@ -96,7 +108,7 @@ def run_time(jobs: PackedJobs, job: int, nodes: int) -> float:
 
 @inner_kernel
 def set_next_event(resizing: Resizing, job: int, time: float) -> None:
-    """Set when something happens next within a running job, infinite for never. O(log running)."""
+    """Set the time of the next event within a running job, infinite for never. O(log running)."""
     ledger, places = resizing.ledger, resizing.point_places
     if places[job] >= 0:
         if time < np.inf:
@@ -118,7 +130,7 @@ def set_end(state: State, job: int, end: float) -> None:
 
 @inner_kernel
 def work_left(state: State, resizing: Resizing, job: int) -> float:
-    """Return how much of its work, or of its phase or step, a running job has left now."""
+    """Return the work that a running job has left now, of the whole job or of its present phase or step."""
     elastic = resizing.job[job]
     worked = max(0.0, state.engine.clock - elastic.since)
     return float(elastic.left - elastic.rate * worked)
@@ -126,9 +138,9 @@ def work_left(state: State, resizing: Resizing, job: int) -> float:
 
 @inner_kernel
 def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> None:
-    """Let a running job hold so many nodes from now on, and stand at this key.
+    """Let a running job hold `size` nodes from now on, with `key` as its place in the order of running jobs.
 
-    Of several changes at one instant the last one counts.
+    If a job changes several times at one instant, the log has the last size only.
     """
     elastic = resizing.job[job]
     if state.engine.ordered:
@@ -150,11 +162,11 @@ def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> N
 
 @inner_kernel
 def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
-    """Let a job go on with its target now, or at the end of the stall that the change costs it.
+    """Let a job work on its target number of nodes, now or at the end of the stall that the change costs.
 
-    Nodes that it is to get are among the reserved ones. Those that it gives up are free now, or promised, or
-    it holds them until the end of the stall. Changes at one instant are one change; at the start of the job
-    they cost nothing.
+    Nodes that it gets are taken from the reserved ones. Nodes that it gives up become free or go to the pool
+    now, or the job holds them until the end of the stall. Several changes at one instant count as one; at the
+    start of the job they cost nothing.
     """
     elastic = resizing.job[job]
     now, size, held = state.engine.clock, elastic.target, state.job[job].size
@@ -171,7 +183,7 @@ def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int) ->
     left = work_left(state, resizing, job)
     elastic.since, elastic.left, elastic.rate = resume, left, after
     set_end(state, job, resume + max(0.0, left) / after)
-    # As much of the expected work is left as before: who runs longer than expected stays so.
+    # The expected work left does not change: a job that runs longer than expected goes on to do so.
     expected = state.job[job].expected
     if expected > goes_on:
         expected = resume + (expected - goes_on) * (before / after)
@@ -207,7 +219,7 @@ def await_moment(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -
 
 @inner_kernel
 def ask(resizing: Resizing, job: int, size: int) -> None:
-    """Open a request of a job, which has none, to run on so many nodes."""
+    """Open a request of a job, which has none open, to run on `size` nodes."""
     resizing.job[job].request = size
     resizing.requests[resizing.ledger.requests] = job
     resizing.ledger.requests += 1
@@ -215,7 +227,7 @@ def ask(resizing: Resizing, job: int, size: int) -> None:
 
 @inner_kernel
 def withdraw(resizing: Resizing, job: int) -> None:
-    """Take the request of a job off the list of open ones, if it has made one. O(open requests)."""
+    """Remove the request of a job, if it has one, from the list of open requests. O(open requests)."""
     elastic = resizing.job[job]
     if not elastic.request:
         return
@@ -230,18 +242,17 @@ def withdraw(resizing: Resizing, job: int) -> None:
 
 @inner_kernel
 def change_useful_nodes(state: State, resizing: Resizing, job: int, change: int) -> None:
-    """Count the progress up to now, and go on with other useful nodes."""
+    """Count the progress of a job up to now, and change its number of useful nodes by `change`."""
     elastic = resizing.job[job]
     left = work_left(state, resizing, job)
     elastic.since, elastic.left = state.engine.clock, left
     elastic.useful += change
-    most = resizing.rows[elastic.row].nodes
-    elastic.rate = min(float(elastic.useful), most)
+    elastic.rate = min(float(elastic.useful), resizing.rows[elastic.row].nodes)
 
 
 @inner_kernel
 def await_change(state: State, resizing: Resizing, job: int) -> None:
-    """Set when the job ends, or what happens next within it."""
+    """Set when a job with phases ends, or when the next event within it happens."""
     elastic = resizing.job[job]
     end = elastic.since + max(0.0, elastic.left) / elastic.rate
     time = min(elastic.joins, elastic.leaves)
@@ -256,7 +267,7 @@ def await_change(state: State, resizing: Resizing, job: int) -> None:
 
 @inner_kernel
 def go_through_phases(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
-    """Let happen what happens now to a job with phases; return whether it asks for a node."""
+    """Carry out the events of a job with phases that are due now; return whether it asks for a node."""
     elastic = resizing.job[job]
     now = state.engine.clock
     row = elastic.row
@@ -270,7 +281,7 @@ def go_through_phases(jobs: PackedJobs, state: State, resizing: Resizing, job: i
         change_useful_nodes(state, resizing, job, 1)
         elastic.joins = np.inf
     while True:
-        # It counts while there are too many useful nodes.
+        # The delay before a node is given back runs while the phase can use fewer nodes than there are.
         if elastic.useful <= resizing.rows[row].nodes:
             elastic.gives = np.inf
         elif elastic.gives == np.inf:
@@ -289,8 +300,8 @@ def go_through_phases(jobs: PackedJobs, state: State, resizing: Resizing, job: i
             withdraw(resizing, job)
         else:
             break
-    most = min(resizing.rows[row].nodes, float(jobs.max_nodes[job]))
-    asks = elastic.joins == np.inf and not elastic.request and state.job[job].size < most
+    limit = min(resizing.rows[row].nodes, float(jobs.max_nodes[job]))
+    asks = elastic.joins == np.inf and not elastic.request and state.job[job].size < limit
     if asks:
         ask(resizing, job, state.job[job].size + 1)
     await_change(state, resizing, job)

@@ -1,4 +1,4 @@
-"""The columns that policies see: filled as jobs are submitted and end."""
+"""What policies see of the jobs: columns, filled as jobs are submitted and end, and the steps of profiles."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_PROFILES", "KnownColumns", "KnownProfiles", "Steps", "shown_plan", "user_numbers"]
 
-#: What is shown of jobs that evolve, and of what changes cost.
+#: The columns that say how jobs evolve, and what changes of size cost.
 _OF_CHANGES: Final = (
     *("reading", "stall_fixed", "stall_per_node", "stall_shared", "holds_larger"),
     *("join_start", "join_grow", "join_shrink"),
 )
-_AT_SUBMISSION = ("submit", "nodes", "min_nodes", "max_nodes", "estimate", "weight")
+#: The columns that become known when a job is submitted.
+_AT_SUBMISSION: Final = ("submit", "nodes", "min_nodes", "max_nodes", "estimate", "weight")
 
 
 class KnownColumns:
-    """What policies may know of the jobs of a problem by now.
+    """What policies may know now of the jobs of a problem.
 
     Parameters
     ----------
     problem, rules
-        As of the engine.
+        Those of the engine.
     start
-        Shape (jobs,): starts in seconds, NaN before; filled by the engine.
+        Shape (jobs,): starts in seconds, NaN before a job starts; filled by the engine.
     """
 
     def __init__(self, problem: WorkloadProblem, rules: EngineRules, start: FloatArray) -> None:
@@ -57,7 +58,7 @@ class KnownColumns:
         filled["user"].fill(-1)
         filled.setdefault("runtime", np.full(count, np.nan))
         filled["end"] = np.full(count, np.nan)
-        # single numbers move between memory views several times faster than between arrays
+        # Single numbers move between memory views several times faster than between arrays.
         self._pairs = [(filled[name].data, values.data) for name, values in truth.items()]
         self._runtime, self._end = filled["runtime"], filled["end"]
         self._truth = packed.runtime
@@ -78,7 +79,7 @@ class KnownColumns:
         )
 
     def reveal(self, submitted: IntArray) -> None:
-        """Show what is known of jobs at their submission."""
+        """Show the columns of jobs that are submitted now."""
         for job in submitted.tolist():
             for filled, values in self._pairs:
                 filled[job] = values[job]
@@ -97,12 +98,12 @@ def shown_plan(jobs: JobColumns) -> PackedEvolving:
 
 @functools.lru_cache(maxsize=4)
 def _no_plan(count: int) -> PackedEvolving:
-    """Return the plan of jobs that do not evolve; policies ask for it at each call."""
+    """Return the plan of jobs that do not evolve, cached because policies ask for it at each call."""
     return packed_evolving((), (), count)
 
 
 def user_numbers(problem: WorkloadProblem) -> IntArray:
-    """Return a number for each job's user, in the order of their first jobs; -1 where nobody is known."""
+    """Return a number for each job's user, in the order of their first jobs; -1 if the user is not known."""
     numbers: dict[str, int] = {}
     users = problem.jobs.users or (None,) * len(problem.jobs)
     codes = [-1 if user is None else numbers.setdefault(user, len(numbers)) for user in users]
@@ -110,7 +111,7 @@ def user_numbers(problem: WorkloadProblem) -> IntArray:
 
 
 def _relative_tables(problem: WorkloadProblem) -> FloatArray:
-    """Return the seconds of all tables relative to those on the nodes of the jobs."""
+    """Return the times of all tables relative to the time on the own number of nodes of each job."""
     packed = problem.packed
     relative = packed.table_seconds.copy()
     for job in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
@@ -122,9 +123,10 @@ def _relative_tables(problem: WorkloadProblem) -> FloatArray:
 #: Pairs of seconds and nodes.
 Steps: TypeAlias = tuple[tuple[float, int], ...]
 
+#: What is shown where no job has a profile, or the rules hide them.
 NO_PROFILES: Final[Mapping[int, Steps]] = MappingProxyType({})
 
-#: How many steps are shown.
+#: How many steps of a profile are shown, by the rule; None for all.
 _STEPS: Final = {"none": 0, "next": 2, "all": None}
 
 
@@ -134,18 +136,18 @@ class KnownProfiles:
     Parameters
     ----------
     problem, rules, changes
-        Of the engine.
+        Those of the engine.
     """
 
     def __init__(self, problem: WorkloadProblem, rules: EngineRules, changes: Changes) -> None:
-        self._changes, self._most = changes, _STEPS[rules.profile_knowledge]
+        self._changes, self._limit = changes, _STEPS[rules.profile_knowledge]
         plan = problem.jobs.evolving
         self._has_profile, self._offsets = plan.reading == PROFILE, plan.offsets
         self._steps = list(zip(plan.amounts.tolist(), plan.nodes.tolist(), strict=True))
-        self._hidden = self._most == 0 or not self._has_profile.any()
+        self._hidden = self._limit == 0 or not self._has_profile.any()
 
     def of(self, queue: IntArray, running: IntArray) -> Mapping[int, Steps]:
-        """Return the steps that jobs which wait or run have left."""
+        """Return the remaining steps of the jobs with profiles that wait or run."""
         if self._hidden:
             return NO_PROFILES
         jobs = [*queue[self._has_profile[queue]].tolist(), *running[self._has_profile[running]].tolist()]
@@ -154,5 +156,5 @@ class KnownProfiles:
     def _left(self, job: int) -> Steps:
         row, seconds = self._changes.present_step(job)
         last = int(self._offsets[job + 1])
-        steps = self._steps[row : last if self._most is None else min(last, row + self._most)]
+        steps = self._steps[row : last if self._limit is None else min(last, row + self._limit)]
         return ((steps[0][0] if seconds is None else seconds, steps[0][1]), *steps[1:])

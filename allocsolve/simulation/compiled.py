@@ -1,4 +1,4 @@
-"""Policies whose loop of events is compiled: what all of them do on a whole workload."""
+"""Policies with a compiled event loop: what all of them share to run a whole workload."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CompiledSolver", "run_to_end", "simulation_of"]
 
 
 class CompiledSolver:
-    """A policy that runs a whole workload at once, as a solver: the budget limits nothing."""
+    """A policy that runs a whole workload at once, as a solver: it always runs to the end of the workload."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class CompiledSolver:
             """Run a workload to its end; without rules, by those of the policy."""
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; of the budget nothing but the clock is used."""
+        """Run the workload; the budget does not limit it, only its clock is used."""
         clock = budget.start()
         return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
 
@@ -49,11 +49,12 @@ def run_to_end(
     problem
         The workload.
     run
-        Goes on from event to event; false if the log of changes needs more room before it can.
+        Goes on from event to event; returns False if the log of changes needs more room before it can
+        continue.
     ordered
-        Whether running jobs are held in the order of their expected ends.
+        Whether the list of running jobs is in the order of their expected ends.
     estimate
-        Shape (jobs,), seconds: what the policy takes for run times; those of users if left out.
+        Shape (jobs,), seconds: the run times that the policy expects; the estimates of users if left out.
     """
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=ordered, resizable=True)

@@ -1,4 +1,4 @@
-"""What a policy decides: data with a reason."""
+"""The decisions of a policy as data: starts (with a reason), resizes, promises, answers and wake-ups."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Reason(IntEnum):
 
     NOT_SAID = 0  #: the policy gave no reason
     AT_HEAD = AT_HEAD  #: it was first in the queue
-    BACKFILLED = BACKFILLED  #: it was started before one that was blocked
+    BACKFILLED = BACKFILLED  #: it was started before a job that was blocked
     PROMISED = PROMISED  #: it had been promised nodes, which have become free
 
 
@@ -41,8 +41,8 @@ class Reason(IntEnum):
 class Start:
     """Start a queued job now.
 
-    One with a profile starts on `allocsolve.model.Job.nodes` nodes; if its first step needs none, it
-    gives that one back at once.
+    A job with a profile starts on `allocsolve.model.Job.nodes` nodes; if its first step needs no node, the
+    job gives its node back at once.
 
     Parameters
     ----------
@@ -66,9 +66,10 @@ class Start:
 class Resize:
     """Give a running malleable job another number of nodes, at the next point of its work.
 
-    Without points that is now. Nodes that it is to get are taken from the free ones now and wait for it;
-    nodes that it gives up are free from the point on, or promised. If no point is left, the change stays
-    pending until the job ends. A job whose change is pending from an earlier call cannot have another one.
+    A job without points changes now. The nodes of a growth are taken from the free ones now and wait for the
+    job; nodes that it gives up become free at that point, unless they are promised. If no point is left, the
+    change stays pending until the job ends. A job whose change is pending from an earlier call cannot be
+    changed again.
 
     Parameters
     ----------
@@ -77,7 +78,8 @@ class Resize:
     nodes
         On how many nodes it is to run.
     for_job
-        The queued job that the nodes are for that it gives up: a `Promise` for that job has to follow.
+        The queued job that gets the nodes that this job gives up: a `Promise` for the queued job has to
+        follow.
     """
 
     job: int
@@ -87,11 +89,11 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Promise nodes to a queued job, which starts as soon as they are there.
+    """Promise nodes to a queued job, which starts as soon as all of them are available.
 
-    They are those that other jobs give up for it (`Resize.for_job`, earlier in the same call), as far as
-    these go, and free ones for the rest, which wait for it from now on. It leaves the queue. Jobs start in
-    the order in which they were promised nodes: the first one that still has to wait holds up the others.
+    The promise uses the nodes that other jobs give up for it (`Resize.for_job`, earlier in the same call),
+    and free nodes for the rest, which wait for it from now on. The job leaves the queue. Jobs start in the
+    order in which they were promised nodes: the first one that still has to wait holds up the others.
 
     Parameters
     ----------
@@ -109,8 +111,9 @@ class Promise:
 class Answer:
     """Answer the open request of a running job for more nodes, see `QueueView.requests`.
 
-    Granted, the job gets the nodes now, out of the free ones. Refused, the request is dropped: that is for
-    jobs with `allocsolve.model.Requests` only; others ask until they get what they need or need it no more.
+    If the request is granted, the job gets the nodes now, out of the free ones. If it is refused, it is
+    dropped; only requests of jobs with `allocsolve.model.Requests` can be refused, since other jobs ask until
+    they get the nodes or no longer need them.
 
     Parameters
     ----------
@@ -126,7 +129,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Call the policy again at a later instant, in seconds, whether anything happens then or not."""
+    """Call the policy again at a later instant, in seconds, even if no event happens then."""
 
     at: float
 
@@ -136,14 +139,14 @@ Decision: TypeAlias = Start | Resize | Promise | Answer | Wake
 
 
 class IllegalDecision(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
-    """A decision that the rules do not allow; nothing has been changed.
+    """A decision that the rules do not allow; the state of the engine has not changed.
 
     Parameters
     ----------
     job
-        The index of the job that it is about; None if the decision is about no job.
+        The index of the job that the decision is about; None if it is about no job.
     rule
-        What was broken, with the values.
+        The rule that was broken, with the values.
     """
 
     def __init__(self, job: int | None, rule: str) -> None:

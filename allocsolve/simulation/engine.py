@@ -1,4 +1,4 @@
-"""The engine in pull style: whoever drives it asks for the next view and applies decisions to it."""
+"""The engine in pull style: its driver asks for the next view and applies decisions to it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-#: Job, nodes, code of the reason, blocked job or -1.
+#: A checked start: job, nodes, code of the reason, blocked job or -1.
 _Chosen: TypeAlias = tuple[int, int, int, int]
 
-_REASONS = frozenset(reason.value for reason in Reason)
+#: The codes of all reasons.
+_REASONS: Final = frozenset(reason.value for reason in Reason)
 
 
 class Engine:
-    """Runs a workload from event to event; who drives it decides.
+    """Runs a workload from event to event; its driver makes the decisions.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class Engine:
         self._arrays = tuple(self._state)
         starts = self._state.job["start"]
         self._known = KnownColumns(problem, self.rules, starts)
-        # single numbers come out of memory views several times faster than out of arrays
+        # Single numbers are read from memory views several times faster than from arrays.
         self._jobs = PackedJobs(*(column.data for column in problem.packed))  # type: ignore[arg-type]
         self._estimates = self._jobs.runtime if self.rules.knowledge == "actual" else self._jobs.estimate
         self._shown_nodes, self._starts = self._known.seen.nodes.data, starts.data
@@ -87,9 +88,9 @@ class Engine:
         self._wakes: list[float] = []
 
     def advance(self) -> QueueView | None:
-        """Go on to the next instant at which a policy may speak; None if nothing will happen any more.
+        """Go on to the next instant at which a policy may speak; None if no event is left.
 
-        Jobs may still be queued then, if the policy did not start them.
+        Jobs may still be queued at that time, if the policy did not start them.
         """
         state, wakes, coalesce = self._state, self._wakes, self.rules.coalesce
         wake = wakes[0] if wakes else math.inf
@@ -131,12 +132,12 @@ class Engine:
         )
 
     def apply(self, decisions: Iterable[Decision]) -> None:
-        """Do what was decided, in this order, all or nothing.
+        """Carry out the decisions in their order, either all or none of them.
 
         Raises
         ------
         IllegalDecision
-            If a decision breaks a rule: nothing has been changed then.
+            If a decision breaks a rule; the state is unchanged in this case.
         """
         wakes: list[float] = []
         if self._changes is None:
@@ -211,9 +212,9 @@ class Engine:
                 job, f"starts on {nodes} nodes, but the first step of its profile needs {first}"
             )
         if reason not in _REASONS:
-            raise IllegalDecision(job, f"reason {reason} is none")
+            raise IllegalDecision(job, f"reason {reason} is not in 0..{max(_REASONS)}")
         if before is not None and not 0 <= blocked < count:
-            raise IllegalDecision(job, f"is backfilled before job {blocked}, which is none")
+            raise IllegalDecision(job, f"is backfilled before job {blocked}, which is not in 0..{count - 1}")
         return job, nodes, reason, blocked
 
     def _checked_wake(self, wake: Wake) -> float:
@@ -227,7 +228,7 @@ class Engine:
         return at
 
     def result(self) -> WorkloadSchedule:
-        """Return the schedule so far: running jobs to their ends, others without pieces."""
+        """Return the schedule so far: running jobs up to their ends, jobs not yet started without pieces."""
         return schedule_of(self._state, None if self._changes is None else self._changes.resizing)
 
     @property
@@ -237,7 +238,7 @@ class Engine:
 
 
 def _no_start(decision: object) -> IllegalDecision:
-    """Return what is said of decisions that are not for workloads whose jobs keep their sizes."""
+    """Return the error for a decision that a workload of this kind does not allow."""
     if isinstance(decision, Resize | Promise):
         return IllegalDecision(None, f"{shown(decision)} is for workloads with malleable jobs")
     if isinstance(decision, Answer):
@@ -246,7 +247,7 @@ def _no_start(decision: object) -> IllegalDecision:
 
 
 def _no_changes(held: IntArray) -> dict[str, Any]:
-    """Return what a view shows of changes where no job changes its size."""
+    """Return the fields of a view about changes of size, for a workload in which no job changes its size."""
     return {
         "targets": held,
         "resized": _NO_JOBS,
@@ -262,7 +263,8 @@ def _no_changes(held: IntArray) -> dict[str, Any]:
 _NO_JOBS: Final = frozen(np.empty(0, dtype=np.int64))
 
 
-def _at_least(values: FloatArray, least: float) -> FloatArray:
-    bounded = np.maximum(values, least) if len(values) and values[0] < least else values.copy()
+def _at_least(values: FloatArray, bound: float) -> FloatArray:
+    """Return rising values, those below the bound raised to it, as a read-only copy."""
+    bounded = np.maximum(values, bound) if len(values) and values[0] < bound else values.copy()
     bounded.setflags(write=False)
     return bounded

@@ -1,4 +1,4 @@
-"""When queued jobs will start, as far as anybody can tell, and how good such promises are."""
+"""Forecasts of when queued jobs will start, and how good such promises are."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Decider(Protocol):
     """A policy that is an object, such as those of `allocsolve.heuristics`."""
 
     def decide(self, view: QueueView) -> Iterable[Decision]:
-        """Return what is decided on a view."""
+        """Return the decisions on a view."""
 
 
 @runtime_checkable
@@ -60,7 +60,7 @@ def forecast(
 ) -> FloatArray:
     """Return when each queued job will start if jobs run as long as expected and no more are submitted.
 
-    The same policy is run forward from the view on, on a copy of itself.
+    A copy of the policy is run forward from the view on.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def forecast(
         What the policy sees now. A running job ends when it is expected to; a queued one runs for its
         estimate, or for its run time where the view shows it.
     policy
-        A function from views to decisions, or one of `allocsolve.heuristics`. It sees jobs numbered anew,
-        those that wait and run only. One that makes reservations makes them anew on the view, in queue order:
-        a view does not tell those that it has made.
+        A function from views to decisions, or one of `allocsolve.heuristics`. It sees only the
+        jobs that wait or run, numbered anew. A policy with reservations makes them anew on the view, in queue
+        order, since a view does not show the earlier ones.
     rules
         Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
 
@@ -88,7 +88,7 @@ def forecast(
 
     Notes
     -----
-    Jobs that have ended are not part of it: a policy that learns from them has nothing to learn from.
+    Jobs that have ended are not part of the forecast, so a policy cannot learn from them in it.
     *Complexity*: a call of the policy for the end of each job that runs or waits, until all have started.
 
     Examples
@@ -119,7 +119,7 @@ def forecast(
     engine = Engine(_expected(view, members), rules or getattr(policy, "rules", None))
     missing, to_come = len(view.running), len(members)
     while (seen := engine.advance()) is not None:
-        # Jobs that run already start when they did; until all of them do, nothing else is decided.
+        # Jobs that already run start when they did; the policy is called only after all of them have.
         given = [Start(job, int(held[job])) for job in seen.queue.tolist() if held[job]]
         to_come -= len(seen.submitted)
         if not (to_come or len(seen.queue)):
@@ -135,23 +135,23 @@ def forecast(
 
 
 def _now_or_later(starts: FloatArray, now: float) -> FloatArray:
-    """Return starts of which those at the instant after now are now."""
+    """Return starts in which those up to the instant after now are moved to now."""
     return np.where(starts <= math.nextafter(now, math.inf), now, starts)
 
 
 def promised_starts(
     problem: WorkloadProblem, policy: Policy | Decider | Reserving, rules: EngineRules | None = None
 ) -> FloatArray:
-    """Return what the forecast for each job says when it is submitted.
+    """Return the forecast of the start of each job at its submission.
 
-    Of a policy that makes reservations, these are its promises.
+    If the policy makes reservations, these are its forecasts.
 
     Parameters
     ----------
     problem
         The workload.
     policy, rules
-        As of `forecast`.
+        As for `forecast`.
 
     Returns
     -------
@@ -183,7 +183,7 @@ class PromiseError(NamedTuple):
     mean: float
     #: Share of jobs that start after their promise, 0..1.
     late: float
-    #: Mean of how much later than promised a job starts, 0 for one that does not.
+    #: Mean delay of the start after its promise; 0 for a job that is not late.
     mean_delay: float
     #: The largest such delay.
     max_delay: float
@@ -195,7 +195,7 @@ def promise_error(promised: object, starts: object) -> PromiseError:
     Parameters
     ----------
     promised
-        Shape (jobs,), seconds: as of `promised_starts`, or of anybody who makes promises.
+        Shape (jobs,), seconds: the result of `promised_starts`, or promises from any other source.
     starts
         Shape (jobs,), seconds.
 
@@ -211,7 +211,7 @@ def promise_error(promised: object, starts: object) -> PromiseError:
     """
     before, after = array_of(promised), array_of(starts)
     if before.shape != after.shape or before.ndim != 1:
-        msg = f"promised starts of the shape {before.shape} for starts of the shape {after.shape}"
+        msg = f"promised starts have the shape {before.shape}, but starts have the shape {after.shape}"
         raise InvalidAnswer(msg)
     if not len(before):
         return PromiseError(0.0, 0.0, 0.0, 0.0)
@@ -229,9 +229,9 @@ def promise_error(promised: object, starts: object) -> PromiseError:
 
 
 def _expected(view: QueueView, members: IntArray, *, submitted: float | None = None) -> WorkloadProblem:
-    """Return the jobs that run or wait, with the run times that are expected of them.
+    """Return a workload of the jobs that run or wait, with their expected run times.
 
-    Those that wait were submitted when they were, or at a given time.
+    Waiting jobs keep their submission, unless a time is given for all of them.
     """
     jobs = view.jobs
     evolves = members[jobs.kind[members] == EVOLVING]
@@ -270,7 +270,7 @@ def _expected(view: QueueView, members: IntArray, *, submitted: float | None = N
 
 
 def _law(jobs: JobColumns, job: int, runtime: FloatArray) -> Speedup | None:
-    """Return the law of a job, a table in seconds."""
+    """Return the speedup law of a job; the times of a table are in seconds."""
     code, parameter = jobs.speedup[job], float(jobs.parameter[job])
     if code == AMDAHL:
         return Amdahl(parameter)

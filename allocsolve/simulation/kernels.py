@@ -1,4 +1,4 @@
-"""What compiled policies take from the engine: its state, and the kernels that change it."""
+"""What compiled policies use of the engine: its state, and the kernels that change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The decisions of one call of a policy in Python: checked one after the other."""
+"""Changes of size for drivers in Python: the decisions of one call are checked, then carried out.
+
+`Orders` checks decisions and turns them into rows for the kernel; `Changes` is the part of the engine that
+advances, shows and carries out changes of size.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ class Orders:
     Parameters
     ----------
     state, resizing, jobs
-        Of the engine, before the decisions.
+        Those of the engine, before the decisions.
     """
 
     def __init__(self, state: State, resizing: Resizing, jobs: PackedJobs) -> None:
@@ -51,16 +55,17 @@ class Orders:
         self.free, self._pool = int(state.engine["free"]), int(ledger["pool"])
         promises = resizing.promises[ledger["first_promise"] : ledger["last_promise"]].tolist()
         self._open = deque((job, int(resizing.job[job]["promise"])) for job in promises)
-        #: Targets of jobs that start or change in this call, and jobs that leave the queue in it.
+        #: Targets of jobs that start or change in this call; jobs that leave the queue in it.
         self._targets: dict[int, int] = {}
         self._gone: set[int] = set()
         self._answered: set[int] = set()
-        #: Rows of shrinks for a job that is not yet promised nodes, with the nodes that they bring.
+        #: By job that is not yet promised nodes: the rows of the shrinks for it, with the nodes that they
+        #: bring.
         self._given: dict[int, list[tuple[int, int]]] = {}
         self.rows: list[list[int]] = []
 
     def start(self, job: int, nodes: int, reason: int, blocked: int) -> None:
-        """Start a job, of which the engine has checked all but this."""
+        """Start a job; the engine has checked all but whether it is in the queue and its nodes are free."""
         self._leave_queue(job)
         if nodes > self.free:
             raise IllegalDecision(job, f"starts on {nodes} nodes, but {self.free} are free")
@@ -96,7 +101,7 @@ class Orders:
         self.rows.append([RESIZE, job, nodes, 0, 0, -1])
 
     def _gives_now(self, job: int, nodes: int) -> bool:
-        """Return whether a job that shrinks to so many nodes gives up nodes at once."""
+        """Return whether a job that shrinks to `nodes` nodes gives nodes up at once, without a stall."""
         if self._jobs.points[job]:
             return False
         now, start = self._state.engine["clock"], self._state.job[job]["start"]
@@ -151,7 +156,7 @@ class Orders:
         return int(self._resizing.job[job]["target"])
 
     def _check_pending(self, job: int, target: int, nodes: int) -> None:
-        """Refuse a change of a job whose change is pending, unless it goes on with one of this call."""
+        """Refuse a change if one is pending, unless that was decided in this call in the same direction."""
         size = int(self._state.job[job]["size"])
         if self._gives_now(job, nodes) and self._gives_now(job, target):
             size = self._targets.get(job, size)
@@ -167,7 +172,7 @@ class Orders:
             raise IllegalDecision(job, f"is resized to {nodes} nodes after {target} in the same call")
 
     def promise(self, job: int, nodes: int) -> None:
-        """Promise nodes to a job, of which the engine has checked that it waits and can run on them."""
+        """Promise nodes to a job; the engine has checked that it waits and can run on them."""
         self._leave_queue(job)
         lack = nodes
         for row, given in self._given.pop(job, []):
@@ -204,14 +209,14 @@ class Orders:
 
 
 class Changes:
-    """The part of an engine that knows of sizes that change.
+    """The part of an engine that handles changes of size.
 
     Parameters
     ----------
     problem, state
-        Of the engine.
+        Those of the engine.
     estimate
-        What jobs are expected to run on their own nodes, in seconds.
+        Expected run times of jobs on their own numbers of nodes, in seconds.
     """
 
     def __init__(self, problem: WorkloadProblem, state: State, estimate: FloatArray) -> None:
@@ -230,7 +235,7 @@ class Changes:
         return to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
 
     def columns(self, running: IntArray) -> dict[str, Any]:
-        """Return what a view shows of changes."""
+        """Return the fields of a view about changes of size."""
         resizing, elastic = self.resizing, self.resizing.job
         ledger = numbers(resizing.ledger)
         promises = resizing.promises[ledger.first_promise : ledger.last_promise].copy()
@@ -247,9 +252,9 @@ class Changes:
         }
 
     def present_step(self, job: int) -> tuple[int, float | None]:
-        """Return the row of the step of a profile in which a job is, and the seconds that are left of it.
+        """Return the row of the present step of the profile of a job, and the seconds that are left of it.
 
-        None if it has not begun: the job waits.
+        The seconds are None if the step has not begun, because the job waits.
         """
         elastic, now = self.resizing.job[job], float(self._state.engine["clock"])
         row = int(elastic["row"])
@@ -258,6 +263,6 @@ class Changes:
         return row, float(elastic["left"] - (now - elastic["since"]))
 
     def carry_out(self, rows: list[list[int]]) -> None:
-        """Do what was decided."""
+        """Carry out the decisions."""
         if rows:
             carry_out(self._jobs, self._arrays, self._changes, np.array(rows, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""What comes out of a simulation: a schedule, and why it is so."""
+"""The outcome of a simulation: a schedule, and a log of why jobs started."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Log:
     reasons
         Shape (jobs,): codes of `Reason`; 0 also for jobs that have not started.
     blocked
-        Shape (jobs,): of a backfilled job, the one that was first in the queue and did not fit; else -1.
+        Shape (jobs,): for a backfilled job, the job that was first in the queue and did not fit; else -1.
     """
 
     started: IntArray
@@ -39,7 +39,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
-    """A schedule, and why it is so."""
+    """A schedule, and the log of why its jobs started."""
 
     schedule: WorkloadSchedule
     log: Log
@@ -55,7 +55,7 @@ def log_of(state: State) -> Log:
 def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSchedule:
     """Return the schedule so far.
 
-    Jobs that have not started have no pieces; those whose ends are not known, as they evolve, end now.
+    Jobs that have not started have no pieces; evolving jobs whose ends are not known end now.
     """
     job = state.job
     start, end = job["start"], job["end"]
@@ -68,11 +68,11 @@ def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSched
     log = resizing.log[: resizing.ledger["logged"]]
     reading, started = elastic["reading"], np.flatnonzero(ran)
     jobs = np.concatenate([started, log["job"]])
-    order = np.argsort(jobs, kind="stable")  # of each job the start comes first, then changes by time
+    order = np.argsort(jobs, kind="stable")  # for each job, the start comes first, then its changes by time
     jobs = jobs[order]
     times = np.concatenate([start[started], log["time"]])[order]
     sizes = np.concatenate([elastic["first_size"][started], log["size"]])[order]
-    # A change back at the instant of a change is none; but each step of a profile is a piece.
+    # A change that is undone at its own instant does not count, but each step of a profile is a piece.
     new = np.ones(len(jobs), dtype=bool)
     new[1:] = (jobs[1:] != jobs[:-1]) | (sizes[1:] != sizes[:-1])
     new |= reading[jobs] == PROFILE
@@ -81,7 +81,7 @@ def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSched
     ends = np.where(unfinished[jobs], state.engine["clock"], end[jobs])
     inner = jobs[1:] == jobs[:-1]
     ends[:-1][inner] = times[1:][inner]
-    lasting = (ends > times) | ~unfinished[jobs]  # the last change may be one of now
+    lasting = (ends > times) | ~unfinished[jobs]  # the last change may have happened now
     if not lasting.all():
         offsets = np.concatenate([[0], np.cumsum(lasting)])[offsets]
         times, ends, sizes = times[lasting], ends[lasting], sizes[lasting]

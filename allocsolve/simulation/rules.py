@@ -45,8 +45,9 @@ class EngineRules:
         workloads whose jobs have points are refused.
 
     profile_knowledge
-        What `QueueView.profile` tells of jobs with a `allocsolve.model.Profile`: ``none``; the present step,
-        or that for which the job waits, and the ``next`` one; or ``all`` steps that are left.
+        What `QueueView.profile` shows of jobs with an `allocsolve.model.Profile`: ``none`` of the steps; with
+        ``next``, the present step (or the one for which the job waits) and the one after it; with ``all``,
+        all steps that are left.
 
     Raises
     ------
@@ -88,7 +89,7 @@ class EngineRules:
             raise InvalidOption(msg)
         if self.resize_takes_effect != "at_once":
             return
-        # Of a single part there is no point before the end: such a job never changes its size.
+        # Work in one part has no point before its end: such a job never changes its size.
         pointed = problem.packed.points > 1
         if pointed.any():
             job = int(np.argmax(pointed))

@@ -1,4 +1,4 @@
-"""Drivers of the engine: a policy is called until nothing happens any more."""
+"""Drivers of the engine: a policy is called until no event is left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledPolicy", "Policy", "run_policy", "simulate"]
 
-#: From what a policy sees to what it decides.
+#: A policy: a function from a view to decisions.
 Policy: TypeAlias = Callable[[QueueView], Iterable[Decision]]
 
 
@@ -29,7 +29,7 @@ class CompiledPolicy(Protocol):
 
 
 def run_policy(problem: WorkloadProblem, policy: Policy, rules: EngineRules | None = None) -> Simulation:
-    """Run a workload to its end under a policy, whatever it is, from Python.
+    """Run a workload to its end under any policy, calling it from Python.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def simulate(
     Returns
     -------
     WorkloadSchedule
-        Jobs that the policy did not start have no pieces, and those that wait for ever for nodes for which
-        they have asked end at the last event, before their work is done: the judge says so.
+        Jobs that the policy did not start have no pieces. Jobs whose requests for nodes are never answered
+        end at the last event, before their work is done; the judge reports this.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What changes while a workload runs: the state of the engine, as named records that kernels share."""
+"""The state of the engine, all that changes while a workload runs: named records that kernels share."""
 
 from __future__ import annotations
 
@@ -26,42 +26,43 @@ __all__ = [
 
 
 class EngineNumbers(Record):
-    """What there is one of in `State`."""
+    """The single numbers of `State`."""
 
     #: Now, in seconds.
     clock: float
-    #: Nodes.
+    #: Free nodes.
     free: int
-    #: Jobs that have been submitted.
+    #: Number of jobs that have been submitted.
     arrived: int
     #: The queue is ``queue[head:tail]``.
     head: int
     tail: int
-    #: Running jobs.
+    #: Number of running jobs.
     running: int
-    #: Jobs that completed and that were submitted in the last advance.
+    #: Number of jobs that completed and that were submitted in the last advance.
     completed: int
     submitted: int
-    #: Jobs that have started.
+    #: Number of jobs that have started.
     started: int
-    #: Whether running jobs are held in the order of their keys, 1 or 0, and between which places then.
+    #: Whether `State.held` lists running jobs in the order of their keys, 1 or 0, and the places of that
+    #: list, ``held[first:last]``.
     ordered: int
     first: int
     last: int
 
 
 class JobState(Record):
-    """What changes of a job; times are NaN before it starts, in seconds."""
+    """The state of a job; times are in seconds, NaN before the job starts."""
 
     start: float
     end: float
     #: When it is expected to end.
     expected: float
-    #: Its key among the running jobs.
+    #: Its key in the order of the running jobs.
     key: float
     #: The nodes that it holds.
     size: int
-    #: The code of the reason why it started, and the job that it was started before, or -1.
+    #: The code of the reason for its start, and the blocked job that it was started before, or -1.
     reason: int
     blocked: int
 
@@ -82,14 +83,14 @@ class State(NamedTuple):
     job: Records[JobState]
     #: Jobs in the order of their submission; read-only.
     arrivals: Records[Entry]
-    #: Submitted jobs that wait, from ``head`` to ``tail``.
+    #: Jobs that wait, from ``head`` to ``tail``.
     queue: IntArray
-    #: Heap of running jobs by (end, job): what comes next.
+    #: Heap of running jobs by (end, job): the job that ends next comes first.
     ends: Records[Entry]
     #: Where each running job is on that heap; empty if no job changes its end.
     end_places: IntArray
-    #: Running jobs by (key, start), the key being when a policy expects them to end: from ``first`` to
-    #: ``last``, with gaps where jobs have ended: job -1, no nodes.
+    #: Running jobs by (key, start), from ``first`` to ``last``. The key is when a policy expects the job to
+    #: end. A job that ended leaves a gap: job -1, no nodes.
     held: Records[Held]
     #: Jobs that completed in the last advance, then jobs that were submitted in it.
     events: IntArray
@@ -112,11 +113,11 @@ def initial_state(
     num_nodes
         Nodes of the cluster.
     submit
-        Of the jobs that are to come, seconds.
+        Submissions of the jobs that are to come, in seconds.
     num_jobs
-        Jobs that there is room for; those that are to come if left out.
+        Number of jobs that the state has room for; those that are to come if left out.
     ordered
-        Whether running jobs are held in the order of their keys, which costs O(running jobs) a start.
+        Whether running jobs are listed in the order of their keys, which costs O(running jobs) a start.
     resizable
         Whether running jobs may change their sizes, and so their ends.
     """
@@ -138,44 +139,45 @@ def initial_state(
 
 
 class Ledger(Record):
-    """What there is one of in `Resizing`."""
+    """The single numbers of `Resizing`."""
 
-    #: Free nodes that are promised to queued jobs, and nodes that wait for jobs to grow.
+    #: Nodes set aside for queued jobs with promises, and nodes set aside for running jobs that will grow.
     pool: int
     reserved: int
     #: Open promises are ``promises[first_promise:last_promise]``.
     first_promise: int
     last_promise: int
-    #: Jobs with an event of their own to come.
+    #: Number of running jobs with an event of their own to come, and of malleable ones.
     waiting: int
     malleable_running: int
-    #: Changes in the log, and those that took effect in the last advance.
+    #: Number of changes in the log, and of jobs whose sizes changed in the last advance.
     logged: int
     resized: int
-    #: Advances so far.
+    #: Number of advances so far.
     calls: int
-    #: Jobs started that are taken in.
+    #: Number of started jobs whose elastic state has been set.
     taken_in: int
-    #: Open requests.
+    #: Number of open requests.
     requests: int
 
 
 class ElasticJob(Record):
-    """What changes of a job whose size changes; times in seconds."""
+    """The state of a job whose size changes; times in seconds."""
 
-    #: What it is expected to run on its own nodes; given.
+    #: Its expected run time on its own number of nodes; given.
     estimate: float
     #: Its size after the pending change, or its present one.
     target: int
-    #: From when on it works as now (later than now while it stalls), how much of its work was left then, and
-    #: how much it does in a second; work is measured in seconds on its own nodes. With phases, work of the
-    #: present one in node-seconds; with a profile, seconds of the present step.
+    #: Since when it has worked at its present rate (later than now while it stalls), the work that was left
+    #: then, and the work that it does in a second. Work is measured in seconds on its own number of nodes;
+    #: for a job with phases, it is that of the present phase in node-seconds; for a job with a profile, the
+    #: seconds of the present step.
     since: float
     left: float
     rate: float
     #: Nodes of the pending change that are promised to queued jobs.
     promised: int
-    #: In which call the pending change was decided.
+    #: The call in which the pending change was decided.
     decided: int
     #: The nodes that it was promised while it waited.
     promise: int
@@ -189,11 +191,11 @@ class ElasticJob(Record):
     holds_larger: int
     #: The place of its next event, or its present phase or step.
     row: int
-    #: How many nodes it asks for, 0 for none.
+    #: The number of nodes on which it asks to run, 0 if it has no open request.
     request: int
-    #: Its useful nodes.
+    #: The number of nodes that have joined its work.
     useful: int
-    #: What it held before the instant of its last change.
+    #: The nodes that it held before the instant of its last change.
     before: int
     #: Given, see `allocsolve.model.PackedEvolving`.
     release_delay: float
@@ -203,19 +205,18 @@ class ElasticJob(Record):
     join_start: float
     join_grow: float
     join_shrink: float
-    #: When the next node will be useful, when one is to be given back, when nodes that were given up will be
-    #: free; infinite for never.
+    #: When the next node will join its work, when a node is to be given back, and when nodes that were given
+    #: up will be free; infinite for never.
     joins: float
     gives: float
     leaves: float
-    #: When it was last given nodes or began to give some up, and from when on the stall of that change
-    #: counts.
+    #: When it was last given nodes or began to give some up, and when the stall of that change begins.
     changed: float
     base: float
 
 
 class Change(Record):
-    """Of the log: the size of a job from an instant on."""
+    """An entry of the log: the size of a job from an instant on."""
 
     job: int
     time: float
@@ -225,20 +226,22 @@ class Change(Record):
 class Row(Record):
     """One event, phase or step of a job that evolves."""
 
-    #: Of an event the share of the work that is left, of a phase its node-seconds, of a step its seconds.
+    #: For an event, the share of the work that is left; for a phase, its node-seconds; for a step, its
+    #: seconds.
     amount: float
-    #: Of an event the change, of a phase its most useful nodes, of a step its nodes.
+    #: For an event, the change of nodes; for a phase, the nodes that it can use; for a step, its nodes.
     nodes: float
 
 
 class Resizing(NamedTuple):
-    """What changes while running jobs change their sizes, besides `State`."""
+    """The state that workloads whose jobs change their sizes have besides `State`."""
 
     ledger: Ledger
     #: By job.
     job: Records[ElasticJob]
-    #: Heap of what comes next within running jobs by (time, job): the point of a pending change, the end of a
-    #: stall, phase or step, a moment at which a job asks for nodes; and where each job is on it; -1: nowhere.
+    #: Heap of the next events within running jobs by (time, job): the point of a pending change, the end of a
+    #: stall, phase or step, or a moment at which a job asks for nodes; and the place of each job on it, or
+    #: -1.
     points: Records[Entry]
     point_places: IntArray
     #: Jobs with open promises, first in, first out.
@@ -249,7 +252,7 @@ class Resizing(NamedTuple):
     resized: IntArray
     #: Jobs with open requests, in the order in which they were made.
     requests: IntArray
-    #: Changes in order of time. Of any length, see `has_room`.
+    #: Changes in the order of time. The log grows when needed, see `has_room`.
     log: Records[Change]
     #: Events, phases and steps of jobs that evolve; read-only.
     rows: Records[Row]
@@ -261,11 +264,11 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, changes_per_job
     Parameters
     ----------
     estimate
-        What jobs are expected to run on their own nodes, in seconds.
+        Expected run times of jobs on their own numbers of nodes, in seconds.
     plan
-        How jobs evolve, and what changes cost them: `allocsolve.model.Jobs.evolving`.
+        How jobs evolve, and what changes of size cost them: `allocsolve.model.Jobs.evolving`.
     changes_per_job
-        Changes of size that the log has room for at first, see `roomier`.
+        Number of changes of size that the log has room for at first, see `roomier`.
     """
     count = len(estimate)
     given = ("reading", "holds_larger", "release_delay", "stall_fixed", "stall_per_node", "stall_shared")
@@ -301,7 +304,7 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, changes_per_job
 
 
 def roomier(resizing: Resizing, running: int) -> Resizing:
-    """Return the same state with room in the log for as many changes again, and three of each running job."""
+    """Return the same state with a log of twice the length, and three more changes for each running job."""
     count = len(resizing.log)
     log = records(Change, 2 * count + 3 * running)
     np.copyto(np.asarray(log)[:count], np.asarray(resizing.log))

@@ -1,4 +1,4 @@
-"""What a policy sees."""
+"""What a policy sees: the view of an instant, the columns of jobs, and the sizes and run times of a job."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SizedJobs(Protocol):
 
 
 def can_run_on(jobs: SizedJobs, job: int, nodes: int) -> bool:
-    """Return whether a job can run on so many nodes. O(rows of its table)."""
+    """Return whether a job can run on `nodes` nodes. O(rows of its table)."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return nodes in jobs.table_nodes[_rows(jobs, job)].tolist()
     if not jobs.min_nodes[job] <= nodes <= jobs.max_nodes[job]:
@@ -55,14 +55,14 @@ def can_run_on(jobs: SizedJobs, job: int, nodes: int) -> bool:
 
 
 def relative_time(jobs: SizedJobs, job: int, nodes: int) -> float:
-    """Return the run time on so many nodes, which the job allows, over that on the nodes of the job."""
+    """Return the run time on `nodes` nodes, which the job must allow, over that on its own nodes."""
     if jobs.speedup[job] == NO_SPEEDUP or nodes == jobs.nodes[job]:
         return 1.0
     return _time_factor(jobs, job, nodes) / _time_factor(jobs, job, int(jobs.nodes[job]))
 
 
 def run_time(jobs: SizedJobs, job: int, nodes: int) -> float:
-    """Return how long a job runs on so many nodes, which it allows, in seconds; from a table exactly."""
+    """Return how long a job runs on `nodes` nodes, which it must allow, in seconds; exact if from a table."""
     law = jobs.speedup[job]
     if law == NO_SPEEDUP:
         return float(jobs.runtime[job])
@@ -76,7 +76,7 @@ def _rows(jobs: SizedJobs, job: int) -> slice:
 
 
 def _time_factor(jobs: SizedJobs, job: int, nodes: int) -> float:
-    """Return the time on so many nodes in a unit that is the same for all numbers of nodes."""
+    """Return the time on `nodes` nodes, in a unit that is the same for all numbers of nodes of the job."""
     law, parameter = jobs.speedup[job], float(jobs.parameter[job])
     if law == AMDAHL:
         return 1 - parameter + parameter / nodes
@@ -91,19 +91,20 @@ def _time_factor(jobs: SizedJobs, job: int, nodes: int) -> float:
 class JobColumns(NamedTuple):
     """What is known of jobs, by job, as read-only arrays.
 
-    Of jobs that are not yet submitted, times are NaN, numbers of nodes 0 and users -1. The first fifteen are
-    those of `allocsolve.model.PackedJobs`, the last ones of `allocsolve.model.PackedEvolving`.
+    For jobs that are not yet submitted, times are NaN, numbers of nodes 0 and users -1. The first fifteen
+    columns are those of `allocsolve.model.PackedJobs`; the last eight come from
+    `allocsolve.model.PackedEvolving`.
     """
 
     #: Seconds.
     submit: FloatArray
-    #: Of a rigid job, what it runs on; of a moldable one, what times refer to.
+    #: For a rigid job, the nodes that it runs on; for any other, the number of nodes that its times refer to.
     nodes: IntArray
     min_nodes: IntArray
     max_nodes: IntArray
     #: Seconds on `nodes` nodes; NaN as long as the rules hide it.
     runtime: FloatArray
-    #: What the user said of the run time on `nodes` nodes, in seconds.
+    #: The user's estimate of the run time on `nodes` nodes, in seconds.
     estimate: FloatArray
     weight: FloatArray
     #: The law of speedup, see `allocsolve.model.PackedJobs`.
@@ -117,12 +118,12 @@ class JobColumns(NamedTuple):
     kind: IntArray
     points: IntArray
     size_step: IntArray
-    #: When it started and ended, in seconds; NaN before.
+    #: When the job started and ended, in seconds; NaN before that.
     start: FloatArray
     end: FloatArray
-    #: The number of the user; -1 if nobody is known.
+    #: The number of the user; -1 if the user is not known.
     user: IntArray
-    #: How jobs evolve, and what changes cost them, see `allocsolve.model.PackedEvolving`.
+    #: How jobs evolve, and what changes of size cost them, see `allocsolve.model.PackedEvolving`.
     reading: IntArray
     stall_fixed: FloatArray
     stall_per_node: FloatArray
@@ -145,12 +146,12 @@ class QueueView:
     #: Why the policy is called: jobs that have completed and that were submitted since the last call.
     completed: IntArray
     submitted: IntArray
-    #: Whether it had asked to be called.
+    #: Whether the policy had asked to be called at this instant.
     woken: bool
     num_nodes: int
-    #: Nodes that nobody holds or waits for.
+    #: Nodes that no job holds and that are not set aside for one.
     free: int
-    #: Jobs that wait, in the order of their submission, of equal ones by index.
+    #: Jobs that wait, in the order of their submission; jobs submitted at one instant by index.
     queue: IntArray
     #: Running jobs by expected end, when each is expected to end, in seconds, and the nodes that it holds.
     #: A job that has run longer than expected is expected to end now.
@@ -161,24 +162,25 @@ class QueueView:
     targets: IntArray
     #: Jobs that have changed their sizes since the last call.
     resized: IntArray
-    #: Free nodes that wait for jobs that were promised nodes, and those that wait for running jobs to grow.
+    #: Nodes set aside for jobs that were promised nodes, and nodes set aside for running jobs that will grow.
     pool: int
     reserved: int
-    #: Jobs that wait for promised nodes, first in, first out, and the nodes that each was promised. They are
-    #: no longer in the queue.
+    #: Jobs that wait for promised nodes, first in, first out, and the nodes that each was promised. These
+    #: jobs are no longer in the queue.
     promises: IntArray
     promised_nodes: IntArray
-    #: Running jobs with open requests, in the order in which these were made, of those made at one instant by
-    #: job; and the number of nodes on which each of them asks to run.
+    #: Running jobs with open requests, in the order of the requests (by job if they were made at one
+    #: instant), and the number of nodes on which each of these jobs asks to run.
     requests: IntArray
     requested_nodes: IntArray
     #: What is known of each job.
     jobs: JobColumns = field(repr=False)
-    #: By job with a profile that waits or runs: the steps that it has left, as far as the rules show them.
+    #: For each job with a profile that waits or runs: the steps that it has left, as far as the rules show
+    #: them.
     profiles: Mapping[int, Steps] = field(repr=False)
 
     def sizes(self, job: int) -> tuple[int, ...]:
-        """Return the numbers of nodes on which a job can start, or a malleable one run, rising."""
+        """Return the numbers of nodes on which a job can start, rising; a malleable job can use all."""
         jobs = self.jobs
         if jobs.reading[job] == PROFILE:
             return (int(jobs.nodes[job]),)
@@ -191,11 +193,11 @@ class QueueView:
     def profile(self, job: int) -> Steps:
         """Return what is known of the profile of a job that waits or runs, see `EngineRules`.
 
-        The steps that it has left as pairs (seconds, nodes). The first one is the present step, with the
-        seconds that are left of it, or the one for which the job waits.
+        The steps that are left come as pairs (seconds, nodes). The first one is the present step, with the
+        seconds that are left of it, or the step for which the job waits.
         """
         return self.profiles.get(job, ())
 
     def estimate(self, job: int, nodes: int) -> float:
-        """Return how long a job runs on so many nodes as far as its user knows, in seconds."""
+        """Return the user's estimate of the run time of a job on `nodes` nodes, in seconds."""
         return float(self.jobs.estimate[job]) * relative_time(self.jobs, job, nodes)

@@ -1,4 +1,4 @@
-"""From a view back to states of the engine, in which compiled policies decide: of the jobs in it alone."""
+"""States of the engine made from a view, in which compiled policies decide; they hold its jobs only."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ __all__ = ["packed_jobs", "renumbered", "resizing_of_view", "start_of", "state_o
 
 
 def renumbered(view: QueueView) -> tuple[QueueView, IntArray]:
-    """Return a view of the jobs that wait or run alone, and which job each of them was.
+    """Return a view of only the jobs that wait or run, and the original index of each of them.
 
-    They keep their order. What it costs to decide on it depends on them only, not on how long the log is.
-    The view knows neither the jobs that have just completed nor profiles. O(n log n) with n such jobs.
+    The jobs keep their order. The cost of a decision on this view depends on the number of these jobs, not on
+    the length of the workload. The view shows neither jobs that have just completed nor profiles. O(n log n)
+    with n such jobs.
     """
     listed = np.unique(np.concatenate((view.queue, view.running, view.promises)))
     places: dict[str, Any] = {
@@ -54,7 +55,7 @@ def _columns(jobs: JobColumns, listed: IntArray) -> JobColumns:
     first, last = jobs.table_offsets[listed], jobs.table_offsets[listed + 1]
     offsets = np.zeros(len(listed) + 1, dtype=np.int64)
     np.cumsum(last - first, out=offsets[1:])
-    # the place of each row of a table: it is as far from the first row of its job as before
+    # the old place of each row: as far from the first row of its job as the new place is
     rows = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], last - first)
     return jobs._replace(
         **taken,
@@ -73,7 +74,7 @@ def packed_jobs(jobs: JobColumns) -> PackedJobs:
 def state_of_view(view: QueueView, *, resizable: bool) -> State:
     """Return the state of the engine that a view shows, before its running jobs were started.
 
-    O(jobs of the view, also those that neither wait nor run), see `renumbered`.
+    O(all jobs of the view, with those that neither wait nor run); `renumbered` leaves these out.
     """
     jobs = view.jobs
     state = initial_state(
@@ -101,18 +102,18 @@ def resizing_of_view(view: QueueView) -> Resizing:
 
 
 def start_of(state: State, job: int, listed: IntArray, nodes: int | None = None) -> Start:
-    """Return the start of a job of a renumbered view in which a kernel started it.
+    """Return the decision to start a job that a kernel started in a renumbered view.
 
     Parameters
     ----------
     state
-        As the kernel left it.
+        The state after the kernel.
     job
         Its number in the view.
     listed
-        Which job each of the view was, see `renumbered`.
+        The original index of each job of the view, see `renumbered`.
     nodes
-        On which it started; what it holds now if left out.
+        The nodes on which it started; those that it holds now if left out.
     """
     row = numbers(state.job[job])
     blocked = None if row.blocked < 0 else int(listed[row.blocked])

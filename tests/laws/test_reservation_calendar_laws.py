@@ -205,7 +205,7 @@ MESH = Mesh((4, 3))
         (lambda: ReservationCalendar(MESH).book(0, 1, np.array([0.5])), InvalidProblem, "not integers"),
         (lambda: ReservationCalendar(MESH).book(1, 2**53, [0]), InvalidOption, "end"),
         (lambda: ReservationCalendar(MESH).cancel(1), InvalidOption, "booking 1 is unknown"),
-        (lambda: ReservationCalendar(MESH).free(3, 3), InvalidOption, "end 3 is not behind the start 3"),
+        (lambda: ReservationCalendar(MESH).free(3, 3), InvalidOption, "end 3 is not after the start 3"),
         (lambda: ReservationCalendar(MESH, origin=5).advance(4), InvalidOption, "time 4"),
         (
             lambda: ReservationCalendar(MESH, lambda *_: np.array([0, 0])).ask(2, 1),

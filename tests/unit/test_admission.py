@@ -141,7 +141,7 @@ def _wrong(answer: IntArray) -> Callable[[Topology, BoolArray, int], IntArray]:
         (([5, 4], [1, 1], [1, 1], [9, 9]), InvalidProblem, "job 1: arrival 4 is before that"),
         (([5], [129], [1], [9]), InvalidProblem, r"job 0: nodes 129 is not in 1\.\.128"),
         (([5], [1], [0], [9]), InvalidProblem, r"job 0: runtime 0 is not in 1\."),
-        (([5, 6], [1], [1], [9]), InvalidProblem, "columns of jobs of the shapes"),
+        (([5, 6], [1], [1], [9]), InvalidProblem, "columns of jobs have the shapes"),
         (([5], [1.5], [1], [9]), InvalidProblem, "not integers"),
     ],
 )

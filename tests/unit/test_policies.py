@@ -167,7 +167,7 @@ def test_bad_options_are_refused() -> None:
     with pytest.raises(UnknownName, match="moldable"):
         FirstFit("fit")  # type: ignore[arg-type]
     for like in EASY_PRESETS:
-        with pytest.raises(InvalidOption, match="strict=True cannot be said besides"):
+        with pytest.raises(InvalidOption, match="strict=True cannot be set"):
             Easy(strict=True, like=like)
 
 

@@ -106,8 +106,8 @@ def test_views_cannot_be_changed() -> None:
         (Start(-1, 1), "job -1: is not in the queue"),
         (Start("j0", 3), "is malformed"),  # type: ignore[arg-type]
         (Start(0, 3.5), "is malformed"),  # type: ignore[arg-type]
-        (Start(0, 3, Reason.BACKFILLED, 7), "job 0: is backfilled before job 7, which is none"),
-        (Start(0, 3, 5), "job 0: reason 5 is none"),  # type: ignore[arg-type]
+        (Start(0, 3, Reason.BACKFILLED, 7), "job 0: is backfilled before job 7, which is not in 0.."),
+        (Start(0, 3, 5), "job 0: reason 5 is not in 0..3"),  # type: ignore[arg-type]
         (Wake(0), "wake-up at 0.0 is not after now, 0"),
         (Wake(math.nan), "wake-up at nan is not after now"),
         (Wake(math.inf), "wake-up at inf is not after now"),

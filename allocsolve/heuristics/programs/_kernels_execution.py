@@ -1,14 +1,14 @@
-"""The event loop of executions.
+"""The event loop of executions: jobs start, go on from event to event, and end.
 
-Each job has a clock of its own, by which nothing depends on when it started or how long it may run: a program
-does exactly the same on the same nodes whenever it is there, down to the last bit. The job whose next event
-comes first goes on.
+Each job has a clock of its own, so that nothing depends on when it started or how long it may run: on the
+same nodes a program always does exactly the same, down to the last bit. The job with the earliest next event
+goes on.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: PLR0915
-# A call is one loop.
+# The entry kernel is a single loop.
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,7 +84,7 @@ __all__ = ["run_jobs"]
 
 @inner_kernel
 def _set_job_event(state: State, time: float, key: int) -> None:
-    """Say what comes next in a slot of the heap of jobs."""
+    """Set the time and the key of the next event in a slot of the heap of jobs. O(log jobs)."""
     heap, places, counts = state.job_events, state.job_event_places, state.counts
     at = places[key & MASK]
     if at >= 0:
@@ -96,6 +96,7 @@ def _set_job_event(state: State, time: float, key: int) -> None:
 
 @inner_kernel
 def _clear_job_event(state: State, slot: int) -> None:
+    """Remove the event in a slot of the heap of jobs, if there is one. O(log jobs)."""
     places, counts = state.job_event_places, state.counts
     if places[slot] >= 0:
         take_out(state.job_events, places, MASK, counts[JOB_EVENTS], places[slot])
@@ -104,7 +105,7 @@ def _clear_job_event(state: State, slot: int) -> None:
 
 @inner_kernel
 def _foresee_job(jobs: Executed, state: State, job: int) -> None:
-    """Put the next event of a running job among those of all jobs."""
+    """Set the next event of a running job in the heap of jobs."""
     base = jobs.slot_at[job]
     if state.job[job, EVENTS] > 0:
         began = state.job_time[job, BEGAN]
@@ -117,10 +118,10 @@ def _foresee_job(jobs: Executed, state: State, job: int) -> None:
 
 @inner_kernel
 def _moves_on(jobs: Executed, state: State, now: float) -> bool:
-    """Return whether time moves on with the next event, or the clock of its job.
+    """Return whether the next event moves the time on, or the clock of its job.
 
-    The clock may tell times apart that are the same in seconds; so a job that is alone always sets its rates
-    at the same times by its clock.
+    By the clock, times may differ that are equal in seconds. With this rule, a job that is alone always sets
+    its rates at the same times of its clock.
     """
     if state.counts[JOB_EVENTS] == 0 or state.job_events[0].time > now:
         return True
@@ -133,7 +134,7 @@ def _moves_on(jobs: Executed, state: State, now: float) -> bool:
 
 @inner_kernel
 def _set_rates(machine: Machine, jobs: Executed, state: State, now: float) -> None:
-    """Share the links again, which changes what comes next to the jobs that use them."""
+    """Share the links again, and update the next events of the jobs that use them."""
     set_rates(machine.lattice, jobs, state, now)
     for k in range(state.counts[FLOWS]):
         _foresee_job(jobs, state, state.flow[state.flows[k], FLOW_JOB])
@@ -141,7 +142,7 @@ def _set_rates(machine: Machine, jobs: Executed, state: State, now: float) -> No
 
 @inner_kernel
 def _arrive(jobs: Executed, state: State, job: int) -> int:
-    """Let a job come; return how many nodes in `State.spot` it starts on, 0 if it waits in the queue."""
+    """Let a job arrive; return on how many nodes in `State.spot` it starts, 0 if it waits in the queue."""
     counts, limit = state.counts, jobs.limit[job]
     _clear_job_event(state, job)
     if limit < np.inf:
@@ -162,7 +163,7 @@ def _arrive(jobs: Executed, state: State, job: int) -> int:
 def _lay_out(
     machine: Machine, programs: Programs, jobs: Executed, state: State, job: int, count: int, now: float
 ) -> int:
-    """Give a job the nodes in `State.spot` and lay its first processes on them; return how many are ready."""
+    """Give a job the nodes in `State.spot`, lay its first processes on them and return their number."""
     program = jobs.program[job]
     first, its = jobs.process_at[job], programs.process_at[program]
     num_processes = programs.process_at[program + 1] - its
@@ -200,9 +201,10 @@ def _lay_out(
 
 @inner_kernel
 def _start_waiting(machine: Machine, programs: Programs, jobs: Executed, state: State) -> tuple[int, int]:
-    """Return the next job that has its nodes, in `State.spot`, and their number; -1 and 0 if there is none.
+    """Return the next job that can start, and the number of its nodes in `State.spot`; -1 and 0 for none.
 
-    In the order of arrival; one that finds none stays in front of the queue, or is rejected.
+    Jobs are tried in the order of arrival. A job that finds no nodes stays at the head of the queue, or is
+    rejected.
     """
     counts = state.counts
     while counts[QUEUE_HEAD] < counts[QUEUE_TAIL]:
@@ -229,7 +231,7 @@ def _start_waiting(machine: Machine, programs: Programs, jobs: Executed, state: 
 
 @inner_kernel
 def _finish(machine: Machine, jobs: Executed, state: State, job: int, outcome: int, at: float) -> None:
-    """Take away all that a job has."""
+    """End a job: it gives back its nodes and links, and its events are removed."""
     began, factor = state.job_time[job, BEGAN], jobs.factor[job]
     if state.job[job, PHASE] == RUNNING:
         tau = (at - began) / factor
@@ -248,10 +250,7 @@ def _finish(machine: Machine, jobs: Executed, state: State, job: int, outcome: i
 
 @inner_kernel
 def _take_event(machine: Machine, programs: Programs, jobs: Executed, state: State, job: int) -> int:
-    """Let the next event of a job happen, as far as it is not what processes do then.
-
-    Returns how many are ready to go on.
-    """
+    """Carry out the next event of a job; return how many processes in `State.ready` can go on after it."""
     base, program = jobs.slot_at[job], jobs.program[job]
     first = jobs.process_at[job]
     tau, key = state.events[base].time, state.events[base].item
@@ -288,9 +287,9 @@ def _take_event(machine: Machine, programs: Programs, jobs: Executed, state: Sta
 
 @kernel
 def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State, alone: bool) -> None:
-    """Execute jobs together, or one after the other each on an empty machine.
+    """Execute jobs together or, if `alone`, one after the other, each on an empty machine.
 
-    A job that is alone and never goes on any more is left `RUNNING`.
+    A job that is alone and can never go on is left `RUNNING`.
     """
     num_jobs, counts = len(jobs.limit), state.counts
     for begin in range(num_jobs if alone else 1):
@@ -302,7 +301,7 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
             if not alone or job == begin:
                 state.job[job, PHASE] = TO_COME
                 _set_job_event(state, jobs.start[job], (START << BITS) | job)
-        now, tau, job = -np.inf, 0.0, num_jobs  # a job whose type is that of all others
+        now, tau, job = -np.inf, 0.0, num_jobs  # no job yet, but of the type of all jobs
         ready = going = 0
         starting = False
         while True:

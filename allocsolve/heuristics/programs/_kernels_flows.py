@@ -1,4 +1,4 @@
-"""Kernels for messages that share links: routes, and max-min fair rates."""
+"""Kernels for messages that share links: flows, their routes, and max-min fair rates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BITS", "MASK", "begin_flow", "drop_flows", "end_flow", "set_rates"]
 
-#: How many bits of a key say which slot it belongs to.
+#: The number of bits of a key that hold its slot, and their mask; the higher bits are the kind of the event.
 BITS: Final = 40
 MASK: Final = (1 << BITS) - 1
 
@@ -45,14 +45,14 @@ def begin_flow(
     counts: IntArray,
     slot: int,
     job: int,
-    one: int,
-    other: int,
+    source: int,
+    sink: int,
     kind: int,
     work: float,
     tau: float,
 ) -> None:
-    """Add a flow of so much work at full speed, which has no rate yet."""
-    flow[slot, FLOW_JOB], flow[slot, FROM], flow[slot, TO] = job, one, other
+    """Add a flow from `source` to `sink` that takes `work` at full speed; it has no rate yet."""
+    flow[slot, FLOW_JOB], flow[slot, FROM], flow[slot, TO] = job, source, sink
     flow[slot, KIND], flow[slot, INDEX] = kind, counts[FLOWS]
     flow_time[slot, LEFT], flow_time[slot, RATE], flow_time[slot, AT] = work, 0.0, tau
     flows[counts[FLOWS]] = slot
@@ -62,7 +62,7 @@ def begin_flow(
 
 @inner_kernel
 def end_flow(flow: IntArray, flows: IntArray, counts: IntArray, slot: int) -> None:
-    """Take a flow away, if there is one in this slot."""
+    """Remove the flow in a slot, if there is one."""
     index = flow[slot, INDEX]
     if index < 0:
         return
@@ -77,7 +77,7 @@ def end_flow(flow: IntArray, flows: IntArray, counts: IntArray, slot: int) -> No
 
 @inner_kernel
 def drop_flows(flow: IntArray, flows: IntArray, counts: IntArray, job: int) -> None:
-    """Take away all flows of a job."""
+    """Remove all flows of a job."""
     index = counts[FLOWS] - 1
     while index >= 0:
         slot = flows[index]
@@ -88,7 +88,7 @@ def drop_flows(flow: IntArray, flows: IntArray, counts: IntArray, job: int) -> N
 
 @inner_kernel
 def _forwards(here: int, there: int, side: int, ring: int) -> bool:
-    """Return whether a route goes to higher coordinates."""
+    """Return whether a route goes towards higher coordinates along an axis."""
     if ring:
         ahead = (there - here) % side
         return ahead <= side - ahead
@@ -96,17 +96,17 @@ def _forwards(here: int, there: int, side: int, ring: int) -> bool:
 
 
 @inner_kernel
-def _crosses(lattice: Lattice, one: int, other: int, link: int) -> bool:
-    """Return whether the route from node to node, axis by axis, has a link."""
+def _crosses(lattice: Lattice, source: int, sink: int, link: int) -> bool:
+    """Return whether the route between two nodes, which goes axis by axis, uses a link."""
     shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
     axes = len(shape)
     node, axis = link // (2 * axes), (link % (2 * axes)) // 2
     for k in range(axes):
-        if k < axis and coordinates[node, k] != coordinates[other, k]:
+        if k < axis and coordinates[node, k] != coordinates[sink, k]:
             return False
-        if k > axis and coordinates[node, k] != coordinates[one, k]:
+        if k > axis and coordinates[node, k] != coordinates[source, k]:
             return False
-    here, there, at = coordinates[one, axis], coordinates[other, axis], coordinates[node, axis]
+    here, there, at = coordinates[source, axis], coordinates[sink, axis], coordinates[node, axis]
     if here == there:
         return False
     forwards = _forwards(here, there, shape[axis], wrap[axis])
@@ -121,8 +121,8 @@ def _crosses(lattice: Lattice, one: int, other: int, link: int) -> bool:
 @inner_kernel
 def _walk(
     lattice: Lattice,
-    one: int,
-    other: int,
+    source: int,
+    sink: int,
     users: int,
     rate: float,
     link_left: FloatArray,
@@ -130,16 +130,16 @@ def _walk(
     links: IntArray,
     count: int,
 ) -> int:
-    """Change the users and what is left of all links of a route; return how many links are in use.
+    """Change the users and the remaining capacity of all links of a route; return how many links are in use.
 
-    A link of which there were no users is noted in `links`.
+    A link that had no users is added to `links`.
     """
     shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
     axes = len(shape)
-    node, stride = one, 1
+    node, stride = source, 1
     for axis in range(axes):
         side = shape[axis]
-        here, there = coordinates[one, axis], coordinates[other, axis]
+        here, there = coordinates[source, axis], coordinates[sink, axis]
         forwards = _forwards(here, there, side, wrap[axis])
         while here != there:
             link = 2 * (axes * node + axis) + (0 if forwards else 1)
@@ -159,7 +159,7 @@ def _walk(
 
 @inner_kernel
 def _local_time(jobs: Executed, state: State, job: int, now: float) -> float:
-    """Return what the clock of a job says now."""
+    """Return the present time of the clock of a job."""
     clock, began = float(state.job_time[job, CLOCK]), state.job_time[job, BEGAN]
     if seconds(began, jobs.limit[job], jobs.factor[job], clock) >= now:
         return clock
@@ -171,10 +171,10 @@ def _local_time(jobs: Executed, state: State, job: int, now: float) -> float:
 
 @inner_kernel
 def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> None:
-    """Share all links fairly, and say when each flow ends.
+    """Share all links max-min fairly, and set when each flow ends.
 
-    The link with the least for each of its flows gives them their rate, which they take on all of their
-    links; then the next one.
+    The link with the least capacity per flow gives its flows their rate, which they take on all of their
+    links. This is repeated until all flows have a rate.
     """
     flow, flow_time, flows = state.flow, state.flow_time, state.flows
     left, users, links = state.link_left, state.link_users, state.links
@@ -185,25 +185,25 @@ def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> Non
         flow_time[slot, NOW] = _local_time(jobs, state, flow[slot, FLOW_JOB], now)
         used = _walk(lattice, flow[slot, FROM], flow[slot, TO], 1, 0.0, left, users, links, used)
     while used > 0:
-        least, rate, kept = -1, 0.0, 0
+        tightest, rate, in_use = -1, 0.0, 0
         for k in range(used):
             link = links[k]
             if users[link] == 0:
                 continue
-            links[kept] = link
-            kept += 1
+            links[in_use] = link
+            in_use += 1
             share = left[link] / users[link]
-            if least < 0 or share < rate or (share == rate and link < least):
-                least, rate = link, share
-        used = kept
-        if least < 0:
+            if tightest < 0 or share < rate or (share == rate and link < tightest):
+                tightest, rate = link, share
+        used = in_use
+        if tightest < 0:
             break
         for k in range(num_flows):
             slot = flows[k]
-            one, other = flow[slot, FROM], flow[slot, TO]
-            if flow_time[slot, NEW_RATE] < 0 and _crosses(lattice, one, other, least):
+            source, sink = flow[slot, FROM], flow[slot, TO]
+            if flow_time[slot, NEW_RATE] < 0 and _crosses(lattice, source, sink, tightest):
                 flow_time[slot, NEW_RATE] = rate
-                _walk(lattice, one, other, -1, rate, left, users, links, 0)
+                _walk(lattice, source, sink, -1, rate, left, users, links, 0)
     for k in range(num_flows):
         slot = flows[k]
         rate = flow_time[slot, NEW_RATE]

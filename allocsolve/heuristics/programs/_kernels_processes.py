@@ -1,9 +1,9 @@
-"""Kernels for processes: what each operation does, and how processes share a node."""
+"""Kernels for processes: which nodes they go to, how they share a node, and what each operation does."""
 
 from __future__ import annotations
 
 # ruff: noqa: PLR0915
-# A call is one loop.
+# `go_on` is a single loop.
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,20 +75,20 @@ __all__ = [
 
 
 @inner_kernel
-def hops(shape: IntArray, wrap: IntArray, coordinates: IntArray, one: int, other: int) -> int:
+def hops(shape: IntArray, wrap: IntArray, coordinates: IntArray, first: int, second: int) -> int:
     """Return the hop distance of two nodes."""
     total = 0
     for axis in range(len(shape)):
-        total += distance_along(coordinates[one, axis], coordinates[other, axis], shape[axis], wrap[axis])
+        total += distance_along(coordinates[first, axis], coordinates[second, axis], shape[axis], wrap[axis])
     return total
 
 
 @inner_kernel
 def drop(machine: Machine, state: State, row: int, first: int, wanted: int) -> int:
-    """Write up to `wanted` free nodes to `State.spot` and return how many, those of least curve place first.
+    """Write up to `wanted` free nodes to `State.spot`, in the order of the curve; return their number.
 
-    They are met breadth-first from the first free node on the snake from the beginning of a row, or from a
-    given node.
+    The nodes are met breadth-first from the first free node on the snake, which is searched from the
+    beginning of a row or from the node `first` on.
     """
     lattice, node, met, spot = machine.lattice, state.node, state.met, state.spot
     num_nodes = len(met)
@@ -130,20 +130,21 @@ def drop(machine: Machine, state: State, row: int, first: int, wanted: int) -> i
 
 @inner_kernel
 def room_in_partition(lattice: Lattice, state: State, nodes: IntArray, parent: int) -> int:
-    """Return the least loaded of some nodes, of these the nearest to the parent's, of these the first."""
-    best, least, nearest = -1, 0, 0
+    """Return the node with the fewest processes; ties go to the nearest to the parent, then by id."""
+    best, best_load, nearest = -1, 0, 0
     for node in nodes:
         load = state.node[node, TENANTS]
-        if best >= 0 and load > least:
+        if best >= 0 and load > best_load:
             continue
         far = hops(lattice.shape, lattice.wrap, lattice.coordinates, parent, node)
-        if best < 0 or load < least or far < nearest or (far == nearest and node < best):
-            best, least, nearest = int(node), load, far
+        if best < 0 or load < best_load or far < nearest or (far == nearest and node < best):
+            best, best_load, nearest = int(node), load, far
     return best
 
 
 @inner_kernel
 def _free_neighbour(offsets: IntArray, neighbours: IntArray, node: IntArray, here: int) -> int:
+    """Return the first free neighbour of a node; -1 if there is none."""
     for k in range(offsets[here], offsets[here + 1]):
         other: int = neighbours[k]
         if node[other, OWNER] < 0:
@@ -153,7 +154,7 @@ def _free_neighbour(offsets: IntArray, neighbours: IntArray, node: IntArray, her
 
 @inner_kernel
 def room(machine: Machine, state: State, job: int, parent: int) -> int:
-    """Return where a process goes that a leaking job forks on a node."""
+    """Return the node for a process that a leaking job forks on the node `parent`."""
     rules, node, met, spot = machine.rules, state.node, state.met, state.spot
     offsets, neighbours = machine.lattice.offsets, machine.lattice.neighbours
     if rules[OWN_FIRST] == 1 and node[parent, TENANTS] < rules[CORES]:
@@ -205,14 +206,14 @@ def add_event(
     time: float,
     key: int,
 ) -> None:
-    """Add an event of a job, whose slots begin at `base`."""
+    """Add an event to the heap of a job, whose slots begin at `base`."""
     raise_up(events[base:], places[base:], MASK, job[job_idx, EVENTS], time, key)
     job[job_idx, EVENTS] += 1
 
 
 @inner_kernel
 def _share(cores: int, computing: int) -> float:
-    """Return the speed of each of so many processes on a node."""
+    """Return the speed of each process if `computing` processes share a node; 1 is full speed."""
     return 1.0 if computing <= cores else cores / computing
 
 
@@ -231,7 +232,7 @@ def _foresee(
     process_base: int,
     here: int,
 ) -> None:
-    """Say when the first process on a node is done; `process` is that of the whole state."""
+    """Set the event at which the first process on a node is done; `process` is that of the whole state."""
     events, places = events[base:], places[base:]
     best, due = -1, 0.0
     p = node[here, HEAD]
@@ -258,7 +259,7 @@ def _foresee(
 def take_node(
     node: IntArray, node_time: FloatArray, counts: IntArray, here: int, job_idx: int, at: float
 ) -> None:
-    """Give a free node to a job."""
+    """Give a free node to a job, at a time in seconds."""
     node[here, OWNER] = job_idx
     node[here, COMPUTING] = node[here, TENANTS] = 0
     node[here, HEAD] = node[here, FIRST] = -1
@@ -276,7 +277,7 @@ def give_back(
     here: int,
     at: float,
 ) -> None:
-    """Take a node from its job, and note the stretch."""
+    """Take a node from its job at a time in seconds, and note for how long the job had it."""
     row = counts[ROWS]
     rows[row, 0], rows[row, 1] = node[here, OWNER], here
     row_time[row, 0], row_time[row, 1] = node_time[here, TAKEN], at
@@ -288,7 +289,7 @@ def give_back(
 
 @inner_kernel
 def stop_computing(machine: Machine, jobs: Executed, state: State, job_idx: int, p: int, tau: float) -> None:
-    """End a computation whose event has been taken off the heap."""
+    """End a computation whose event has been removed from the heap."""
     process, node, node_time = state.process, state.node, state.node_time
     first = jobs.process_at[job_idx]
     here = process[first + p, NODE]
@@ -325,6 +326,7 @@ def stop_computing(machine: Machine, jobs: Executed, state: State, job_idx: int,
 def _start_computing(
     machine: Machine, jobs: Executed, state: State, job_idx: int, p: int, work: float, tau: float
 ) -> None:
+    """Begin a computation of a process, and update when the first process on its node is done."""
     process, node, node_time = state.process, state.node, state.node_time
     first = jobs.process_at[job_idx]
     here = process[first + p, NODE]
@@ -356,7 +358,7 @@ def _start_computing(
 
 @inner_kernel
 def _fork(machine: Machine, jobs: Executed, state: State, job_idx: int, parent: int, tau: float) -> int:
-    """Return the node of a new process, which the job may have to take first."""
+    """Return the node of a new process; the job takes the node first if it is free."""
     node = state.node
     if jobs.set_at[job_idx] < jobs.set_at[job_idx + 1]:
         partition = jobs.sets[jobs.set_at[job_idx] : jobs.set_at[job_idx + 1]]
@@ -378,8 +380,8 @@ def go_on(
 ) -> None:
     """Let a process go on until it has to wait or ends.
 
-    What travels is the same for messages, inputs and results: with contention as a flow that will end some
-    time, else it arrives when it does. Of an arrival there is an event only if somebody waits for it.
+    Messages, inputs and results travel in the same way: with contention as a flow whose end is not known yet,
+    otherwise with a known time of arrival. An arrival is an event only if a process waits for it.
     """
     process, process_time, channel = state.process, state.process_time, state.channel
     message, arrival, rules = state.message, state.arrival, machine.rules

@@ -1,4 +1,8 @@
-"""Kernels that write the drawn programs of Linnert et al. 2024, and what executions need of any program."""
+"""Kernels that write the drawn programs of Linnert et al. 2024, and prepare any program for execution.
+
+The latter are the links between processes and channels, and the reference partitions on which programs are
+calibrated.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +22,27 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS", "cheapest_seeds", "grown_from", "linked", "waves", "worker_rounds"]
 
-#: Supersteps of kind 1, rounds of kind 2, waves of kind 3.
+#: The number of supersteps of kind 1, of rounds of kind 2 and of waves of kind 3: a choice, as the paper
+#: describes the kinds in words only.
 STEPS: Final = 10
 
-#: Least work of a drawn computation; the most is 1 more.
+#: The least work of a drawn computation, in units of work; the largest is 1 more, so that the mean is 1.
 LEAST_WORK: Final = 0.5
 
-#: Weight of what a worker of kind 2 is given and gives back.
+#: The weight of the input and of the result of a worker of kind 2; a message has the weight 1.
 WORKER_WEIGHT: Final = 0.5
 
 
 @kernel
 def worker_rounds(
-    draws: FloatArray, num_nodes: int, most: int
+    draws: FloatArray, num_nodes: int, max_workers: int
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return a program of kind 2 as offsets, codes, targets and amounts.
 
-    `draws` are uniform on [0, 1): the permutations of all rounds, each by exchanging the last entry with any
-    one, then the last but one, and so on; then for each process and round whether there are workers, how many
-    and the work of each; then its own work. There are up to `most` workers at a time.
+    `draws` are uniform on [0, 1). The first ones are for the permutations of all rounds: in each, the last
+    entry is exchanged with any entry up to it, then the last but one, and so on. Then come, for each process
+    and round, whether there are workers, how many, the work of each, and the work of the process. There are
+    up to `max_workers` workers at a time.
     """
     sources = np.empty((STEPS, num_nodes), dtype=np.int64)
     target = np.empty(num_nodes, dtype=np.int64)
@@ -50,11 +56,11 @@ def worker_rounds(
             target[i], target[j] = target[j], target[i]
         for i in range(num_nodes):
             sources[step, target[i]] = i
-    room = num_nodes * STEPS * (2 * most + 3)
+    room = num_nodes * STEPS * (2 * max_workers + 3)
     codes, targets = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     amounts = np.zeros(room)
     offsets = np.empty(num_nodes + 1, dtype=np.int64)
-    works = np.empty(num_nodes * STEPS * most)
+    works = np.empty(num_nodes * STEPS * max_workers)
     done = workers = 0
     for i in range(num_nodes):
         offsets[i] = done
@@ -62,7 +68,7 @@ def worker_rounds(
             count = 0
             if draws[at] < 0.5:
                 at += 1
-                count = 1 + int(draws[at] * most)
+                count = 1 + int(draws[at] * max_workers)
             at += 1
             for q in range(workers, workers + count):
                 works[q] = LEAST_WORK + draws[at]
@@ -105,7 +111,11 @@ def _node_of_tree(
     following: int,
     draw: float,
 ) -> int:
-    """Write the operations of a process with a budget, whose first subtree begins at a process."""
+    """Write the operations of a process of a tree; return where the next operation goes.
+
+    The process and its subtrees have `budget` processes together; the first subtree begins at the process
+    `following`.
+    """
     subtrees = min(budget - 1, 2)
     for k in range(subtrees):
         q = following + k * (budget // 2)
@@ -121,8 +131,8 @@ def _node_of_tree(
 def waves(draws: FloatArray, sizes: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return a program of kind 3 with waves of these sizes as offsets, codes, targets and amounts.
 
-    `draws` are uniform on [0, 1): the work of each process, wave by wave, parents before their first subtree
-    and that before the second, which is also the order of the processes.
+    `draws` are uniform on [0, 1): the work of each process, wave by wave. In a wave, a parent comes before
+    its first subtree, and that before the second one, as in the order of the processes.
     """
     num_processes = 1 + sizes.sum() - len(sizes)
     offsets = np.empty(num_processes + 1, dtype=np.int64)
@@ -132,7 +142,7 @@ def waves(draws: FloatArray, sizes: IntArray) -> tuple[IntArray, IntArray, IntAr
     budgets = np.empty(num_processes, dtype=np.int64)
     offsets[0] = 0
     done, at, following = 0, 0, 1
-    for size in sizes:  # the root, whose operations come first
+    for size in sizes:  # the operations of the root come first
         done = _node_of_tree(codes, targets, amounts, budgets, done, size, following, draws[at])
         at += size
         following += size - 1
@@ -151,9 +161,9 @@ def waves(draws: FloatArray, sizes: IntArray) -> tuple[IntArray, IntArray, IntAr
 def linked(
     offsets: IntArray, code: IntArray, target: IntArray, amount: FloatArray, num_channels: int
 ) -> tuple[IntArray, FloatArray, IntArray, IntArray]:
-    """Return parents and weights of inputs of processes, first messages and receivers of channels.
+    """Return the parents and input weights of processes, and the first messages and receivers of channels.
 
-    The first messages are followed by the number of all messages. Channels are below `num_channels`.
+    After the first messages comes the number of all messages. Channels are numbered below `num_channels`.
     """
     num_processes = len(offsets) - 1
     parent, weight = np.full(num_processes, -1), np.zeros(num_processes)
@@ -173,7 +183,7 @@ def linked(
 
 @kernel
 def grown_from(lattice: Lattice, free: BoolArray, seed: int, size: int) -> IntArray:
-    """Return the set of a size that is grown from a seed."""
+    """Return the set of `size` nodes that is grown from a seed."""
     nodes = np.empty(size, dtype=np.int64)
     nodes[0] = seed
     grow(lattice, free, nodes, MAX_INTEGER)
@@ -181,21 +191,21 @@ def grown_from(lattice: Lattice, free: BoolArray, seed: int, size: int) -> IntAr
 
 
 @kernel
-def cheapest_seeds(lattice: Lattice, free: BoolArray, most: int) -> IntArray:
-    """Return from which node the cheapest set of each size grows, of 1 to `most` nodes; the first on ties.
+def cheapest_seeds(lattice: Lattice, free: BoolArray, max_size: int) -> IntArray:
+    """Return the seed of the cheapest grown set of each size from 1 to `max_size`; ties go to the least id.
 
-    A set that grows contains the smaller ones of its seed: one growth from each node does for all sizes.
+    A grown set contains the smaller sets of its seed, so one growth from each node gives all sizes.
     """
     shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
-    least, seeds = np.full(most, MAX_INTEGER), np.zeros(most, dtype=np.int64)
-    nodes = np.empty(most, dtype=np.int64)
+    best_cost, seeds = np.full(max_size, MAX_INTEGER), np.zeros(max_size, dtype=np.int64)
+    nodes = np.empty(max_size, dtype=np.int64)
     held = np.empty((len(shape), shape.max()), dtype=np.int64)
     for seed in range(len(free)):
         nodes[0] = seed
         grow(lattice, free, nodes, MAX_INTEGER)
         held[:] = 0
         cost = 0
-        for k in range(most):
+        for k in range(max_size):
             for axis in range(len(shape)):
                 here = coordinates[nodes[k], axis]
                 for there in range(shape[axis]):
@@ -203,6 +213,6 @@ def cheapest_seeds(lattice: Lattice, free: BoolArray, most: int) -> IntArray:
                         apart = distance_along(here, there, shape[axis], wrap[axis])
                         cost += held[axis, there] * apart
                 held[axis, here] += 1
-            if cost < least[k]:
-                least[k], seeds[k] = cost, seed
+            if cost < best_cost[k]:
+                best_cost[k], seeds[k] = cost, seed
     return seeds

@@ -1,4 +1,4 @@
-"""How long the work and the messages of a program take, so that it runs as long as its job says."""
+"""Calibration: scales of work and of messages with which a program takes the run time of its job."""
 
 from __future__ import annotations
 
@@ -25,36 +25,37 @@ if TYPE_CHECKING:
 
 __all__ = ["calibrate", "reference_partition"]
 
-#: Scales and lengths of programs by machine, rules, name and number of nodes.
+#: Known scales and lengths of programs, by machine, rules, name and number of nodes.
 _KNOWN: Final[dict[tuple[Topology, ExecutionRules, object, int], tuple[float, ...]]] = {}
-_MOST_KNOWN: Final = 20_000
+#: The number of entries above which the table is emptied, so that memory stays bounded (some MB).
+_MAX_KNOWN: Final = 20_000
 
 
 @lru_cache(maxsize=4096)
 def reference_partition(topology: Topology, nodes: int) -> IntArray:
     """Return the most compact set that growth finds on an empty machine: `growth` from all seeds."""
-    most = min(1 << (nodes - 1).bit_length(), topology.num_nodes)
-    free, seeds = _cheapest_seeds(topology, most)
+    max_size = min(1 << (nodes - 1).bit_length(), topology.num_nodes)
+    free, seeds = _cheapest_seeds(topology, max_size)
     return frozen(grown_from(lattice(topology), free, int(seeds[nodes - 1]), nodes))
 
 
 @lru_cache(maxsize=32)
-def _cheapest_seeds(topology: Topology, most: int) -> tuple[BoolArray, IntArray]:
-    """Return an empty machine, and the best seeds of sets of up to so many nodes."""
+def _cheapest_seeds(topology: Topology, max_size: int) -> tuple[BoolArray, IntArray]:
+    """Return the mask of the empty machine, and the best seeds of sets of up to `max_size` nodes."""
     free = np.ones(topology.num_nodes, dtype=np.bool_)
     free.setflags(write=False)
-    return free, frozen(cheapest_seeds(lattice(topology), free, most))
+    return free, frozen(cheapest_seeds(lattice(topology), free, max_size))
 
 
 def calibrate(
     problem: ReservationProblem, job_idxs: Sequence[int], programs: ProgramSet, rules: ExecutionRules
 ) -> Scales:
-    """Return the scales of jobs that make each end at its run time on its reference, alone.
+    """Return the scales with which each job, alone on its reference, ends at its run time.
 
-    All lengths are proportional to the scales: that of the work alone and that of the messages alone say how
-    long each takes by itself, and the length with both what the unit of the clock is. A job on its reference
-    does the same by its clock, down to the last bit, and so ends at its run time. What was calibrated is
-    remembered: the strategies that are compared run the same programs.
+    All lengths are proportional to the scales. Two executions, with work only and with messages only, say how
+    long each part takes by itself; a third one with both gives the unit of the clock. On its reference, a job
+    does the same by its clock, down to the last bit, and so ends at its run time. Results are remembered,
+    because strategies that are compared run the same programs.
 
     Raises
     ------
@@ -76,7 +77,7 @@ def calibrate(
             name = problem.names[job_idxs[job]]
             msg = f"job {name!r}: its program {why} on its reference partition of {nodes[job]} nodes"
             raise InvalidProblem(msg)
-        if len(_KNOWN) > _MOST_KNOWN:
+        if len(_KNOWN) > _MAX_KNOWN:
             _KNOWN.clear()
         for k, *row in zip(new, *map(np.ndarray.tolist, scales), strict=True):
             _KNOWN[keys[k]] = rows[k] = tuple(row)
@@ -87,9 +88,9 @@ def calibrate(
 def _scales(
     topology: Topology, rules: ExecutionRules, programs: Programs, of: IntArray, nodes: IntArray
 ) -> Scales:
-    """Return the scales of programs, and instead of factors how long each then takes by its clock.
+    """Return the scales of programs, with the lengths by their clocks in place of factors.
 
-    NaN of those that do not end.
+    The length of a program that does not end is NaN.
     """
     machine = machine_of(topology, rules, LeakRules())
     of, nodes = np.ascontiguousarray(of), np.ascontiguousarray(nodes)
@@ -102,6 +103,7 @@ def _scales(
     ones, zeros = np.ones(len(sets)), np.zeros(len(sets))
 
     def lengths(compute: FloatArray, message: FloatArray) -> FloatArray:
+        """Return how long each program takes by its clock, with these scales."""
         jobs, state = executed(
             machine,
             programs,
@@ -122,5 +124,5 @@ def _scales(
     compute, message = zeros.copy(), zeros.copy()
     np.divide(np.where(messages == 0, 1.0, 1.0 - part), work, out=compute, where=work > 0)
     np.divide(np.where(work == 0, 1.0, part), messages, out=message, where=messages > 0)
-    length = lengths(compute, message) + 0 * (work + messages)  # who does not end once does not end
+    length = lengths(compute, message) + 0 * (work + messages)  # NaN if any of the three does not end
     return Scales(compute, message, length)

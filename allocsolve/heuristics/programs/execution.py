@@ -1,4 +1,4 @@
-"""Bookings that are executed: each job runs its program on the nodes that it booked."""
+"""Execution of bookings: each job runs its program on the nodes that it booked."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def execute(
         scales = calibrate(problem, idxs, programs, rules)
         machine = machine_of(problem.topology, rules, LeakRules())
         sets = [schedule.nodes[schedule.offsets[idx] : schedule.offsets[idx + 1]] for idx in idxs]
-        alone = not rules.contention  # then nobody hears of anybody else
+        alone = not rules.contention  # without contention, jobs do not affect each other
         jobs, state = executed(
             machine,
             programs.arrays,
@@ -128,7 +128,7 @@ def execute(
 
 
 def _limits(problem: ReservationProblem, schedule: ReservationSchedule, overrun: Overrun) -> FloatArray:
-    """Return by when each booked job has to end; refuse what are no bookings."""
+    """Return the time (s) by which each booked job has to end; refuse schedules that are not of bookings."""
     count = len(problem.jobs)
     if len(schedule.outcomes) != count:
         msg = f"the schedule is of {len(schedule.outcomes)} jobs, the problem has {count}"

@@ -1,4 +1,4 @@
-"""The programs of a problem as arrays, each of them once."""
+"""Programs as arrays: the kinds of Linnert et al. 2024, and the different programs of a problem."""
 
 from __future__ import annotations
 
@@ -32,29 +32,30 @@ __all__ = [
     "program_set",
 ]
 
-#: This kind and those behind it are drawn, for each job anew.
+#: This kind and the kinds after it are random: a program is drawn for each job.
 FIRST_DRAWN: Final = 2
 
-#: A process of kind 2 has 1 to this many workers at a time, a process of kind 3 up to this many per node.
-_MOST_WORKERS = 6
-_MOST_PER_NODE = 6
+#: The largest number of workers that a process of kind 2 has at a time, and of processes of kind 3 per booked
+#: node: choices, as the paper describes the kinds in words only.
+_MAX_WORKERS = 6
+_MAX_PER_NODE = 6
 
 
 def linnert_program(kind: int, nodes: int, job_idx: int, seed: int = 0) -> Program:
-    """Return the program of a job that books so many nodes.
+    """Return the program of a job that books `nodes` nodes.
 
     Parameters
     ----------
     kind
         ``0``: a root gives work to all others and gathers what they have done. ``1``: bulk-synchronous, ten
-        supersteps of computing, after each of which everybody hears of everybody's results (in rounds of
+        supersteps of computing, after each of which all processes exchange their results (in rounds of
         doubling distance). ``2``: as many processes as nodes, ten rounds, in each of which a process may fork
-        a few workers, and sends to another one that is drawn. ``3``: one process, ten waves of a tree of
-        forked processes, of which one wave is as wide as any can be.
+        a few workers, and sends a message to a process that is drawn. ``3``: a single process at first, and
+        ten waves of trees of forked processes, one of which has the largest width.
     nodes
-        How many nodes are booked, >= 1.
+        Number of booked nodes, >= 1.
     job_idx, seed
-        From which the random parts of kinds 2 and 3 are drawn.
+        The job and the seed from which the random parts of kinds 2 and 3 are drawn.
 
     Raises
     ------
@@ -63,14 +64,15 @@ def linnert_program(kind: int, nodes: int, job_idx: int, seed: int = 0) -> Progr
 
     Notes
     -----
-    Uniform numbers u on [0, 1) come one after the other from `numpy.random.default_rng` with the seed 7919
-    job_idx + 104729 seed + 17; an integer up to k is 1 + floor(u k), a work is 0.5 + u.
+    Uniform numbers u on [0, 1) are drawn one after the other from `numpy.random.default_rng` with the seed
+    7919 job_idx + 104729 seed + 17; an integer up to k is 1 + floor(u k), a work is 0.5 + u.
 
-    Kind 2: the most workers, up to 6; ten permutations, each by exchanging the last entry with one up to it,
-    then the last but one, and so on; then process by process and round by round whether there are workers (u
-    < 0.5), if so how many and the work of each, and its own work. Kind 3: the widest wave, the rounded 6 u
-    times nodes, at least 1; which wave it is; the sizes of all waves, of which that one is not used; then
-    wave by wave the work of each process, parents before their first subtree and that before the second.
+    Kind 2 draws the largest number of workers, up to 6; ten permutations, in each of which the last entry is
+    exchanged with an entry up to it, then the last but one, and so on; then, process by process and round by
+    round, whether there are workers (u < 0.5), if so their number and the work of each, and the work of the
+    process. Kind 3 draws the size of the widest wave (6 u times nodes, rounded, at least 1); the place of
+    that wave; the sizes of all waves (the one for that wave is not used); then, wave by wave, the work of
+    each process, a parent before its first subtree and that before the second one.
 
     References
     ----------
@@ -86,10 +88,10 @@ def linnert_program(kind: int, nodes: int, job_idx: int, seed: int = 0) -> Progr
     """
     values = {"kind": kind, "nodes": nodes, "job_idx": job_idx, "seed": seed}
     limits = {"kind": (0, PROGRAM_KINDS - 1), "nodes": (1, 2**24), "job_idx": (0, 2**31), "seed": (0, 2**53)}
-    for name, (least, most) in limits.items():
+    for name, (low, high) in limits.items():
         values[name] = integer(name, values[name], InvalidOption)
-        if not least <= values[name] <= most:
-            msg = f"{name} {shown(values[name])} is not in {least}..{most}"
+        if not low <= values[name] <= high:
+            msg = f"{name} {shown(values[name])} is not in {low}..{high}"
             raise InvalidOption(msg)
     offsets, code, target, amount = linnert_arrays(*values.values())
     rows = list(starmap(_operation, zip(code.tolist(), target.tolist(), amount.tolist(), strict=True)))
@@ -115,6 +117,7 @@ def program_of(*processes: Callable[[], Iterator[Operation]]) -> Program:
 
 
 def _operation(code: int, target: int, amount: float) -> tuple[object, ...]:
+    """Return an operation as programs take it: its name, then its target and its amount if it has them."""
     name, has_target, has_amount = OPERATIONS[code]
     return (name, *(target,) * has_target, *(amount,) * has_amount)
 
@@ -124,13 +127,13 @@ def linnert_arrays(
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return offsets, codes, targets and amounts of a program, see `linnert_program`."""
     if kind < FIRST_DRAWN:
-        return _drawn_by_nobody(kind, nodes)
+        return _fixed_arrays(kind, nodes)
     generator = np.random.default_rng(7919 * job_idx + 104729 * seed + 17)
     if kind == FIRST_DRAWN:
-        most = 1 + int(generator.random() * _MOST_WORKERS)
-        draws = generator.random(STEPS * nodes * (4 + most))
-        return worker_rounds(draws, nodes, most)
-    widest = max(1, round(nodes * _MOST_PER_NODE * generator.random()))
+        max_workers = 1 + int(generator.random() * _MAX_WORKERS)
+        draws = generator.random(STEPS * nodes * (4 + max_workers))
+        return worker_rounds(draws, nodes, max_workers)
+    widest = max(1, round(nodes * _MAX_PER_NODE * generator.random()))
     full = int(generator.random() * STEPS)
     sizes = 1 + (generator.random(STEPS) * widest).astype(np.int64)
     sizes[full] = widest
@@ -138,7 +141,8 @@ def linnert_arrays(
 
 
 @lru_cache(maxsize=512)
-def _drawn_by_nobody(kind: int, nodes: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+def _fixed_arrays(kind: int, nodes: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return the arrays of a program of kind 0 or 1, which have no random parts."""
     if kind == 0:
         others = range(nodes - 1)
         root = [
@@ -161,7 +165,7 @@ def _drawn_by_nobody(kind: int, nodes: int) -> tuple[IntArray, IntArray, IntArra
             for i in range(nodes)
         ]
         rows = [step * STEPS for step in steps]
-    flat = np.array([row for one in rows for row in one])
+    flat = np.array([operation for row in rows for operation in row])
     amount = flat[:, 2].copy()
     amount.setflags(write=False)
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
@@ -173,24 +177,25 @@ def _drawn_by_nobody(kind: int, nodes: int) -> tuple[IntArray, IntArray, IntArra
     )
 
 
-#: Of one program: offsets, codes, targets and amounts, then parents, weights, first messages and receivers.
+#: The arrays of a program: offsets, codes, targets and amounts, then parents, weights, first messages and
+#: receivers.
 _Piece: TypeAlias = (
     "tuple[IntArray, IntArray, IntArray, FloatArray, IntArray, FloatArray, IntArray, IntArray]"
 )
 
 
 class ProgramSet(NamedTuple):
-    """Different programs of some jobs."""
+    """The different programs of some jobs."""
 
     arrays: Programs
-    of_job: IntArray  #: which program each of these jobs has
-    names: tuple[object, ...]  #: of each program: programs of one name are equal, whatever the problem
+    of_job: IntArray  #: shape (jobs,): the index of the program of each job
+    names: tuple[object, ...]  #: by program; programs with the same name are equal, in all problems
 
 
 def program_set(problem: ReservationProblem, job_idxs: Sequence[int]) -> ProgramSet:
-    """Return the different programs of some jobs, all of which have one.
+    """Return the different programs of some jobs, each of which must have a program.
 
-    Programs of users are shared by name, those of the kinds 0 and 1 by the number of nodes.
+    Programs of users are shared by name, programs of the kinds 0 and 1 by the number of nodes.
     """
     index: dict[object, int] = {}
     names: list[object] = []
@@ -217,13 +222,13 @@ def program_set(problem: ReservationProblem, job_idxs: Sequence[int]) -> Program
 
 
 def forking(programs: Programs) -> BoolArray:
-    """Return which programs fork."""
+    """Return the mask of the programs that fork. Shape (programs,)."""
     forked: BoolArray = np.maximum.reduceat(programs.parent, programs.process_at[:-1]) >= 0
     return forked
 
 
 def _piece(offsets: IntArray, code: IntArray, target: IntArray, amount: FloatArray) -> _Piece:
-    """Return a program with its channels numbered, and what belongs together in it."""
+    """Return the arrays of a program with its channels renumbered from 0, and the links between its parts."""
     messages = (code == SEND) | (code == RECEIVE)
     channels, numbers = np.unique(target[messages], return_inverse=True)
     target = target.copy()
@@ -233,21 +238,24 @@ def _piece(offsets: IntArray, code: IntArray, target: IntArray, amount: FloatArr
 
 
 def _joined(pieces: list[_Piece]) -> Programs:
+    """Return programs in one set of arrays, one after the other."""
+
     def column(at: int) -> IntArray:
-        return frozen(np.concatenate([one[at] for one in pieces]) if pieces else np.zeros(0, dtype=np.int64))
+        empty = np.zeros(0, dtype=np.int64)
+        return frozen(np.concatenate([piece[at] for piece in pieces]) if pieces else empty)
 
     def floats(at: int) -> FloatArray:
-        return frozen(np.concatenate([one[at] for one in pieces]) if pieces else np.zeros(0))
+        return frozen(np.concatenate([piece[at] for piece in pieces]) if pieces else np.zeros(0))
 
     def ends(lengths: list[int]) -> IntArray:
         return frozen(np.cumsum([0, *lengths], dtype=np.int64))
 
-    begins = ends([len(one[1]) for one in pieces])
-    operation_at = [one[0][:-1] + begin for one, begin in zip(pieces, begins, strict=False)]
+    begins = ends([len(piece[1]) for piece in pieces])
+    operation_at = [piece[0][:-1] + begin for piece, begin in zip(pieces, begins, strict=False)]
     return Programs(
-        process_at=ends([len(one[4]) for one in pieces]),
-        channel_at=ends([len(one[7]) for one in pieces]),
-        num_messages=frozen(np.array([one[6][-1] for one in pieces], dtype=np.int64)),
+        process_at=ends([len(piece[4]) for piece in pieces]),
+        channel_at=ends([len(piece[7]) for piece in pieces]),
+        num_messages=frozen(np.array([piece[6][-1] for piece in pieces], dtype=np.int64)),
         operation_at=frozen(np.concatenate([*operation_at, begins[-1:]])),
         code=column(1),
         target=column(2),
@@ -255,7 +263,7 @@ def _joined(pieces: list[_Piece]) -> Programs:
         parent=column(4),
         weight=floats(5),
         first_message=frozen(
-            np.concatenate([one[6][:-1] for one in pieces]) if pieces else np.zeros(0, dtype=np.int64)
+            np.concatenate([piece[6][:-1] for piece in pieces]) if pieces else np.zeros(0, dtype=np.int64)
         ),
         receiver=column(7),
     )

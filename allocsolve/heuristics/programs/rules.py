@@ -1,4 +1,4 @@
-"""The rules of the machine on which programs are executed."""
+"""The rules by which programs are executed, and the machine with these rules as arrays."""
 
 from __future__ import annotations
 
@@ -28,25 +28,28 @@ __all__ = [
     "Waiting",
 ]
 
-#: Where a program takes exactly the run time of its job.
+#: The reference on which a program takes exactly the run time of its job.
 Reference: TypeAlias = Literal[
-    "booked",  # on the most compact partition of as many nodes as it books, of an empty machine
-    "demand",  # if it forks, alone on an empty machine, where it leaks from the middle
+    "booked",  # the most compact partition of the size that it books, on an empty machine
+    "demand",  # if it forks, an empty machine on which it leaks, alone and from the middle; else as booked
 ]
 
+#: All references, the default first.
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
 
-#: How long a job may run that has booked its nodes.
+#: How long a job with booked nodes may run.
 Overrun: TypeAlias = Literal[
     "end",  # until its booking ends
     "grace",  # until its deadline, or the next booking of one of its nodes
 ]
 
+#: All overruns, the default first.
 OVERRUNS: tuple[Overrun, ...] = get_args(Overrun)
 
-#: What a job does that finds no node when it arrives.
+#: What a job does if it finds no node when it arrives.
 Waiting: TypeAlias = Literal["queue", "reject"]
 
+#: All ways to wait, the default first.
 WAITINGS: tuple[Waiting, ...] = get_args(Waiting)
 
 
@@ -57,25 +60,26 @@ class ExecutionRules:
     Parameters
     ----------
     cores
-        Of a node, >= 1: up to so many processes compute at full speed on it, more share it evenly.
+        Cores of a node, >= 1: up to this many processes compute at full speed on it; more share it evenly.
     communication
-        Which part of a program's time, 0 to 1, is communication: its scales of work and of messages are such
-        that each alone would take its part of the run time on the reference, and both together take the run
-        time.
+        The part of a program's time, 0 to 1, that is communication. The scales of work and of messages are
+        set so that each alone would take its part of the run time on the reference, and both together take
+        the run time.
     hop_part
-        q of the time of a message of weight w over h hops, which grows with w (1 - q + q h), 0 to 1.
+        The part q, 0 to 1, of the time of a message that grows with its hops: a message of weight w over h
+        hops takes a time proportional to w (1 - q + q h).
     synchronous
         Whether a sender waits until its message has arrived.
     contention
-        Whether messages share links: each takes that much work at full speed over all links of its route,
-        axis by axis, and all links are shared max-min fairly. About ten times slower.
+        Whether messages share links. A message then takes the time above at full speed, over all links of its
+        route, which goes axis by axis; links are shared max-min fairly. This is about ten times slower.
     reference
-        Where a program takes exactly the run time of its job: ``booked`` or ``demand``.
+        The reference on which a program takes exactly the run time of its job: ``booked`` or ``demand``.
 
     Raises
     ------
     InvalidOption, UnknownName
-        If an option is not as said.
+        If an option has another value.
     """
 
     cores: int = 4
@@ -103,25 +107,26 @@ class ExecutionRules:
 
 @dataclass(frozen=True, slots=True)
 class LeakRules:
-    """How jobs take nodes that have booked none.
+    """How jobs without bookings take nodes.
 
     Parameters
     ----------
     contiguous
-        Whether a job takes only nodes that are linked to its own, rather than to go on along the snake where
-        there is none.
+        Whether a job takes only nodes that are linked to its own. Otherwise it goes on along the snake if no
+        such node is free.
     waiting
-        What a job does that finds no node when it arrives: ``queue`` (in the order of arrival) or ``reject``.
+        What a job does if it finds no node when it arrives: ``queue`` (in the order of arrival) or
+        ``reject``.
     own_first
         Whether a forked process stays on the node of its parent if a core is free there.
     need_all
-        Whether a job starts only when there is a node for each of its first processes, up to as many as it
-        asks for, rather than with one.
+        Whether a job starts only if there is a node for each of its first processes, up to the number of
+        nodes that it asks for. Otherwise one node is enough.
 
     Raises
     ------
     InvalidOption, UnknownName
-        If an option is not as said.
+        If an option has another value.
     """
 
     contiguous: bool = True

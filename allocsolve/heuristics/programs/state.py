@@ -1,4 +1,7 @@
-"""What an execution knows and holds, as arrays."""
+"""The data of an execution as arrays: machine, programs, jobs, and the state that changes.
+
+Columns of two-dimensional arrays are named by the constants below.
+"""
 
 from __future__ import annotations
 
@@ -19,139 +22,145 @@ if TYPE_CHECKING:
 
 __all__ = ["Executed", "Machine", "Programs", "Scales", "State", "executed", "new_state", "seconds"]
 
-#: Kinds of events, in the order in which they come at one instant.
+#: Kinds of events, in the order in which they are handled at one instant.
 COMPUTED, DELIVERED, FORKED, RESULT, KILL, START = range(6)
 
 #: Places in `Machine.rules`.
 CORES, SYNCHRONOUS, CONTENTION, CONTIGUOUS, REJECTING, OWN_FIRST, NEED_ALL = range(7)
 
-#: Columns of `State.process`: the next operation; the node; the next process that computes there, -1 behind
-#: the last; whether it is there (`ABSENT`, `LIVING` or `ENDED`); whether its parent waits to join it.
+#: Columns of `State.process`: the next operation; the node; the next process in the list of those that
+#: compute on the node, or -1; the stage (`ABSENT`, `LIVING` or `ENDED`); whether its parent waits to join it.
 NEXT, NODE, BEHIND, STAGE, JOINED = range(5)
 ABSENT, LIVING, ENDED = range(3)
 
-#: Columns of `State.process_time`: how far its node has served when it is done; when its result arrives.
+#: Columns of `State.process_time`: the value of `SERVED` of its node at which the process is done; when its
+#: result arrives.
 DUE, ARRIVES = range(2)
 
-#: Columns of `State.node`: its job, -1 if it is free; how many processes compute on it, the last that began,
-#: the one that will be done first; how many live on it.
+#: Columns of `State.node`: its job, or -1 if it is free; the number of processes that compute on it; the head
+#: of their list, which is the last that began; the process that will be done first; the number of processes
+#: that live on it.
 OWNER, COMPUTING, HEAD, FIRST, TENANTS = range(5)
 
-#: Columns of `State.node_time`: since when its job has it (seconds); how much each process that computes has
-#: been served, by the time that follows; since when it computes.
+#: Columns of `State.node_time`: since when its job has it (seconds); the work that each process computing on
+#: it has received up to a time; that time; since when the node computes.
 TAKEN, SERVED, SINCE, BUSY = range(4)
 
-#: Columns of `State.job`: `TO_COME`, `WAITING`, `RUNNING` or `OVER`; how many events and living processes it
-#: has; what became of it; columns of `State.job_time`: start and end (seconds), its clock, and for how long
-#: its nodes have computed by it.
+#: Columns of `State.job`: the phase (`TO_COME`, `WAITING`, `RUNNING` or `OVER`); the numbers of its events
+#: and of its living processes; its outcome. Columns of `State.job_time`: start and end (seconds); its clock;
+#: the time by the clock for which its nodes have computed.
 PHASE, EVENTS, ALIVE, OUTCOME = range(4)
 TO_COME, WAITING, RUNNING, OVER = range(4)
 BEGAN, FINISHED, CLOCK, WORKED = range(4)
 
-#: Columns of `State.message`: who waits for it to arrive.
+#: Columns of `State.message`: the receiver and the sender if they wait for its arrival, else -1.
 RECEIVER, SENDER = range(2)
 
-#: Columns of `State.flow` and `State.flow_time`.
+#: Columns of `State.flow`: the job, the two nodes, the kind of the event at its end, the place in
+#: `State.flows` or -1. Columns of `State.flow_time`: the work left at a time, the rate, that time, the new
+#: rate, the present by the clock.
 FLOW_JOB, FROM, TO, KIND, INDEX = range(5)
 LEFT, RATE, AT, NEW_RATE, NOW = range(5)
 
-#: Places in `State.counts`: events of all jobs; free nodes; the queue is ``queue[head:tail]``; rows of holds;
-#: flows; whether the set of flows has changed, and whether a waiting job may find what it could not before.
+#: Places in `State.counts`: events in the heap of jobs; free nodes; the ends of the queue,
+#: ``queue[head:tail]``; rows of holds; flows; whether the set of flows has changed; whether a waiting job may
+#: now find nodes.
 JOB_EVENTS, FREE, QUEUE_HEAD, QUEUE_TAIL, ROWS, FLOWS, FLOWS_CHANGED, RETRY = range(8)
 
-#: What comes so little behind a limit is in time, in seconds: calibrated jobs end at theirs.
+#: What comes at most this much (seconds) after a limit is in time: calibrated jobs end at their limits up to
+#: rounding.
 LATE: Final = 1e-3
 
 
 class Machine(NamedTuple):
-    """The machine and its rules: read-only arrays."""
+    """The machine and its rules, as read-only arrays."""
 
     lattice: Lattice
-    snake: IntArray  #: shape (nodes,)
-    snake_place: IntArray  #: shape (nodes,)
+    snake: IntArray  #: shape (nodes,): the nodes in the order of the snake
+    snake_place: IntArray  #: shape (nodes,): the place of each node on the snake
     curve: IntArray  #: shape (nodes,): the order in which processes are laid on nodes
-    rules: IntArray
-    hop_part: float
+    rules: IntArray  #: see `CORES` and the constants after it
+    hop_part: float  #: see `ExecutionRules.hop_part`
 
 
 class Programs(NamedTuple):
-    """Different programs, one behind the other, as read-only arrays."""
+    """Different programs, one after the other, as read-only arrays."""
 
-    process_at: IntArray  #: shape (programs + 1,)
-    channel_at: IntArray  #: shape (programs + 1,)
+    process_at: IntArray  #: shape (programs + 1,): the first process of each program
+    channel_at: IntArray  #: shape (programs + 1,): the first channel of each program
     num_messages: IntArray  #: shape (programs,)
-    operation_at: IntArray  #: shape (processes + 1,)
-    code: IntArray  #: shape (operations,)
-    target: IntArray  #: shape (operations,): channel or process, counted within the program
-    amount: FloatArray  #: shape (operations,)
-    parent: IntArray  #: shape (processes,): within the program; -1 of one that is there from the start
-    weight: FloatArray  #: shape (processes,): of its input and of its result
-    first_message: IntArray  #: shape (channels,): messages are counted channel by channel
-    receiver: IntArray  #: shape (channels,): the first process that receives from it; -1 if none does
+    operation_at: IntArray  #: shape (processes + 1,): the first operation of each process
+    code: IntArray  #: shape (operations,): see `allocsolve.model.program`
+    target: IntArray  #: shape (operations,): channel or process, numbered within the program
+    amount: FloatArray  #: shape (operations,): work or weight
+    parent: IntArray  #: shape (processes,): numbered within the program; -1 if there from the start
+    weight: FloatArray  #: shape (processes,): the weight of its input and of its result
+    first_message: IntArray  #: shape (channels,): the first message; messages are numbered channel by channel
+    receiver: IntArray  #: shape (channels,): the first process that receives from it; -1 if there is none
 
 
 class Executed(NamedTuple):
     """Jobs to execute, as read-only arrays."""
 
-    program: IntArray  #: shape (jobs,)
-    nodes: IntArray  #: shape (jobs,): how many it asks for
+    program: IntArray  #: shape (jobs,): the index of its program
+    nodes: IntArray  #: shape (jobs,): the number of nodes that it asks for
     start: FloatArray  #: shape (jobs,), seconds: when it starts, or arrives if it leaks
-    limit: FloatArray  #: shape (jobs,), seconds
+    limit: FloatArray  #: shape (jobs,), seconds: when it is cancelled
     factor: FloatArray  #: shape (jobs,): seconds per unit of its clock
     compute: FloatArray  #: shape (jobs,): units of its clock per work
     message: FloatArray  #: shape (jobs,): units of its clock per weight and hop
-    set_at: IntArray  #: shape (jobs + 1,): a job whose set is empty leaks
-    sets: IntArray  #: nodes in the order in which processes are laid on them
-    row: IntArray  #: shape (jobs,): in which row of the snake a leaking job looks for a node
+    set_at: IntArray  #: shape (jobs + 1,): the first node of each set; a job with an empty set leaks
+    sets: IntArray  #: the nodes of all sets, in the order in which processes are laid on them
+    row: IntArray  #: shape (jobs,): the row of the snake from which on a leaking job looks for a node
     first: IntArray  #: shape (jobs,): the node on which a leaking job starts; -1 to look for one
-    process_at: IntArray  #: shape (jobs,): where its part of the state begins, for processes,
-    channel_at: IntArray  #: shape (jobs,): channels,
-    message_at: IntArray  #: shape (jobs,): messages,
-    slot_at: IntArray  #: shape (jobs,): and events
+    process_at: IntArray  #: shape (jobs,): its first process in the state
+    channel_at: IntArray  #: shape (jobs,): its first channel in the state
+    message_at: IntArray  #: shape (jobs,): its first message in the state
+    slot_at: IntArray  #: shape (jobs,): its first slot of events in the state
 
 
 class State(NamedTuple):
-    """What changes; times are by the clock of the job unless they are said to be seconds."""
+    """The state of an execution; times are by the clock of the job unless they are given in seconds."""
 
     process: IntArray
     process_time: FloatArray
-    channel: IntArray  #: shape (channels, 2): how many messages have been sent and received
+    channel: IntArray  #: shape (channels, 2): the numbers of messages sent and received
     message: IntArray
-    arrival: FloatArray  #: shape (messages,)
+    arrival: FloatArray  #: shape (messages,): when each message arrives, infinite if that is not known
     events: Records[Entry]  #: a heap for each job, in its slots
-    event_places: IntArray  #: shape (slots,)
+    event_places: IntArray  #: shape (slots,): the place of each slot on its heap, or -1
     node: IntArray
     node_time: FloatArray
     job: IntArray
     job_time: FloatArray
     job_events: Records[Entry]  #: a heap of at most 2 * jobs, in seconds
-    job_event_places: IntArray  #: shape (2 * jobs,): what comes next to a job, then its limit
+    job_event_places: IntArray  #: shape (2 * jobs,): places of the next events, then of the limits
     counts: IntArray
-    queue: IntArray  #: shape (jobs,): waiting jobs, of which some may be over
-    ready: IntArray  #: shape (processes,): who goes on now
-    rows: IntArray  #: shape (rows, 2): job and node
-    row_time: FloatArray  #: shape (rows, 2), seconds: from when until when
-    spot: IntArray  #: shape (nodes,): room for a search
-    met: IntArray  #: shape (nodes,): room for a search
+    queue: IntArray  #: shape (jobs,): waiting jobs, some of which may be over
+    ready: IntArray  #: shape (processes,): the processes that go on now
+    rows: IntArray  #: shape (rows, 2): holds, the job and the node
+    row_time: FloatArray  #: shape (rows, 2), seconds: start and end of each hold
+    spot: IntArray  #: shape (nodes,): for a search
+    met: IntArray  #: shape (nodes,): for a search
     flow: IntArray
     flow_time: FloatArray
-    flows: IntArray  #: slots of the flows that there are
-    link_left: FloatArray  #: shape (links,): room for `set_rates`
-    link_users: IntArray  #: shape (links,): room for `set_rates`
-    links: IntArray  #: shape (links,): room for `set_rates`
+    flows: IntArray  #: the slots of the present flows
+    link_left: FloatArray  #: shape (links,): for `set_rates`
+    link_users: IntArray  #: shape (links,): for `set_rates`
+    links: IntArray  #: shape (links,): for `set_rates`
 
 
 def new_state(machine: Machine, sizes: dict[str, int], num_jobs: int) -> State:
-    """Return room for an execution.
+    """Return the arrays of an execution before it begins.
 
     Parameters
     ----------
     machine
         The machine.
     sizes
-        How many ``processes``, ``channels``, ``messages``, ``slots`` and ``rows`` there can be.
+        The largest numbers of ``processes``, ``channels``, ``messages``, ``slots`` and ``rows``.
     num_jobs
-        How many jobs.
+        The number of jobs.
     """
     nodes, axes = machine.lattice.coordinates.shape
     flows = sizes["slots"] if machine.rules[CONTENTION] else 0
@@ -192,13 +201,13 @@ def new_state(machine: Machine, sizes: dict[str, int], num_jobs: int) -> State:
 
 @inner_kernel
 def seconds(began: float, limit: float, factor: float, tau: float) -> float:
-    """Return when it is tau by the clock of a job, and at its limit a little behind it."""
+    """Return the time in seconds at `tau` by the clock of a job; just after its limit, return the limit."""
     at = began + factor * tau
     return limit if limit < at <= limit + LATE else at
 
 
 class Scales(NamedTuple):
-    """What times mean to each job, shape (jobs,)."""
+    """The scales of the clock of each job, shape (jobs,)."""
 
     compute: FloatArray  #: units of its clock per work
     message: FloatArray  #: units of its clock per weight and hop
@@ -219,16 +228,16 @@ def executed(
     row: IntArray | None = None,
     first: IntArray | None = None,
 ) -> tuple[Executed, State]:
-    """Return jobs to execute and room for it; jobs that are alone share one room.
+    """Return the jobs to execute and the state; jobs that are alone use the same part of the state.
 
-    `sets` are the nodes of each job, in any order; none of one that leaks.
+    `sets` has the nodes of each job, in any order; the set of a leaking job is empty.
     """
     curve_place = np.argsort(machine.curve)
-    ordered = [one[np.argsort(curve_place[one])] for one in sets]
+    ordered = [nodes_of_job[np.argsort(curve_place[nodes_of_job])] for nodes_of_job in sets]
     count = len(program)
     processes = np.diff(programs.process_at)[program]
     channels, messages = np.diff(programs.channel_at)[program], programs.num_messages[program]
-    set_sizes = np.array([len(one) for one in sets], dtype=np.int64)
+    set_sizes = np.array([len(nodes_of_job) for nodes_of_job in sets], dtype=np.int64)
     needed = {
         "processes": processes,
         "channels": channels,

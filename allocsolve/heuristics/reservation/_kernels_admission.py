@@ -1,4 +1,8 @@
-"""Kernels of static admission: each job at the first start at which there are nodes for it."""
+"""Kernels of static admission: each job gets the first start at which there are nodes for it.
+
+The module also holds what follows admission: sorting the nodes of jobs, and labelling the nodes of jobs that
+were accepted by count.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,10 @@ __all__ = ["Requests", "admit_jobs", "earliest_start", "label_nodes", "move_on",
 
 
 class Requests(NamedTuple):
-    """Read-only arrays of shape (jobs,): the arrivals never fall."""
+    """Jobs that ask for nodes, as read-only arrays of shape (jobs,).
+
+    Sizes are in nodes, times in seconds. Jobs are in the order of their arrivals.
+    """
 
     arrival: IntArray
     size: IntArray
@@ -55,17 +62,17 @@ def earliest_start(
     latest: int,
     nodes: IntArray,
 ) -> int:
-    """Return the first start at which a rule has nodes of a shape, and fill `nodes`; -1 if there is none.
+    """Return the first start at which a rule finds nodes of a shape, and fill `nodes`; -1 if there is none.
 
-    Starts are `time` and the later ends of bookings up to `latest`. By `COUNT_ONLY` only the length of
-    `nodes` matters.
+    The starts tried are `time` and the later ends of bookings up to `latest`. With `COUNT_ONLY`, only the
+    length of `nodes` matters.
     """
     if time > latest:
         return -1
     everything, size = machine.everything, len(nodes)
     if rule == COUNT_ONLY:
-        most: int = np.int64(everything[0])  # type: ignore[assignment]  # signed
-        return earliest_count(timeline, time, runtime, latest, most - size)
+        num_nodes: int = np.int64(everything[0])  # type: ignore[assignment]  # signed
+        return earliest_count(timeline, time, runtime, latest, num_nodes - size)
     open_window(timeline, time)
     start = next_window(timeline, everything, time, runtime, latest, size)
     while start >= 0:
@@ -79,7 +86,7 @@ def earliest_start(
 def move_on(timeline: Timeline, machine: Machine, time: int, runtime: int, latest: int, size: int) -> int:
     """Return the first start with enough free nodes, and write these to the mask; -1 if there is none.
 
-    Starts are `time` and the later ends of bookings or, if that is -1, those behind the start returned last.
+    The starts tried are `time` and the later ends of bookings; if `time` is -1, those after the last result.
     """
     if time > latest:
         return -1
@@ -105,9 +112,9 @@ def admit_jobs(
     offsets: IntArray,
     nodes: IntArray,
 ) -> int:
-    """Admit the jobs from one to another, and return the first that there is no room for.
+    """Admit the jobs from `first` to before `last`; return the first job for which the timeline is too small.
 
-    ``starts`` becomes -1 for rejected jobs; the nodes of job j are ``nodes[offsets[j]:offsets[j + 1]]``.
+    The start of a rejected job becomes -1; the nodes of job j are ``nodes[offsets[j]:offsets[j + 1]]``.
     """
     for job in range(first, last):
         if not has_room(timeline):
@@ -154,20 +161,20 @@ def label_nodes(
     num_nodes: int,
     nodes: IntArray,
 ) -> None:
-    """Fill in the nodes of each job. O(nodes of all jobs).
+    """Write the nodes of each job: by start, jobs get the nodes that became free last. O(nodes of all jobs).
 
     Parameters
     ----------
     by_start, by_end
-        The accepted jobs by start, and by end.
+        The accepted jobs, sorted by start and by end.
     times
-        Starts and ends, shape (jobs,) each.
+        Starts and ends in seconds, shape (jobs,) each.
     offsets
         Shape (jobs + 1,): job j gets ``nodes[offsets[j]:offsets[j + 1]]``.
     num_nodes
-        Of the machine: at no time do more belong to jobs.
+        Number of nodes of the machine; at no time do jobs hold more.
     nodes
-        Written.
+        The result, see `offsets`.
     """
     starts, ends = times
     free = np.arange(num_nodes - 1, -1, -1)

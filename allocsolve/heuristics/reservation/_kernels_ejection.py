@@ -1,4 +1,8 @@
-"""Ejection: put a rejected job in at a random place, take out what is in its way, and put that back."""
+"""Schedules by count: free nodes over time, greedy placement, and two local searches.
+
+`eject` puts a rejected job in at a random place, takes out jobs that are in its way and puts these back. The
+other search, `search_orders`, moves a rejected job forward in an order and places all jobs again.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +35,23 @@ __all__ = [
     "search_orders",
 ]
 
-#: The start of a rejected job.
+#: The start that stands for a rejected job.
 REJECTED_START = -1
 
 
 class Capacity(NamedTuple):
-    """Steps of the free nodes; written. The last step never ends, and there is nothing booked in it."""
+    """The free nodes over time, as steps; kernels change the arrays.
 
-    times: IntArray  #: when each step begins; the first at 0
-    free: IntArray  #: nodes in each step
-    used: IntArray  #: one number: how many steps there are
+    The last step never ends, and nothing is booked in it.
+    """
+
+    times: IntArray  #: when each step begins, in seconds; the first at 0
+    free: IntArray  #: the free nodes of each step
+    used: IntArray  #: shape (1,): the number of steps
 
 
 def new_capacity(num_nodes: int, num_jobs: int) -> Capacity:
-    """Return free nodes over time with nothing booked, with room for so many jobs."""
+    """Return the free nodes over time without bookings, with room for `num_jobs` jobs."""
     times, free = np.zeros(2 * num_jobs + 3, dtype=np.int64), np.zeros(2 * num_jobs + 3, dtype=np.int64)
     free[0] = num_nodes
     return Capacity(times, free, np.ones(1, dtype=np.int64))
@@ -52,7 +59,7 @@ def new_capacity(num_nodes: int, num_jobs: int) -> Capacity:
 
 @inner_kernel
 def _step(capacity: Capacity, moment: int) -> int:
-    """Return the step of a moment."""
+    """Return the step that contains a moment."""
     low, high = 0, capacity.used[0]
     while low < high:
         middle = (low + high) >> 1
@@ -65,7 +72,7 @@ def _step(capacity: Capacity, moment: int) -> int:
 
 @inner_kernel
 def earliest_start(capacity: Capacity, first: int, last: int, length: int, nodes: int) -> int:
-    """Return the earliest start, from the first to the last, at which nodes are free for a time; or -1."""
+    """Return the earliest start from `first` to `last` with enough free nodes for `length` seconds; or -1."""
     times, free, used = capacity.times, capacity.free, capacity.used[0]
     step, start = _step(capacity, first), first
     while start <= last:
@@ -83,7 +90,7 @@ def earliest_start(capacity: Capacity, first: int, last: int, length: int, nodes
 
 @inner_kernel
 def fits(capacity: Capacity, start: int, length: int, nodes: int) -> bool:
-    """Return whether nodes are free from a start for a time."""
+    """Return whether `nodes` nodes are free from `start` on for `length` seconds."""
     step = _step(capacity, start)
     while step < capacity.used[0] and capacity.times[step] < start + length:
         if capacity.free[step] < nodes:
@@ -94,7 +101,7 @@ def fits(capacity: Capacity, start: int, length: int, nodes: int) -> bool:
 
 @inner_kernel
 def _cut(capacity: Capacity, moment: int) -> int:
-    """Make a step begin at a moment; return it."""
+    """Return the step that begins at a moment; split one if there is none."""
     times, free = capacity.times, capacity.free
     step = _step(capacity, moment)
     if times[step] == moment:
@@ -108,7 +115,7 @@ def _cut(capacity: Capacity, moment: int) -> int:
 
 @inner_kernel
 def _join(capacity: Capacity, step: int) -> None:
-    """Join a step to the one before if both have the same free nodes."""
+    """Join a step to the step before it if both have the same free nodes."""
     times, free = capacity.times, capacity.free
     if step == 0 or free[step] != free[step - 1]:
         return
@@ -119,7 +126,7 @@ def _join(capacity: Capacity, step: int) -> None:
 
 @inner_kernel
 def book(capacity: Capacity, start: int, length: int, nodes: int) -> None:
-    """Take nodes from a start for a time, or give them back if their number is negative."""
+    """Book nodes from `start` on for `length` seconds; a negative number gives them back."""
     begin = _cut(capacity, start)
     end = _cut(capacity, start + length)
     for step in range(begin, end):
@@ -132,7 +139,7 @@ def book(capacity: Capacity, start: int, length: int, nodes: int) -> None:
 def place_in_order(
     jobs: PackedDeadlineJobs, order: IntArray, num_nodes: int, capacity: Capacity, starts: IntArray
 ) -> None:
-    """Empty a capacity, and put each job of an order in at its earliest start; fill in all starts.
+    """Remove all bookings, then place each job of an order at its earliest start; write all starts.
 
     O(jobs * steps).
     """
@@ -148,41 +155,42 @@ def place_in_order(
             book(capacity, start, length, nodes)
 
 
-#: At most so many jobs are taken out, and so many other rejected ones tried after that.
-_MOST_EJECTED = 12
+#: The largest number of jobs that a move takes out, and the number of other rejected jobs that it tries after
+#: that: both keep a move short.
+_MAX_EJECTED = 12
 _TRIED = 3
-#: How likely a job that is put back is put at a random place, not at the earliest.
+#: The probability that a job that is put back goes to a random place instead of the earliest one.
 _SCATTERED = 0.5
 
 
 class Guide(NamedTuple):
-    """What is to be gained; read-only."""
+    """The gains that guide the search, as read-only arrays."""
 
-    #: Shape (2, jobs): what each job counts in the first and in the second term.
+    #: Shape (2, jobs): the count of each job in the first and in the second term of the objective.
     counts: FloatArray
-    score: FloatArray  #: shape (jobs,): both in one, in mean counts of a job
-    gains: FloatArray  #: shape (jobs,): how much more a job counts than it costs under prices
+    score: FloatArray  #: shape (jobs,): both counts combined, in mean counts of a job
+    gains: FloatArray  #: shape (jobs,): the count of a job less its cost under prices
     edges: IntArray  #: shape (slots + 1,), seconds
-    until: FloatArray  #: shape (slots + 1,): what a node costs up to each edge, as part of a score
-    charge: FloatArray  #: one number: how much what a job costs weighs against its score
+    until: FloatArray  #: shape (slots + 1,): the cost of a node up to each edge, as part of a score
+    charge: FloatArray  #: shape (1,): the weight of the cost of a job against its score
 
 
 class Walk(NamedTuple):
-    """Where the search is, and what was best; written."""
+    """The state of the search and its best result; kernels change the arrays."""
 
     starts: IntArray  #: shape (jobs,): seconds, negative if rejected
     best_starts: IntArray
-    reached: FloatArray  #: shape (2, 2): both terms, of now and of the best
-    rejected: IntArray  #: shape (jobs,), the rejected jobs that may be accepted, first
-    ejected: IntArray  #: shape (jobs,), jobs in the way of a move
-    old_starts: IntArray  #: shape (jobs,)
-    added: IntArray  #: shape (jobs,), jobs that a move puts in
-    random: NDArray[np.uint64]  #: one number, the state of the random numbers
+    reached: FloatArray  #: shape (2, 2): both terms, of the present and of the best schedule
+    rejected: IntArray  #: shape (jobs,): it begins with the rejected jobs that may be accepted
+    ejected: IntArray  #: shape (jobs,): the jobs in the way of a move
+    old_starts: IntArray  #: shape (jobs,): the starts of these jobs before the move, in seconds
+    added: IntArray  #: shape (jobs,): the jobs that a move puts in
+    random: NDArray[np.uint64]  #: shape (1,): the state of the random numbers
 
 
 @inner_kernel
 def draw_uniform(random: NDArray[np.uint64]) -> float:
-    """Return a number in [0, 1): xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
+    """Return a random number in [0, 1), by xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
     x = random[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -193,13 +201,13 @@ def draw_uniform(random: NDArray[np.uint64]) -> float:
 
 @inner_kernel
 def draw_below(random: NDArray[np.uint64], count: int) -> int:
-    """Return a number in 0..count - 1."""
+    """Return a random integer in 0..count - 1."""
     return min(count - 1, int(draw_uniform(random) * count))
 
 
 @inner_kernel
 def _paid(guide: Guide, moment: int) -> float:
-    """Return what a node costs up to a moment."""
+    """Return the cost of a node up to a moment."""
     edges, until = guide.edges, guide.until
     last = len(edges) - 1
     if moment >= edges[last]:
@@ -218,8 +226,8 @@ def _paid(guide: Guide, moment: int) -> float:
 
 
 @inner_kernel
-def _worth_at(guide: Guide, jobs: PackedDeadlineJobs, job: int, start: int) -> float:
-    """Return the score of a job less a part of what it costs there."""
+def _score_at(guide: Guide, jobs: PackedDeadlineJobs, job: int, start: int) -> float:
+    """Return the score of a job less the weighted cost of its nodes if it starts at `start`."""
     paid = _paid(guide, start + jobs.runtime[job]) - _paid(guide, start)
     return float(guide.score[job] - guide.charge[0] * jobs.nodes[job] * paid)
 
@@ -228,28 +236,28 @@ def _worth_at(guide: Guide, jobs: PackedDeadlineJobs, job: int, start: int) -> f
 def _put(
     jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, job: int, start: int
 ) -> float:
-    """Put a job in; return what that gains."""
+    """Put a job in; return the gain of score."""
     book(capacity, start, jobs.runtime[job], jobs.nodes[job])
     walk.starts[job] = start
     walk.reached[0, 0] += guide.counts[0, job]
     walk.reached[0, 1] += guide.counts[1, job]
-    return _worth_at(guide, jobs, job, start)
+    return _score_at(guide, jobs, job, start)
 
 
 @inner_kernel
 def _take(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, job: int) -> float:
-    """Take a job out; return what that loses."""
+    """Take a job out; return the loss of score."""
     start = walk.starts[job]
     book(capacity, start, jobs.runtime[job], -jobs.nodes[job])
     walk.starts[job] = -1
     walk.reached[0, 0] -= guide.counts[0, job]
     walk.reached[0, 1] -= guide.counts[1, job]
-    return _worth_at(guide, jobs, job, start)
+    return _score_at(guide, jobs, job, start)
 
 
 @inner_kernel
 def _list_rejected(jobs: PackedDeadlineJobs, guide: Guide, walk: Walk) -> int:
-    """Fill in the rejected jobs that may be accepted; return how many."""
+    """List the rejected jobs that may be accepted; return their number."""
     count = 0
     for job in range(len(walk.starts)):
         in_time = jobs.arrival[job] + jobs.runtime[job] <= jobs.deadline[job]
@@ -263,7 +271,7 @@ def _list_rejected(jobs: PackedDeadlineJobs, guide: Guide, walk: Walk) -> int:
 def _clear(
     jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, job: int, start: int
 ) -> tuple[int, float]:
-    """Take random jobs out until one fits at a start; return how many, and what that loses."""
+    """Take random jobs out until a job fits at a start; return their number and the loss of score."""
     end, count = start + jobs.runtime[job], 0
     for other in range(len(walk.starts)):
         at = walk.starts[other]
@@ -271,7 +279,7 @@ def _clear(
             walk.ejected[count] = other
             count += 1
     taken, lost = 0, 0.0
-    while taken < min(count, _MOST_EJECTED) and not fits(capacity, start, jobs.runtime[job], jobs.nodes[job]):
+    while taken < min(count, _MAX_EJECTED) and not fits(capacity, start, jobs.runtime[job], jobs.nodes[job]):
         drawn = taken + draw_below(walk.random, count - taken)
         other = walk.ejected[drawn]
         walk.ejected[drawn] = walk.ejected[taken]
@@ -283,7 +291,7 @@ def _clear(
 
 @inner_kernel
 def _put_back(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, taken: int) -> float:
-    """Put jobs that were taken out back where they fit, in random order; return what that gains."""
+    """Put jobs that were taken out back where they fit, in random order; return the gain of score."""
     gained = 0.0
     for at in range(taken):
         drawn = at + draw_below(walk.random, taken - at)
@@ -307,6 +315,7 @@ def _put_back(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: 
 def _undo(
     jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, taken: int, added: int
 ) -> None:
+    """Undo a move: remove the jobs that it put in, and put the jobs that it took out back at their starts."""
     for at in range(added):
         _take(jobs, guide, capacity, walk, walk.added[at])
     for at in range(taken):
@@ -317,10 +326,10 @@ def _undo(
 
 
 @inner_kernel
-def _note(walk: Walk) -> None:
-    """Keep the starts if they are better than the best ones."""
+def _store_if_best(walk: Walk) -> None:
+    """Store the starts as the best ones if they are better."""
     reached = walk.reached
-    margin = 1e-9 * (1 + abs(reached[1, 0]))
+    margin = 1e-9 * (1 + abs(reached[1, 0]))  # smaller differences come from rounding
     ahead = reached[0, 0] - reached[1, 0]
     if ahead > margin or (ahead > -margin and reached[0, 1] > reached[1, 1] * (1 + 1e-9) + 1e-9):
         reached[1, 0], reached[1, 1] = reached[0, 0], reached[0, 1]
@@ -330,7 +339,7 @@ def _note(walk: Walk) -> None:
 
 @kernel
 def fill(jobs: PackedDeadlineJobs, guide: Guide, num_nodes: int, capacity: Capacity, walk: Walk) -> None:
-    """Make the capacity and what is reached those of the starts, which become the best ones."""
+    """Book the present starts on an empty capacity and count their terms; they become the best starts."""
     capacity.times[0], capacity.free[0], capacity.used[0] = 0, num_nodes, 1
     for row in range(2):
         for term in range(2):
@@ -346,12 +355,12 @@ def fill(jobs: PackedDeadlineJobs, guide: Guide, num_nodes: int, capacity: Capac
 def eject(
     jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, temperature: float, moves: int
 ) -> int:
-    """Make so many moves; return how many rejected jobs are left that may be accepted.
+    """Make `moves` moves; return how many rejected jobs are left that may be accepted.
 
-    A move puts a rejected job in at a random start, takes random jobs out that are in its way, puts them back
-    elsewhere, and tries some other rejected jobs. It is taken back if it loses, with a probability that grows
-    with the loss in temperatures (in mean counts of a job). Jobs that cost more than they count are seldom
-    tried. O(jobs + steps) a move.
+    A move puts a rejected job in at a random start, takes out random jobs that are in its way, puts these
+    back elsewhere, and tries some other rejected jobs. A move that loses score is undone with a probability
+    that grows with the ratio of the loss to the temperature (both in mean counts of a job), as in simulated
+    annealing. Jobs that cost more than they count are seldom tried. O(jobs + steps) for a move.
     """
     count = _list_rejected(jobs, guide, walk)
     for _ in range(moves):
@@ -383,14 +392,14 @@ def eject(
                     walk.added[added] = other
                     added += 1
             if gained >= 0 or draw_uniform(walk.random) < math.exp(gained / temperature):
-                _note(walk)
+                _store_if_best(walk)
                 count = _list_rejected(jobs, guide, walk)
                 continue
         _undo(jobs, guide, capacity, walk, taken, added)
     return count
 
 
-#: So many jobs at most are drawn for one that is likely to be worth its costs.
+#: The largest number of draws for a job that is likely to gain more than it costs.
 _DRAWS = 20
 
 
@@ -398,7 +407,7 @@ _DRAWS = 20
 def _replay(
     jobs: PackedDeadlineJobs, guide: Guide, num_nodes: int, capacity: Capacity, walk: Walk, order: IntArray
 ) -> None:
-    """Place the jobs in an order, each at its earliest start."""
+    """Place the jobs in an order, each at its earliest start, and count the terms of the result."""
     capacity.times[0], capacity.free[0], capacity.used[0] = 0, num_nodes, 1
     walk.reached[0, 0], walk.reached[0, 1] = 0.0, 0.0
     for at in range(len(order)):
@@ -422,10 +431,10 @@ def search_orders(
     order: IntArray,
     rounds: int,
 ) -> int:
-    """Try so many orders; return how many rejected jobs are left that may be accepted.
+    """Try `rounds` orders; return how many rejected jobs are left that may be accepted.
 
-    In each, a rejected job goes to a random place in front of its own. The order is kept if it is not worse.
-    What is best, and where it is, ends up in the walk and in the order. O(jobs * steps) a round.
+    In each round, a rejected job moves forward to a random place. The new order stays if it is not worse. At
+    the end, `walk` holds the best starts and `order` the best order. O(jobs * steps) for a round.
     """
     count = len(order)
     _replay(jobs, guide, num_nodes, capacity, walk, order)
@@ -444,7 +453,7 @@ def search_orders(
                 if walk.starts[job] < 0 and in_time and guide.score[job] > 0:
                     walk.rejected[left] = at
                     left += 1
-        else:  # back to where it was
+        else:  # move the job back to its old place
             job = order[walk.added[0]]
             for at in range(walk.added[0], walk.added[1]):
                 order[at] = order[at + 1]

@@ -1,4 +1,4 @@
-"""Kernels that choose nodes among those that are free throughout a window."""
+"""Kernels that choose nodes out of those that are free throughout a window, and check their shape."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ __all__ = [
 
 
 @inner_kernel
-def _hops(lattice: Lattice, one: int, other: int) -> int:
+def _hops(lattice: Lattice, first: int, second: int) -> int:
+    """Return the hop distance of two nodes."""
     total = 0
     for axis in range(len(lattice.shape)):
-        here, there = lattice.coordinates[one, axis], lattice.coordinates[other, axis]
+        here, there = lattice.coordinates[first, axis], lattice.coordinates[second, axis]
         total += distance_along(here, there, lattice.shape[axis], lattice.wrap[axis])
     return total
 
 
 @allocating_kernel
 def grow_together(lattice: Lattice, free: BoolArray, exact: bool, nodes: IntArray) -> bool:
-    """Fill `nodes` behind its first entry, each time by all free neighbours that cost least; False if stuck.
+    """Grow `nodes` from its first entry, each time by all cheapest free neighbours; return False if stuck.
 
-    Growth is stuck when all neighbours that cost least are busy; else busy ones among them compete no more.
-    Neighbours are met when a node is chosen, by increasing id. Of the last set those met first are taken, but
-    if `exact` growth is stuck when it is too large.
-
-    ``increase`` of a neighbour is the sum of distances to the nodes chosen.
+    The cost of a neighbour, ``increase``, is the sum of its distances to the chosen nodes. Growth is stuck if
+    all cheapest neighbours are busy; otherwise the busy ones among them are dropped. Neighbours are met when
+    a node is chosen, by increasing id. If the last set is too large, the nodes that were met first are taken,
+    or, if `exact`, growth is stuck.
     """
     size = len(nodes)
     met = np.zeros(len(free), dtype=np.bool_)
     frontier = np.empty(len(free), dtype=np.int64)
     increase = np.empty(len(free), dtype=np.int64)
     met[nodes[0]] = True
-    waiting, done, count = 0, 0, 1  # nodes up to `done` have had their neighbours met
+    waiting, done, count = 0, 0, 1  # the neighbours of the first `done` nodes have been met
     while count < size:
         for new in range(done, count):
             for k in range(waiting):
@@ -75,17 +75,17 @@ def grow_together(lattice: Lattice, free: BoolArray, exact: bool, nodes: IntArra
                     increase[waiting] += _hops(lattice, nodes[k], other)
                 waiting += 1
         done = count
-        least, equals = -1, 0
+        cheapest, equals = -1, 0
         for k in range(waiting):
-            if least < 0 or increase[k] < least:
-                least, equals = increase[k], 0
-            if increase[k] == least and free[frontier[k]]:
+            if cheapest < 0 or increase[k] < cheapest:
+                cheapest, equals = increase[k], 0
+            if increase[k] == cheapest and free[frontier[k]]:
                 equals += 1
         if equals == 0 or (exact and count + equals > size):
             return False
         left = 0
         for k in range(waiting):
-            if increase[k] > least:
+            if increase[k] > cheapest:
                 frontier[left], increase[left] = frontier[k], increase[k]
                 left += 1
             elif free[frontier[k]] and count < size:
@@ -95,42 +95,44 @@ def grow_together(lattice: Lattice, free: BoolArray, exact: bool, nodes: IntArra
     return True
 
 
-#: Rules of `choose`.
+#: Codes of the rules of `choose`, see `allocsolve.heuristics.admit`.
 ANY, RUN, GROWTH, LITERAL, LITERAL_SET, LITERAL_EXACT, COUNT_ONLY = range(7)
 
-#: Shapes of `has_shape`: the places in `allocsolve.model.RESERVATION_SHAPES`.
+#: Codes of the shapes of `has_shape`: their places in `allocsolve.model.RESERVATION_SHAPES`.
 ANY_SHAPE, CONNECTED, ON_CURVE = range(3)
 
+#: Words with the lowest bit set, and with all bits set.
 _ONE = np.uint64(1)
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Machine(NamedTuple):
-    """The machine as the bits of a timeline, and room to work in."""
+    """The machine as the bits of a timeline, and arrays to work on."""
 
     lattice: Lattice
-    #: Shape (words,): the bits of all nodes; without identities one word, how many nodes there are.
+    #: Shape (words,): the bits of all nodes; if nodes are only counted, one word with their number.
     everything: WordArray
-    #: Shape (nodes,): the nodes by their bits, and the bits by their nodes.
+    #: Shape (nodes,): the node of each bit, and the bit of each node.
     node_of: IntArray
     bit_of: IntArray
-    #: Shape (nodes,): places on the Hilbert curve.
+    #: Shape (nodes,): the place of each node on the Hilbert curve.
     places: IntArray
-    #: Shape (nodes,): a mask to write to.
+    #: Shape (nodes,): the mask of free nodes, which kernels write.
     free: BoolArray
-    #: Shape (nodes,): True.
+    #: Shape (nodes,): the mask of the empty machine, all True.
     empty: BoolArray
-    #: Shape (nodes, width): in which order nodes are taken from a seed on the empty machine, as far as known.
+    #: Shape (nodes, width): the order in which nodes are taken from a seed on the empty machine, as far as it
+    #: is known.
     paths: IntArray
-    #: Shape (nodes,): how far that is, at least 1.
+    #: Shape (nodes,): the number of nodes up to which it is known, at least 1.
     lengths: IntArray
-    #: Shape (nodes,): where the path was blocked the last time, and often is again.
+    #: Shape (nodes,): where the path was blocked the last time; it is often blocked there again.
     blocks: IntArray
 
 
 @kernel
 def write_free(machine: Machine, words: WordArray) -> None:
-    """Write the nodes of words to the mask of free nodes."""
+    """Write the nodes whose bits are set in words to the mask of free nodes."""
     for bit in range(len(machine.free)):
         is_free = (words[bit >> 6] >> np.uint64(bit & 63)) & _ONE != 0
         machine.free[machine.node_of[bit]] = is_free
@@ -138,7 +140,7 @@ def write_free(machine: Machine, words: WordArray) -> None:
 
 @kernel
 def write_bits(machine: Machine, nodes: IntArray, words: WordArray) -> None:
-    """Write nodes to words."""
+    """Write the bits of nodes to words."""
     words[:] = np.uint64(0)
     for node in nodes:
         bit = machine.bit_of[node]
@@ -147,7 +149,7 @@ def write_bits(machine: Machine, nodes: IntArray, words: WordArray) -> None:
 
 @inner_kernel
 def _first_run(words: WordArray, size: int) -> int:
-    """Return the first bit of the first `size` consecutive ones, -1 if there are none."""
+    """Return the first bit of the first run of `size` bits that are set; -1 if there is none."""
     length = 0
     for k in range(len(words)):
         word = words[k]
@@ -175,7 +177,7 @@ def _first_run(words: WordArray, size: int) -> int:
 
 @inner_kernel
 def _first_bits(words: WordArray, node_of: IntArray, nodes: IntArray) -> None:
-    """Fill `nodes` with the nodes of the first bits; there must be so many."""
+    """Fill `nodes` with the nodes of the first bits that are set; there must be enough of them."""
     count, k = 0, 0
     while count < len(nodes):
         word = words[k]
@@ -188,17 +190,17 @@ def _first_bits(words: WordArray, node_of: IntArray, nodes: IntArray) -> None:
 
 @allocating_kernel
 def _follow(machine: Machine, seed: int, nodes: IntArray) -> bool:
-    """Fill `nodes` with those taken from a seed on the empty machine; False if one of them is busy.
+    """Fill `nodes` with the nodes taken from a seed on the empty machine; return False if one is busy.
 
-    The path is computed as far as it is asked for, each time for at least twice as far as before.
+    The path is computed only as far as it is needed, each time at least twice as far as before.
     """
     size, width, path = len(nodes), machine.paths.shape[1], machine.paths[seed]
-    kept, done = min(size, width), 0
-    while done < kept:
+    stored, done = min(size, width), 0
+    while done < stored:
         if done == machine.lengths[seed]:
             length = machine.lengths[seed] = min(max(16, 2 * done), width)
             grow(machine.lattice, machine.empty, path[:length], MAX_INTEGER)
-        reach = min(machine.lengths[seed], kept)
+        reach = min(machine.lengths[seed], stored)
         while done < reach:
             if not machine.free[path[done]]:
                 machine.blocks[seed] = done
@@ -217,17 +219,17 @@ def _follow(machine: Machine, seed: int, nodes: IntArray) -> bool:
 
 @allocating_kernel
 def _literal(machine: Machine, rule: int, first_only: bool, nodes: IntArray) -> bool:
-    """Grow literally from the free nodes by id, or from the first only."""
+    """Grow literally (Fig. 8 of Linnert et al. 2024) from the free nodes by id, or from the first only."""
     lattice, free, paths, blocks = machine.lattice, machine.free, machine.paths, machine.blocks
-    kept = min(len(nodes), paths.shape[1])
-    sizes = machine.lengths  # never read: a variable has to have one type
+    stored = min(len(nodes), paths.shape[1])
+    sizes = machine.lengths  # never read, but sets the type of the variable for numba
     if rule != LITERAL:
         sizes = component_sizes(lattice.offsets, lattice.neighbours, free)
     for seed in range(len(free)):
         if not free[seed]:
             continue
         if rule == LITERAL:
-            is_blocked = blocks[seed] < kept and not free[paths[seed, blocks[seed]]]
+            is_blocked = blocks[seed] < stored and not free[paths[seed, blocks[seed]]]
             if not is_blocked and _follow(machine, seed, nodes):
                 return True
         elif sizes[seed] >= len(nodes):
@@ -241,7 +243,7 @@ def _literal(machine: Machine, rule: int, first_only: bool, nodes: IntArray) -> 
 
 @allocating_kernel
 def choose(machine: Machine, rule: int, first_only: bool, words: WordArray, nodes: IntArray) -> bool:
-    """Fill `nodes` by a rule from the free nodes, of which there are enough; False if it has none."""
+    """Fill `nodes` by a rule from the free nodes, of which there are enough; False if the rule finds none."""
     if rule == ANY:
         _first_bits(words, machine.node_of, nodes)
         return True
@@ -270,7 +272,7 @@ def choose(machine: Machine, rule: int, first_only: bool, words: WordArray, node
 
 @kernel
 def has_shape(machine: Machine, shape: int, nodes: IntArray) -> bool:
-    """Return whether nodes have a shape; overwrites the mask of free nodes."""
+    """Return whether nodes have a shape; the mask of free nodes is overwritten."""
     if shape == CONNECTED:
         machine.free[:] = False
         for node in nodes:

@@ -1,8 +1,8 @@
-"""Kernels on a timeline of bookings: which nodes are busy in each segment of time.
+"""Kernels on a timeline of bookings: the busy nodes in each segment of time.
 
-Segment s lies between the breakpoints s and s + 1, the last one has no end and nothing is busy in it. What is
-busy are words of 64 bits, one bit for each node; or, where nodes have no identity, one word that counts them.
-As bookings never share a node, one is added and taken away as a number in both cases.
+Segment s lies between the breakpoints s and s + 1; the last segment has no end, and nothing is busy in it.
+Busy nodes are words of 64 bits, with a bit for each node; or, if nodes are only counted, one word with their
+number. As bookings never share a node, a booking is added and subtracted like a number in both cases.
 """
 
 from __future__ import annotations
@@ -43,17 +43,20 @@ __all__ = [
     "trailing_zeros",
 ]
 
-#: Entries of the state: the first segment and the one behind the last; of a window its first segment, the one
-#: from which on `BACK` holds what is busy, and the one behind its last.
+#: Entries of `Timeline.state`: the first segment and the one after the last; for a window, its first segment,
+#: the segment from which on `BACK` has the busy nodes, and the one after its last segment; the number of
+#: entries.
 FIRST, COUNT, HERE, MIDDLE, REACH, NUM_STATE = range(6)
 
-#: Columns of `Timeline.edges`.
+#: Columns of `Timeline.edges`: bookings that begin and that end.
 BEGINS, ENDS = range(2)
 
-#: Rows of `Timeline.rows`: what is busy in the later part of a window, what is free throughout the window,
-#: the nodes of a booking.
+#: Rows of `Timeline.rows`: the nodes that are busy in the later part of a window, the nodes that are free
+#: throughout the window, and the nodes of a booking.
 BACK, FREE, BOOKING = range(3)
 
+#: A single bit, and the masks of `count_bits` for pairs of bits, groups of four, and bytes; the last one adds
+#: the bytes of a word.
 _ONE = np.uint64(1)
 _PAIRS = np.uint64(0x5555555555555555)
 _QUADS = np.uint64(0x3333333333333333)
@@ -62,25 +65,25 @@ _SUM = np.uint64(0x0101010101010101)
 
 
 class Timeline(NamedTuple):
-    """Arrays that kernels change; rows beyond ``state[COUNT]`` are rubbish."""
+    """A timeline as arrays that kernels change; rows from ``state[COUNT]`` on have no meaning."""
 
-    #: Shape (capacity,), seconds, increasing.
+    #: Shape (capacity,): the breakpoints in seconds, increasing.
     times: IntArray
-    #: Shape (capacity, words).
+    #: Shape (capacity, words): the busy nodes of each segment.
     busy: WordArray
-    #: Shape (capacity, 2): how many bookings begin and end at the breakpoint.
+    #: Shape (capacity, 2): the numbers of bookings that begin and end at each breakpoint.
     edges: IntArray
-    #: Shape (capacity, words): what is busy from a segment of a window up to its `MIDDLE`.
+    #: Shape (capacity, words): the nodes busy from a segment of a window up to its `MIDDLE`.
     suffixes: WordArray
-    #: Shape (3, words).
+    #: Shape (3, words): see `BACK`, `FREE` and `BOOKING`.
     rows: WordArray
-    #: Shape (NUM_STATE,).
+    #: Shape (NUM_STATE,): see `FIRST` and the constants after it.
     state: IntArray
 
 
 @inner_kernel
 def count_bits(word: np.uint64) -> int:
-    """Return how many bits of a word are set."""
+    """Return the number of bits of a word that are set."""
     pairs = word - ((word >> _ONE) & _PAIRS)
     quads = (pairs & _QUADS) + ((pairs >> np.uint64(2)) & _QUADS)
     return np.int64((((quads + (quads >> np.uint64(4))) & _BYTES) * _SUM) >> np.uint64(56))  # type: ignore[return-value]  # signed, else sums with int are floats
@@ -88,13 +91,13 @@ def count_bits(word: np.uint64) -> int:
 
 @inner_kernel
 def trailing_zeros(word: np.uint64) -> int:
-    """Return the place of the lowest bit that is set, 64 if there is none."""
+    """Return the place of the lowest bit that is set; 64 if no bit is."""
     return count_bits(~word & (word - _ONE))
 
 
 @inner_kernel
 def segment_at(timeline: Timeline, time: int) -> int:
-    """Return the segment that a time lies in, which must not lie before the first."""
+    """Return the segment that contains a time, which must not be before the first segment."""
     low: int = timeline.state[FIRST]
     high: int = timeline.state[COUNT]
     while high - low > 1:
@@ -108,6 +111,7 @@ def segment_at(timeline: Timeline, time: int) -> int:
 
 @inner_kernel
 def _copy_segment(timeline: Timeline, source: int, target: int) -> None:
+    """Copy a segment and its breakpoint to another place."""
     timeline.times[target] = timeline.times[source]
     timeline.edges[target, BEGINS] = timeline.edges[source, BEGINS]
     timeline.edges[target, ENDS] = timeline.edges[source, ENDS]
@@ -117,7 +121,7 @@ def _copy_segment(timeline: Timeline, source: int, target: int) -> None:
 
 @kernel
 def has_room(timeline: Timeline) -> bool:
-    """Return whether a booking can be added; the past is shifted out if that makes much room."""
+    """Return whether a booking can be added; drop the rows of the past if they are at least half of all."""
     first, count = timeline.state[FIRST], timeline.state[COUNT]
     if count + 2 <= len(timeline.times):
         return True
@@ -131,7 +135,7 @@ def has_room(timeline: Timeline) -> bool:
 
 @kernel
 def drop_past(timeline: Timeline, now: int) -> None:
-    """Let the timeline begin with the segment that the present lies in."""
+    """Make the segment that contains the present the first one."""
     first, count = timeline.state[FIRST], timeline.state[COUNT]
     while first + 1 < count and timeline.times[first + 1] <= now:
         first += 1
@@ -140,7 +144,7 @@ def drop_past(timeline: Timeline, now: int) -> None:
 
 @inner_kernel
 def _breakpoint(timeline: Timeline, time: int) -> int:
-    """Return the segment that begins at a time; the one that the time lies in is split if need be."""
+    """Return the segment that begins at a time; split the one that contains it if there is none."""
     here = segment_at(timeline, time)
     if timeline.times[here] == time:
         return here
@@ -156,9 +160,9 @@ def _breakpoint(timeline: Timeline, time: int) -> int:
 
 @kernel
 def add_booking(timeline: Timeline, start: int, end: int) -> None:
-    """Let the nodes of the row `BOOKING`, which must be free, be busy from a time to another.
+    """Make the nodes of the row `BOOKING`, which must be free, busy from `start` to `end`.
 
-    There must be room for two breakpoints.
+    The timeline must have room for two breakpoints.
     """
     first = _breakpoint(timeline, start)
     last = _breakpoint(timeline, end)
@@ -171,7 +175,7 @@ def add_booking(timeline: Timeline, start: int, end: int) -> None:
 
 @inner_kernel
 def _drop_breakpoint(timeline: Timeline, segment: int) -> None:
-    """Join a segment with the one before it if nothing begins or ends between them."""
+    """Join a segment to the one before it if no booking begins or ends between them."""
     if segment == timeline.state[FIRST] or timeline.edges[segment, BEGINS] + timeline.edges[segment, ENDS]:
         return
     for later in range(segment + 1, timeline.state[COUNT]):
@@ -181,9 +185,9 @@ def _drop_breakpoint(timeline: Timeline, segment: int) -> None:
 
 @kernel
 def take_booking_away(timeline: Timeline, start: int, end: int, now: int) -> None:
-    """Give the nodes of the row `BOOKING` back, which a booking has from `start` to `end`, as of now.
+    """Free the nodes of the row `BOOKING`, booked from `start` to `end`, from now on.
 
-    `now` must be the present, and before the end.
+    `now` must be the present, and it must be before the end.
     """
     first = segment_at(timeline, max(start, now))
     last = segment_at(timeline, end)
@@ -199,7 +203,7 @@ def take_booking_away(timeline: Timeline, start: int, end: int, now: int) -> Non
 
 @inner_kernel
 def open_window(timeline: Timeline, time: int) -> None:
-    """Have `next_window` begin with the window that starts at a time."""
+    """Set the window that starts at a time as the first one of `next_window`."""
     here = segment_at(timeline, time)
     timeline.state[HERE] = timeline.state[MIDDLE] = timeline.state[REACH] = here
     timeline.rows[BACK, :] = np.uint64(0)
@@ -207,10 +211,11 @@ def open_window(timeline: Timeline, time: int) -> None:
 
 @inner_kernel
 def _move_window(timeline: Timeline, here: int, end: int) -> None:
-    """Let the window begin with a segment and reach to a time.
+    """Move the window so that it begins with a segment and reaches to a time.
 
-    A queue of two stacks: what is busy from a segment up to `MIDDLE` is at hand for each segment, what is
-    busy from there on has been added up. When the first part has run out, the whole window becomes that.
+    The busy nodes of a window are kept as in a queue of two stacks. For each segment before `MIDDLE`, the
+    nodes busy from it up to `MIDDLE` are stored; the nodes busy from `MIDDLE` on are combined in one row.
+    When the first part is used up, the whole window becomes the first part.
     """
     times, busy, _, suffixes, rows, state = timeline
     words, count, reach = busy.shape[1], state[COUNT], max(state[REACH], here)
@@ -236,22 +241,23 @@ def _move_window(timeline: Timeline, here: int, end: int) -> None:
 def next_window(
     timeline: Timeline, everything: WordArray, time: int, runtime: int, latest: int, size: int
 ) -> int:
-    """Move the window on to the next start with enough free nodes, and return that; -1 if there is none.
+    """Move the window on to the next start with enough free nodes, and return the start; -1 if there is none.
 
     Parameters
     ----------
     timeline
-        Whose window is moved; the row `FREE` becomes what is free throughout.
+        The timeline with the window; its row `FREE` becomes the nodes that are free throughout the window.
     everything
-        The words of all nodes.
+        The words of the whole machine.
     time
-        That of `open_window` for the first window, -1 for the next ones: those start where bookings end.
+        The time of `open_window` for the first window; -1 for the next windows, which start where bookings
+        end.
     runtime
-        Length of the windows.
+        Length of the windows, in seconds.
     latest
-        No window starts later.
+        The latest start of a window, in seconds.
     size
-        How many nodes have to be free.
+        Number of nodes that have to be free.
     """
     times, _, edges, suffixes, rows, state = timeline
     here, count = state[HERE], state[COUNT]
@@ -279,20 +285,20 @@ def next_window(
 
 
 @kernel
-def earliest_count(timeline: Timeline, time: int, runtime: int, latest: int, most: int) -> int:
-    """Return the first time, from one to another, from which on at most so many nodes are busy; or -1.
+def earliest_count(timeline: Timeline, time: int, runtime: int, latest: int, limit: int) -> int:
+    """Return the first time from `time` to `latest` from which at most `limit` nodes are busy; or -1.
 
-    Where a window is blocked, the next one that is not begins behind the block, and that is where a booking
-    ends: O(segments).
+    If a window is blocked, the next possible window begins after the block, where a booking ends.
+    O(segments).
     """
     times, busy, count = timeline.times, timeline.busy, timeline.state[COUNT]
     segment = segment_at(timeline, time)
     while time <= latest:
-        while segment < count and times[segment] < time + runtime and np.int64(busy[segment, 0]) <= most:
+        while segment < count and times[segment] < time + runtime and np.int64(busy[segment, 0]) <= limit:
             segment += 1
         if segment == count or times[segment] >= time + runtime:
             return time
-        while np.int64(busy[segment, 0]) > most:
+        while np.int64(busy[segment, 0]) > limit:
             segment += 1
         time = times[segment]
     return -1
@@ -300,7 +306,7 @@ def earliest_count(timeline: Timeline, time: int, runtime: int, latest: int, mos
 
 @kernel
 def busy_within(timeline: Timeline, start: int, end: int, counting: bool) -> None:
-    """Write what is busy at some time within a window to the row `BACK`; the most, if they are counted."""
+    """Write the nodes that are busy within a window to the row `BACK`; their largest number if counted."""
     segment = segment_at(timeline, start)
     timeline.rows[BACK, :] = np.uint64(0)
     while segment < timeline.state[COUNT] and timeline.times[segment] < end:

@@ -1,4 +1,8 @@
-"""Static admission: each job is accepted or rejected as it arrives (Linnert et al. 2024)."""
+"""Static admission: each job is accepted or rejected as it arrives (Linnert et al. 2024).
+
+The module holds `admit`, a function on arrays, and two solvers: admission alone, and admission followed by
+the execution of the programs of the accepted jobs.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +192,7 @@ class Static:
         self._allocator()
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
-        """Admit; of the budget the clock is used.
+        """Admit jobs until the time of the budget is up.
 
         Raises
         ------
@@ -206,6 +210,7 @@ class Static:
         return Result(Status.FEASIBLE, answer, limit=limit, runtime=clock.elapsed)
 
     def _allocator(self) -> str | Allocator:
+        """Return the allocator of the name: one of `admit`, or a function."""
         if self.allocator in ALLOCATORS or self.allocators is None:
             return choice("allocator", self.allocator, ALLOCATORS)
         return self.allocators(self.allocator)
@@ -220,6 +225,7 @@ def _rule(allocator: str | Allocator, shape: ReservationShape) -> Rule:
 
 
 def _admitted(timetable: Timetable, requests: Requests, clock: Clock) -> tuple[Admission, Limit | None]:
+    """Admit jobs until the time is up; return the admission, and the limit that ended it, if any."""
     jobs = len(requests.arrival)
     starts = np.full(jobs, -1, dtype=np.int64)
     offsets = np.zeros(jobs + 1, dtype=np.int64)
@@ -241,21 +247,21 @@ def _admitted(timetable: Timetable, requests: Requests, clock: Clock) -> tuple[A
 
 
 def _requests(topology: Topology, *columns: Sequence[int] | IntArray) -> Requests:
-    """Return columns as read-only arrays, checked."""
+    """Check columns of jobs, and return them as read-only arrays."""
     names = ("arrival", "nodes", "runtime", "deadline")
     try:
         arrays = [packed_integers(column, name) for name, column in zip(names, columns, strict=True)]
     except InvalidAnswer as error:
         raise InvalidProblem(str(error)) from None
     if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
-        msg = f"columns of jobs of the shapes {[array.shape for array in arrays]}"
+        msg = f"columns of jobs have the shapes {[array.shape for array in arrays]}, not one shape (jobs,)"
         raise InvalidProblem(msg)
-    most = (MAX_INTEGER, topology.num_nodes, MAX_INTEGER, MAX_INTEGER)
-    for name, array, least, greatest in zip(names, arrays, (0, 1, 1, 0), most, strict=True):
-        strange = (array < least) | (array > greatest)
+    highest = (MAX_INTEGER, topology.num_nodes, MAX_INTEGER, MAX_INTEGER)
+    for name, array, low, high in zip(names, arrays, (0, 1, 1, 0), highest, strict=True):
+        strange = (array < low) | (array > high)
         if strange.any():
             idx = int(np.argmax(strange))
-            msg = f"job {idx}: {name} {array[idx]} is not in {least}..{greatest}"
+            msg = f"job {idx}: {name} {array[idx]} is not in {low}..{high}"
             raise InvalidProblem(msg)
     arrival = arrays[0]
     if (falls := np.flatnonzero(arrival[1:] < arrival[:-1])).size:
@@ -312,7 +318,7 @@ class StaticExecution:
     reference: Reference = "booked"
 
     def __post_init__(self) -> None:
-        Static(self.allocator, self.allocators)  # which checks them
+        Static(self.allocator, self.allocators)  # checks both options
         choice("overrun", self.overrun, OVERRUNS)
         rules = self.rules
         for name in rules.__slots__:
@@ -320,7 +326,7 @@ class StaticExecution:
 
     @property
     def rules(self) -> ExecutionRules:
-        """How programs run."""
+        """The rules by which programs run."""
         return ExecutionRules(
             self.cores,
             self.communication,
@@ -331,7 +337,7 @@ class StaticExecution:
         )
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
-        """Admit and execute; of the budget the clock is used, and for admission only."""
+        """Admit and execute; the time limit of the budget ends admission only."""
         clock = budget.start()
         booked = Static(self.allocator, self.allocators)(problem, budget)
         assert booked.answer is not None, "static admission rejects at worst"

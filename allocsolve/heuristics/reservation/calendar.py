@@ -1,4 +1,4 @@
-"""A calendar of bookings that changes: what a simulator or a broker keeps of its machine."""
+"""A calendar of bookings that can change, as a simulator or a broker needs for its machine."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ __all__ = ["ReservationCalendar", "Slot"]
 
 
 class Slot(NamedTuple):
-    """When a job could run, and on which nodes: what `ReservationCalendar.book` takes."""
+    """When and on which nodes a job could run; the arguments of `ReservationCalendar.book`."""
 
     start: int  #: seconds
     runtime: int  #: seconds
-    #: Node ids, increasing; without a mesh how many nodes.
+    #: Node ids, increasing; without a mesh, their number.
     nodes: IntArray | int
 
 
 class ReservationCalendar:
-    """Which nodes of a machine are booked from now on, as bookings come and go.
+    """The bookings of a machine from now on, which can be made, cancelled and asked about.
 
     Parameters
     ----------
     machine
-        A mesh or torus, of which bookings have sets of nodes; or how many nodes there are, 1 to 2^53, of
-        which bookings have so many.
+        A mesh or torus, where a booking has a set of nodes; or a number of nodes, 1 to 2^53, where a booking
+        has a number of them.
     allocator
         How `ask` chooses nodes: a name or a function as `allocsolve.heuristics.admit` takes it, but not
-        ``count``. Without a mesh there is nothing to choose, and it is not read.
+        ``count``. It is ignored without a mesh, where there is nothing to choose.
     shape
-        What sets of nodes `ask` may choose, as `allocsolve.heuristics.admit` has it; without a mesh ``any``.
+        The sets of nodes that `ask` may choose, see `allocsolve.heuristics.admit`; without a mesh ``any``.
     origin
-        The present, in seconds: nothing is asked or booked before. Moved on by `advance`.
+        The present, in seconds, before which nothing can be asked or booked; `advance` moves it on.
 
     Raises
     ------
     InvalidProblem
-        If there is no machine, or no node.
+        If the machine is neither a topology nor a number, or has no node.
     InvalidOption
         If the origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
     UnknownName
@@ -58,10 +58,10 @@ class ReservationCalendar:
 
     Notes
     -----
-    *Guarantee*: booked in the order of arrival, what `ask` returns is the decision of
-    `allocsolve.heuristics.admit`. On any history of changes the answer depends on the bookings there are.
-    *Complexity*: a search as in `allocsolve.heuristics.admit`; a change O(segments * words). The memory is
-    that of the bookings that have not ended.
+    *Guarantee*: if jobs are asked for and booked in the order of arrival, the decisions are those of
+    `allocsolve.heuristics.admit`. An answer depends on the present bookings only, not on how they came about.
+    *Complexity*: a search is that of `allocsolve.heuristics.admit`; a change takes O(segments * words). The
+    memory is that of the bookings that have not ended.
 
     Examples
     --------
@@ -113,45 +113,45 @@ class ReservationCalendar:
 
     @property
     def num_nodes(self) -> int:
-        """Nodes of the machine."""
+        """The number of nodes of the machine."""
         return self._table.num_nodes
 
     @property
     def now(self) -> int:
-        """The present, in seconds: what lies before is forgotten."""
+        """The present, in seconds; earlier bookings are forgotten."""
         return self._now
 
     @property
     def segments(self) -> int:
-        """In how many segments of time, the last without an end, the same nodes are booked."""
+        """The number of segments of time with the same booked nodes; the last segment has no end."""
         return self._table.segments
 
     def __len__(self) -> int:
-        """Return how many bookings have not ended."""
+        """Return the number of bookings that have not ended."""
         return len(self._bookings)
 
     def ask(
         self, nodes: int, runtime: int, deadline: int | None = None, *, not_before: int | None = None
     ) -> Slot | None:
-        """Return the first slot for a job; books nothing.
+        """Return the first slot for a job, without booking it.
 
-        Tried are the earliest start and then, in order, the later ends of bookings.
+        The starts tried are the earliest start and then, in order, the later ends of bookings.
 
         Parameters
         ----------
         nodes
-            How many, 1 to all of the machine.
+            Number of nodes, from 1 to all nodes of the machine.
         runtime
             Seconds, >= 1.
         deadline
-            When it has to end, in seconds; None: there is none.
+            When the job has to end, in seconds; None for no deadline.
         not_before
-            The earliest start, in seconds, from the present on, which is the default.
+            The earliest start, in seconds; the present (the default) or later.
 
         Returns
         -------
         Slot or None
-            ``book(*slot)`` takes it; None if the job does not fit before its deadline.
+            The slot, for ``book(*slot)``; None if the job does not fit before its deadline.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class ReservationCalendar:
         InvalidOption
             If `not_before` lies before the present.
         InvalidAnswer
-            If the function given as an allocator takes what are not so many free nodes.
+            If a function given as the allocator does not return that many free nodes.
         """
         size, runtime = self._counted(nodes), self._runtime(runtime)
         time = self._now if not_before is None else self._time("not_before", not_before)
@@ -172,7 +172,7 @@ class ReservationCalendar:
         return None if chosen is None else Slot(chosen[0], runtime, frozen(np.sort(chosen[1])))
 
     def book(self, start: int, runtime: int, nodes: Sequence[int] | IntArray | int) -> int:
-        """Book nodes from a time on, and return the number of this booking.
+        """Book nodes from a time on, and return the number of the booking.
 
         Parameters
         ----------
@@ -181,16 +181,16 @@ class ReservationCalendar:
         runtime
             Seconds, >= 1.
         nodes
-            Node ids, of any shape; without a mesh how many.
+            Node ids, a set of any shape; without a mesh, their number.
 
         Raises
         ------
         InvalidProblem
-            If the run time is below 1, or these are no nodes of the machine.
+            If the run time is below 1, or a node is not one of the machine.
         InvalidOption
             If it starts before the present or ends after 2^53 s.
         InvalidAnswer
-            If a node is not free throughout; nothing is booked then.
+            If a node is not free throughout; nothing is booked in this case.
         """
         begin, runtime = self._time("start", start), self._runtime(runtime)
         end = self._time("end", begin + runtime)
@@ -211,29 +211,29 @@ class ReservationCalendar:
         return self._issued
 
     def cancel(self, booking: int) -> None:
-        """Give back what a booking has from the present on: cancellation, or an early end.
+        """Give back the nodes of a booking from the present on, as it is cancelled or ends early.
 
         Parameters
         ----------
         booking
-            What `book` returned. It is unknown afterwards.
+            The number that `book` returned; it is unknown afterwards.
 
         Raises
         ------
         InvalidOption
-            If there is no such booking, because it was cancelled or has ended.
+            If there is no such booking, for instance because it was cancelled or has ended.
         """
         slot = self._bookings.pop(integer("booking", booking, InvalidOption), None)
         if slot is None:
             msg = f"booking {shown(booking)} is unknown: never made, cancelled or past"
             raise InvalidOption(msg)
         self._table.give_back(slot.nodes, slot.start, slot.start + slot.runtime, self._now)
-        if len(self._ends) > 2 * len(self._bookings) + 16:  # mostly cancelled ones
+        if len(self._ends) > 2 * len(self._bookings) + 16:  # most entries are of cancelled bookings
             self._ends = [(slot.start + slot.runtime, number) for number, slot in self._bookings.items()]
             heapq.heapify(self._ends)
 
     def advance(self, time: int) -> None:
-        """Move the present on: what happened before a time, and bookings that ended by then, are gone.
+        """Move the present on to a time; bookings that have ended by then are forgotten.
 
         Raises
         ------
@@ -246,17 +246,17 @@ class ReservationCalendar:
             self._bookings.pop(heapq.heappop(self._ends)[1], None)
 
     def free(self, start: int, end: int) -> BoolArray | int:
-        """Return which nodes are free throughout a window, or without a mesh how many.
+        """Return the nodes that are free throughout a window; without a mesh, their number.
 
         Parameters
         ----------
         start, end
-            Seconds, from the present on; the end lies behind the start.
+            Seconds, not before the present; the end is after the start.
 
         Returns
         -------
         BoolArray or int
-            A mask of shape (nodes,), or the fewest nodes that are free at a time within the window.
+            A mask of shape (nodes,), or the least number of nodes that are free at any time of the window.
 
         Raises
         ------
@@ -265,13 +265,14 @@ class ReservationCalendar:
         """
         begin, finish = self._time("start", start), self._time("end", end)
         if finish <= begin:
-            msg = f"end {finish} is not behind the start {begin}"
+            msg = f"end {finish} is not after the start {begin}"
             raise InvalidOption(msg)
         if self._table.topology is None:
             return self.num_nodes - self._table.most_busy(begin, finish)
         return self._table.free_nodes(begin, finish)
 
     def _time(self, what: str, time: int) -> int:
+        """Return a time that is not before the present, in seconds."""
         value = integer(what, time, InvalidOption)
         if not self._now <= value <= MAX_INTEGER:
             msg = f"{what} {shown(value)} is not in {self._now}..2^53 (seconds from the present on)"
@@ -279,6 +280,7 @@ class ReservationCalendar:
         return value
 
     def _runtime(self, runtime: int) -> int:
+        """Return a run time of at least 1 s."""
         value = integer("runtime", runtime)
         if not 1 <= value <= MAX_INTEGER:
             msg = f"runtime {shown(value)} is not in 1..2^53"
@@ -286,6 +288,7 @@ class ReservationCalendar:
         return value
 
     def _counted(self, nodes: object) -> int:
+        """Return a number of nodes of the machine."""
         size = integer("nodes", nodes)
         if not 1 <= size <= self.num_nodes:
             msg = f"nodes {shown(size)} is not in 1..{self.num_nodes}"
@@ -293,7 +296,7 @@ class ReservationCalendar:
         return size
 
     def _set_of(self, nodes: object) -> IntArray:
-        """Return node ids sorted, of which there is one at least and none twice."""
+        """Return a set of at least one node as sorted ids; no id may occur twice."""
         try:
             given = packed_integers(nodes, "nodes")
         except InvalidAnswer as error:

@@ -1,4 +1,8 @@
-"""Offline greedy: jobs in an order, each at its earliest start."""
+"""Offline greedy schedules: jobs in an order, each at its earliest start.
+
+The module also holds what offline searches share: placing jobs whose starts fit by count on nodes (`placed`),
+the values of schedules, and the best schedule of a search (`BestSchedule`).
+"""
 
 from __future__ import annotations
 
@@ -48,26 +52,28 @@ __all__ = [
     "shown_values",
 ]
 
-#: The orders in which jobs are placed, the best ones first; a small number goes first.
+#: The orders in which jobs are placed, the best orders first. Jobs with small values go first, unless it is
+#: said otherwise.
 ReservationOrder: TypeAlias = Literal[
     "deadline",
     "latest-start",
-    "late-area",  # nodes times run time times deadline, from the first arrival on
-    "late-nodes",  # nodes times deadline, from the first arrival on
+    "late-area",  # nodes times run time times deadline, which is counted from the first arrival
+    "late-nodes",  # nodes times deadline, which is counted from the first arrival
     "runtime",
     "area",
     "nodes",
     "slack",
     "arrival",
-    "density",  # the most weight to a node-second
-    "weight",  # the most weight
+    "density",  # the largest weight per node-second first
+    "weight",  # the largest weight first
 ]
 
+#: All orders, the best ones first.
 RESERVATION_ORDERS: tuple[ReservationOrder, ...] = get_args(ReservationOrder)
 
 
 def reservation_order(problem: ReservationProblem, order: ReservationOrder) -> IntArray:
-    """Return the jobs in an order; equal ones as they are announced."""
+    """Return the jobs in an order; ties are broken by the order of the problem."""
     packed = problem.packed
     area = packed.nodes.astype(np.float64) * packed.runtime
     late = packed.deadline.astype(np.float64) - int(packed.arrival.min(initial=2**53))
@@ -93,7 +99,7 @@ def greedy_starts(problem: ReservationProblem, order: IntArray) -> IntArray:
     Parameters
     ----------
     problem
-        The problem; shapes of node sets play no part.
+        The problem; the shape of node sets does not matter.
     order
         The jobs to be placed, by index.
 
@@ -124,8 +130,8 @@ def placed(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule
 
     Notes
     -----
-    Sets of any shape always exist: in order of starts, each job takes free nodes. With another shape the jobs
-    are placed again in order of their starts, and those without a start after them, by deadline.
+    Sets of the shape ``any`` always exist: in the order of starts, each job takes free nodes. With another
+    shape, jobs are placed again in the order of their starts, then the jobs without a start, by deadline.
     *Complexity*: O(nodes of all jobs) for any shape, else as `placed_in_order`.
     """
     if problem.shape == "any":
@@ -138,7 +144,7 @@ def placed(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule
 def placed_in_order(problem: ReservationProblem, order: IntArray) -> ReservationSchedule:
     """Return the schedule in which each job of an order takes the earliest nodes of the problem's shape.
 
-    Runs are the first ones on the Hilbert curve, connected sets are grown.
+    A run is the first one on the Hilbert curve; a connected set is grown.
 
     Notes
     -----
@@ -161,6 +167,7 @@ def placed_in_order(problem: ReservationProblem, order: IntArray) -> Reservation
 
 
 def _labelled(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule:
+    """Return the schedule of starts that fit by count, on nodes of any shape."""
     packed = problem.packed
     accepted = np.flatnonzero(starts >= 0)
     offsets = np.concatenate([[0], np.cumsum(np.where(starts >= 0, packed.nodes, 0))])
@@ -184,7 +191,7 @@ def _labelled(problem: ReservationProblem, starts: IntArray) -> ReservationSched
 def rejected_shares(
     problem: ReservationProblem, objective: ReservationObjective, rejected: BoolArray
 ) -> tuple[float, ...]:
-    """Return the terms of an objective for bookings, of which some jobs have none; sums are rounded once."""
+    """Return the terms of an objective if these jobs are rejected; sums are rounded only once."""
     shares = []
     for term in objective:
         counts = counted_weights(problem, term)
@@ -194,7 +201,7 @@ def rejected_shares(
 
 
 def shown_values(values: tuple[float, ...]) -> Value:
-    """Return values as results show them: a single term as a number."""
+    """Return values in the form of results, where a single term is a number."""
     return values[0] if len(values) == 1 else values
 
 
@@ -204,9 +211,9 @@ class BestSchedule:
     Parameters
     ----------
     problem, objective
-        What is solved.
+        The problem and its objective.
     clock
-        Tells the times of the incumbents.
+        The clock that gives the times of the incumbents.
     """
 
     def __init__(self, problem: ReservationProblem, objective: ReservationObjective, clock: Clock) -> None:
@@ -214,18 +221,18 @@ class BestSchedule:
         self.values: tuple[float, ...] = ()
         self.incumbents: list[tuple[float, Value]] = []
         self.schedule: ReservationSchedule | None = None
-        #: Shape (jobs,), seconds, negative for rejected jobs: the best schedule by count, whose nodes may
-        #: lack the shape.
+        #: Shape (jobs,), seconds, negative for rejected jobs: the best schedule by count, for which there may
+        #: be no nodes of the shape.
         self.count_starts: IntArray = np.full(len(problem.jobs), -1, dtype=np.int64)
         self._count_values: tuple[float, ...] = ()
 
     def offer_starts(self, starts: IntArray) -> bool:
-        """Place jobs on nodes if their starts, which fit by count, are better than all before.
+        """Place jobs on nodes if their starts, which fit by count, are better than all starts so far.
 
         Returns
         -------
         bool
-            Whether the schedule is the best one now.
+            Whether the schedule is the new best one.
         """
         values = rejected_shares(self.problem, self.objective, starts < 0)
         if self._count_values and values >= self._count_values:
@@ -234,7 +241,7 @@ class BestSchedule:
         return self.offer(placed(self.problem, starts))
 
     def offer_order(self, order: IntArray) -> bool:
-        """Offer the greedy schedule of an order, with nodes of the shape; return whether it is the best."""
+        """Offer the greedy schedule of an order, on nodes of the shape; return whether it is the best."""
         starts = greedy_starts(self.problem, order)
         if self.problem.shape == "any":
             return self.offer_starts(starts)
@@ -244,7 +251,7 @@ class BestSchedule:
         return self.offer(placed_in_order(self.problem, order))
 
     def offer(self, schedule: ReservationSchedule) -> bool:
-        """Keep a feasible schedule of bookings if it is better; return whether it is."""
+        """Store a feasible schedule of bookings if it is better; return whether it is."""
         values = rejected_shares(self.problem, self.objective, schedule.outcomes == REJECTED)
         if self.values and values >= self.values:
             return False
@@ -287,7 +294,7 @@ class ReservationGreedy:
         object.__setattr__(self, "objective", parse_reservation_objective(self.objective))
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
-        """Try the orders, as many as the time allows, and at least the first."""
+        """Try as many orders as the time allows, and at least the first one."""
         clock = budget.start()
         best = BestSchedule(problem, self.objective, clock)
         limit = None

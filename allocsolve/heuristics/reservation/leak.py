@@ -1,4 +1,4 @@
-"""The leak: jobs book nothing, start as soon as a node is free, and take nodes as they fork."""
+"""Leaking jobs: they book nothing, start as soon as a node is free, and take nodes as they fork."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _with_holds(
     nodes: IntArray,
     times: FloatArray,
 ) -> ReservationSchedule:
-    """Join stretches in which a job gave a node back and took it again at once, and put all in order."""
+    """Return the schedule with sorted holds; two holds are joined if a job took a node again at once."""
     order = np.lexsort((times[:, 0], nodes, of))
     of, nodes, times = of[order], nodes[order], times[order]
     goes_on = (of[1:] == of[:-1]) & (nodes[1:] == nodes[:-1]) & (times[1:, 0] == times[:-1, 1])
@@ -191,19 +191,19 @@ class ReservationLeak:
     reference: Reference = "booked"
 
     def __post_init__(self) -> None:
-        leak, rules = self.leak_rules, self.rules  # which check them
+        leak, rules = self.leak_rules, self.rules  # which check the options
         for source in (leak, rules):
             for name in source.__slots__:
                 object.__setattr__(self, name, getattr(source, name))
 
     @property
     def leak_rules(self) -> LeakRules:
-        """How jobs take nodes."""
+        """The rules by which jobs take nodes."""
         return LeakRules(self.contiguous, self.waiting, self.own_first, self.need_all)
 
     @property
     def rules(self) -> ExecutionRules:
-        """How programs run."""
+        """The rules by which programs run."""
         return ExecutionRules(
             self.cores,
             self.communication,
@@ -214,7 +214,7 @@ class ReservationLeak:
         )
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
-        """Run all jobs; of the budget nothing but the clock is used."""
+        """Run all jobs; the budget does not limit it, only its clock is used."""
         clock = budget.start()
         schedule = execute_leaking(problem, self.rules, self.leak_rules)
         return Result(Status.FEASIBLE, schedule, runtime=clock.elapsed)

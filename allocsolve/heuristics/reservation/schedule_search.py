@@ -1,4 +1,4 @@
-"""Search for offline schedules by count: greedy orders, order search, ejection of jobs in the way."""
+"""Search for offline schedules by count: greedy orders, order search, and ejection of jobs in the way."""
 
 from __future__ import annotations
 
@@ -34,22 +34,26 @@ if TYPE_CHECKING:
 
 __all__ = ["ScheduleSearch"]
 
-#: What a second term weighs in moves against the first, in mean counts of a job.
+#: The weight of the second term against the first in moves, in mean counts of a job: small, so that it
+#: decides among equals only.
 _SECOND: Final = 1e-3
-#: The temperatures of ejection, in mean counts of a job, one after the other.
+#: The temperatures of ejection in turn, in mean counts of a job: low, so that a move seldom loses a whole
+#: job.
 _TEMPERATURES: Final = (0.05, 0.1, 0.15)
-#: How much the costs of a job weigh against what it counts.
+#: The weight of the cost of a job under prices against its count: 0 ignores prices, 1 counts them in full.
 _CHARGE: Final = 0.5
-#: Jobs that gain at least so much under prices, in mean counts, are placed before the others.
+#: Jobs that gain at least this much under prices (in mean counts of a job) are placed before the others; just
+#: below 0, so that jobs on the edge are among them.
 _WORTHWHILE: Final = -0.02
-#: Of the orders, those that are searched, and how many rounds for each.
+#: The orders from which a search starts (the best ones), and the number of rounds from each.
 _SEARCHED: Final = ("deadline", "latest-start")
 _ROUNDS: Final = 1_000
-#: Rounds of order search, and moves of ejection, between two looks at the clock: some 20 ms for 1000 jobs.
+#: Rounds of order search, and moves of ejection, between two checks of the clock: about 20 ms for 1000 jobs.
 _ROUNDS_PER_LOOK, _MOVES_PER_LOOK = 25, 2_000
-#: After so many looks at which ejection gained nothing, orders are searched for some looks.
+#: The number of checks without a gain after which ejection ends, and the number of checks for which orders
+#: are searched then: about a second, and about half a second, for 1000 jobs.
 _IDLE, _LOOKS_AT_ORDERS = 50, 20
-#: Without any other limit, moves for each job.
+#: Moves for each job if there is no other limit.
 _MOVES_PER_JOB: Final = 200
 
 
@@ -59,20 +63,21 @@ class ScheduleSearch:
     Parameters
     ----------
     best
-        What is solved, and where better schedules go.
+        The problem, and the place for better schedules.
     bound
-        Prices that tell which jobs are worth a try, and where nodes are scarce; None: every job is.
+        Prices that say which jobs are worthwhile and when nodes are scarce; without them all jobs are
+        worthwhile.
     seed
-        Of the moves: same seed, same schedules, as long as no time limit ends it.
+        The seed of the moves: the same seed gives the same schedules, unless a time limit ends the search.
 
     Notes
     -----
-    *Method*: greedy schedules in all orders, with prices also with the worthwhile jobs first. From the
-    orders by deadline and latest start an order search: a rejected job moves forward, everything is placed
-    again, and what is not worse is kept. Then ejection from the best schedule: a rejected job goes in at a
-    random place, jobs in its way go elsewhere, losses are accepted as in simulated annealing, at three low
-    temperatures in turn; and order search again where that gains nothing for long. Of an objective, moves
-    look at the first two terms that differ.
+    *Method*: first come greedy schedules in all orders; if there are prices, also with the worthwhile jobs
+    first. Then an order search starts from the orders by deadline and by latest start: a rejected job moves
+    forward, all jobs are placed again, and an order that is not worse stays. Then ejection starts from the
+    best schedule: a rejected job goes in at a random place and jobs in its way go elsewhere; losses are
+    accepted as in simulated annealing, at three low temperatures in turn. When ejection gains nothing for
+    long, orders are searched again. Moves compare the first two distinct terms of the objective.
     *Complexity*: O(jobs * bookings) for an order, .3 ms for 1000 jobs; O(jobs + bookings) for a move of
     ejection, 10 microseconds.
     """
@@ -91,8 +96,9 @@ class ScheduleSearch:
         reached = np.zeros((2, 2))
         self._walk = Walk(starts[:count], best_starts[:count], reached, rejected, ejected, old, added, random)
         self._aim = 0.0 if bound is None or len(best.objective) > 1 else bound.value
-        self._is_over = False  # nothing is rejected that could be accepted
-        # Which kernels a run needs is a matter of luck and time: they are compiled in all of them.
+        self._is_over = False  # whether no job is rejected that could be accepted
+        # Which kernels a run needs depends on chance and time: call all of them once, so that every run
+        # compiles them.
         nothing = np.zeros(0, dtype=np.int64)
         search_orders(*self._machine(), nothing, 0)
         self._walk.starts[:] = best.count_starts
@@ -100,9 +106,10 @@ class ScheduleSearch:
         eject(problem.packed, self._guide, self._capacity, self._walk, _TEMPERATURES[0], 0)
 
     def run(self, clock: Clock, moves: int | None) -> bool:
-        """Search until the time is over or so many moves are made; return whether all were made.
+        """Search until the time is over or `moves` moves are made; return whether the search is complete.
 
-        At least one order is tried. A round of an order search counts as one move.
+        It is complete if all moves were made or nothing can be gained. At least one order is tried. A round
+        of an order search counts as a move.
         """
         self._greedy(clock)
         left = (
@@ -121,6 +128,7 @@ class ScheduleSearch:
         return not self._may_gain() or left == 0
 
     def _may_gain(self) -> bool:
+        """Return whether a better schedule may exist."""
         return not self._is_over and any(value > self._aim for value in self._best.values)
 
     def _machine(self) -> tuple[PackedDeadlineJobs, Guide, int, Capacity, Walk]:
@@ -141,12 +149,12 @@ class ScheduleSearch:
         return np.concatenate([order[self._first[order]], order[~self._first[order]]])
 
     def _by_start(self) -> IntArray:
-        """Return the order of the best starts, rejected jobs last: in it no job starts later than there."""
+        """Return the jobs by their best starts, then the rejected ones; in this order no job starts later."""
         starts = self._best.count_starts
         return np.argsort(np.where(starts < 0, 2**62, starts), kind="stable")
 
     def _search_order(self, order: IntArray, clock: Clock, looks: int, left: int | None) -> int | None:
-        """Search from an order; return how many moves are left."""
+        """Search from an order; return the number of moves that are left."""
         for _ in range(looks):
             if clock.remaining == 0 or left == 0 or not self._may_gain():
                 break
@@ -157,7 +165,7 @@ class ScheduleSearch:
         return left
 
     def _eject(self, temperature: float, clock: Clock, left: int | None) -> int | None:
-        """Eject from the best schedule until nothing is gained for long; return how many moves are left."""
+        """Eject from the best schedule until nothing is gained for long; return the number of moves left."""
         self._walk.starts[:] = self._best.count_starts
         fill(*self._machine())
         idle = 0
@@ -175,6 +183,7 @@ class ScheduleSearch:
 def _guide(
     problem: ReservationProblem, objective: ReservationObjective, bound: ReservationPriceBound | None
 ) -> Guide:
+    """Return the counts of jobs in the objective, and their gains and the prices of a bound, for kernels."""
     distinct = list(dict.fromkeys("area" if term == "rejected-area" else "jobs" for term in objective))
     counts = np.zeros((2, len(problem.jobs)))
     for row, kind in enumerate(distinct):
@@ -193,6 +202,6 @@ def _guide(
 
 
 def _mean(counts: FloatArray) -> float:
-    """Return the mean of what counts at all; 1 if nothing does."""
+    """Return the mean of the positive counts; 1 if there are none."""
     counting = counts[counts > 0]
     return float(counting.mean()) if len(counting) else 1.0

@@ -1,4 +1,4 @@
-"""How static admission chooses nodes: rules by name, and allocators as functions."""
+"""The rules by which static admission chooses nodes: by name, or as a function."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from allocsolve.model.checks import choice
 
 __all__ = ["ALLOCATORS", "Allocator", "Rule", "rule_of"]
 
-#: From a topology, the mask of free nodes and how many to take to the nodes taken, or None if there are none.
+#: A function from a topology, the mask of free nodes and a number of nodes to the nodes taken, or to None.
 Allocator: TypeAlias = Callable[[Topology, BoolArray, int], IntArray | None]
 
 
 class Rule(NamedTuple):
-    """A rule as kernels take it; those with an allocator are none of theirs."""
+    """A rule by its code for kernels; a rule with an allocator calls a function in Python instead."""
 
     number: int
-    #: Whether only the first free node is a seed.
+    #: Whether growth starts from the first free node only.
     first_only: bool = False
     allocate: Allocator | None = None
 
 
 def _town(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
+    """Return the cheapest growth from all free nodes."""
     return growth(topology, free, size, seeds="all")
 
 
+#: The rules by name.
 _RULES: Final[dict[str, Rule]] = {
     "hilbert": Rule(kernels.RUN),
     "any": Rule(kernels.ANY),
@@ -46,12 +48,12 @@ _RULES: Final[dict[str, Rule]] = {
     "manhattan-median": Rule(kernels.ANY, allocate=manhattan_median),
 }
 
-#: Names of rules, which `allocsolve.heuristics.admit` describes.
+#: The names of rules; `allocsolve.heuristics.admit` describes them.
 ALLOCATORS: Final = tuple(_RULES)
 
 
 def rule_of(allocator: str | Allocator) -> Rule:
-    """Return the rule of a name, or the one that asks an allocator.
+    """Return the rule of a name, or the rule that calls a function.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What admission and calendars share: bookings on a timeline, and a rule that chooses nodes."""
+"""Bookings on a timeline, and a rule that chooses nodes: the base of admission and of calendars."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Timetable"]
 
-#: Breakpoints for which there is room at first.
+#: The number of breakpoints that there is room for at first; the room doubles when it is full.
 _ROOM: Final = 64
 
-#: Entries of the table of paths, at most: nodes times how far they are kept.
+#: The largest number of entries of the table of paths (nodes times their lengths): 1 GiB.
 _PATHS: Final = 2**27
 
 
 class Timetable:
-    """Bookings from the present on; the caller sees to it that requests fit the machine and the present.
+    """Bookings from the present on; the caller has to check that requests fit the machine and the present.
 
     Parameters
     ----------
     topology
-        The machine; None if nodes have no identities.
+        The machine; None if nodes are only counted.
     num_nodes
-        How many there are.
+        The number of nodes.
     rule
-        How nodes are chosen.
+        The rule by which nodes are chosen.
     shape
-        What sets of nodes may be booked.
+        The shape of the sets of nodes that may be booked.
     origin
         The present, in seconds.
     """
@@ -81,13 +81,13 @@ class Timetable:
 
     @property
     def segments(self) -> int:
-        """How many segments of time there are."""
+        """The number of segments of time."""
         return int(self.timeline.state[COUNT] - self.timeline.state[FIRST])
 
     def admit(
         self, requests: Requests, piece: slice, starts: IntArray, offsets: IntArray, nodes: IntArray
     ) -> None:
-        """Admit the jobs of a piece as they arrive: see the kernel `admit_jobs`."""
+        """Admit the jobs of a slice as they arrive, see the kernel `admit_jobs`."""
         number, first_only, allocate = self.rule
         self._keep_paths(int(requests.size.max(initial=1)))
         job = piece.start
@@ -116,12 +116,12 @@ class Timetable:
             job += 1
 
     def earliest(self, size: int, time: int, runtime: int, latest: int) -> tuple[int, IntArray] | None:
-        """Return the first start from `time` to `latest`, and the nodes chosen for it; None if there is none.
+        """Return the first start from `time` to `latest` and the nodes chosen for it; None if there is none.
 
         Raises
         ------
         InvalidAnswer
-            If an allocator returns what are not `size` free nodes.
+            If an allocator does not return `size` free nodes.
         """
         if self.rule.allocate is not None:
             return self._asked(size, time, runtime, latest)
@@ -134,12 +134,12 @@ class Timetable:
         return None if start < 0 else (start, nodes)
 
     def _asked(self, size: int, time: int, runtime: int, latest: int) -> tuple[int, IntArray] | None:
-        """Do as `earliest` with the allocator."""
+        """Return the result of `earliest` for a rule that calls an allocator."""
         start = kernels.move_on(self.timeline, self.machine, time, runtime, latest, size)
         while start >= 0:
             free = self.machine.free.copy()
             free.setflags(write=False)
-            answer = self.rule.allocate(self.topology, free, size)  # type: ignore[misc, arg-type]  # it is one where rules ask it
+            answer = self.rule.allocate(self.topology, free, size)  # type: ignore[misc, arg-type]  # never None here
             if answer is not None:
                 nodes = _checked(answer, free, size)
                 if has_shape(self.machine, self._shape, nodes):
@@ -148,22 +148,23 @@ class Timetable:
         return None
 
     def earliest_count(self, size: int, time: int, runtime: int, latest: int) -> int | None:
-        """Do as `earliest` where nodes are counted: return the start."""
+        """Return the first start from `time` to `latest` if nodes are counted; None if there is none."""
         start = earliest_count(self.timeline, time, runtime, latest, self.num_nodes - size)
         return None if start < 0 else start
 
     def book(self, nodes: IntArray | int, start: int, end: int) -> None:
-        """Book free nodes, or so many where they are counted."""
+        """Book free nodes, or a number of nodes if they are counted."""
         self._make_room()
         self._write(nodes)
         add_booking(self.timeline, start, end)
 
     def give_back(self, nodes: IntArray | int, start: int, end: int, now: int) -> None:
-        """Undo a booking as of now, the present, which lies before its end."""
+        """Undo a booking from now on; `now` is the present and before the end of the booking."""
         self._write(nodes)
         take_booking_away(self.timeline, start, end, now)
 
     def _write(self, nodes: IntArray | int) -> None:
+        """Write the nodes of a booking to the row `BOOKING`."""
         if isinstance(nodes, int):
             self.timeline.rows[BOOKING] = nodes
         else:
@@ -181,12 +182,12 @@ class Timetable:
         return self.machine.free.copy()
 
     def most_busy(self, start: int, end: int) -> int:
-        """Return how many nodes are busy at most within a window, where they have no identities."""
+        """Return the largest number of busy nodes within a window, if nodes are counted."""
         busy_within(self.timeline, start, end, counting=True)
         return int(self.timeline.rows[BACK, 0])
 
     def _make_room(self) -> None:
-        """See to it that a booking can be added."""
+        """Enlarge the timeline if there is no room for another booking."""
         if has_room(self.timeline):
             return
         old, live = self.timeline, slice(int(self.timeline.state[FIRST]), int(self.timeline.state[COUNT]))
@@ -198,11 +199,11 @@ class Timetable:
         self.timeline = new
 
     def _keep_paths(self, size: int) -> None:
-        """Have room for paths of so many nodes, where a rule follows them."""
+        """Make room for paths of `size` nodes if the rule follows paths."""
         paths, num_nodes = self.machine.paths, len(self.machine.free)
         width = min(size, max(1, _PATHS // num_nodes))
         if self.rule.number == LITERAL and paths.shape[1] < width:
-            # Pages that are not written to take no memory.
+            # Pages that are never written take no memory.
             wider = np.empty((num_nodes, min(num_nodes, 2 * width)), dtype=np.int64)
             lengths = np.ones(num_nodes, dtype=np.int64)
             wider[:, 0] = np.arange(num_nodes)
@@ -212,6 +213,7 @@ class Timetable:
 
 
 def _timeline(capacity: int, words: int) -> Timeline:
+    """Return an empty timeline with room for `capacity` breakpoints."""
     return Timeline(
         np.zeros(capacity, dtype=np.int64),
         np.zeros((capacity, words), dtype=np.uint64),
@@ -223,7 +225,7 @@ def _timeline(capacity: int, words: int) -> Timeline:
 
 
 def _machine(topology: Topology, num_nodes: int, rule: Rule) -> Machine:
-    """Return the arrays of a machine; bits are places on the Hilbert curve where runs are looked for."""
+    """Return the arrays of a machine; bits are in the order of the Hilbert curve if the rule takes runs."""
     curve = node_order(topology, "hilbert")
     node_of = curve if rule.number == RUN else frozen(np.arange(topology.num_nodes))
     counting = rule.number == COUNT_ONLY
@@ -242,14 +244,14 @@ def _machine(topology: Topology, num_nodes: int, rule: Rule) -> Machine:
 
 
 def _words(num_nodes: int) -> WordArray:
-    """Return words of which the first bits are set."""
+    """Return words of which the first `num_nodes` bits are set."""
     words = np.full(-(-num_nodes // 64), 2**64 - 1, dtype=np.uint64)
     words[-1] >>= np.uint64(-num_nodes % 64)
     return words
 
 
 def _checked(answer: object, free: BoolArray, size: int) -> IntArray:
-    """Return what an allocator chose as integers of the machine."""
+    """Return the nodes that an allocator chose, which must be `size` different free nodes."""
     nodes = np.array(answer, dtype=np.int64)
     taken = np.zeros(len(free), dtype=np.bool_)
     if nodes.shape == (size,) and nodes.min() >= 0 and nodes.max() < len(free):

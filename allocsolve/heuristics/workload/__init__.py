@@ -1,4 +1,4 @@
-"""Heuristics of workloads: queue policies, and clairvoyant schedules."""
+"""Heuristics of workloads: queue policies and clairvoyant planners."""
 
 import lazy_loader
 

@@ -1,4 +1,9 @@
-"""The clearing price of a node: at which jobs together want as many nodes as there are."""
+"""The clearing price of a node, at which the jobs together want as many nodes as there are.
+
+The module holds the demand of a job at a price, the search for the clearing price, the two kinds of demand
+(jobs that minimise the cost of their work, and jobs that maximise their profit), and the requests of running
+jobs that pay at a price.
+"""
 
 from __future__ import annotations
 
@@ -34,20 +39,23 @@ __all__ = [
     "wanted_nodes",
 ]
 
-#: By what the cheapness differs from rung to rung (relative), and the rungs that there are.
+#: The relative difference of the cheapness of neighbouring rungs: so small that sizes, rounded to whole
+#: nodes, hardly depend on it. The lowest and the highest rung lie at a cheapness of e^-30 and e^30, beyond
+#: any price.
 _RUNG: Final = 1e-4
 _LOWEST: Final = -300_000
 HIGHEST: Final = 300_000
 
 
 class Demand(NamedTuple):
-    """How many nodes jobs want at a price. Shape (jobs,) each.
+    """The number of nodes that each job wants as a function of the price. Shape (jobs,) each.
 
-    Without a table a job wants ``(scale * cheapness) ** exponent - shift`` nodes, the cheapness of a node
-    being the price to the power of -1/2. With a table it wants those of its rows on which ``gain / seconds -
-    price * nodes`` is most; without a gain those on which ``seconds * (1 + price * nodes)`` is least. The
-    same with an overhead that grows with the nodes: such a job is fastest on `shift` nodes, and its time on
-    few is `scale` over the nodes. Without any law of speedup, as of jobs with phases, the formula counts.
+    The cheapness of a node is its price to the power of -1/2. A job without a table wants ``(scale *
+    cheapness) ** exponent - shift`` nodes; this holds also without a law of speedup, as for jobs with phases.
+    A job with a table wants the row with the largest ``gain / seconds - price * nodes``; if it has no gain
+    (NaN), the row with the least ``seconds * (1 + price * nodes)``. A job with an overhead that grows with
+    the nodes optimises the same quantities: it is fastest on `shift` nodes, and on few nodes its time is
+    `scale` over their number.
     """
 
     scale: FloatArray
@@ -58,17 +66,18 @@ class Demand(NamedTuple):
 
 @inner_kernel
 def cheapness_at(rung: int) -> float:
-    """Return the cheapness at a rung, that of rung 0 being 1."""
+    """Return the cheapness at a rung; it is 1 at rung 0."""
     return math.exp(_RUNG * rung)
 
 
 @inner_kernel
 def _from_table(jobs: PackedJobs, demand: Demand, job: int, price: float) -> int:
+    """Return how many nodes a job with a table of speedups wants. O(rows of its table)."""
     best = jobs.table_offsets[job]
     gain = demand.gain[job]
     for row in range(best + 1, jobs.table_offsets[job + 1]):
-        # What does not depend on the price is subtracted first: else rounding hides it at high prices, and
-        # the size does not fall with the price.
+        # Terms without the price are subtracted first. Otherwise rounding hides them at high prices, and
+        # the size no longer falls as the price rises.
         nodes, seconds = jobs.table_nodes[row], jobs.table_seconds[row]
         fewer, longer = jobs.table_nodes[best], jobs.table_seconds[best]
         if np.isnan(gain):
@@ -82,12 +91,12 @@ def _from_table(jobs: PackedJobs, demand: Demand, job: int, price: float) -> int
 
 @inner_kernel
 def _with_overhead(demand: Demand, job: int, price: float) -> float:
-    """Return how many nodes a job wants whose overhead grows with them, as a real number.
+    """Return how many nodes a job wants if its overhead grows with them, as a real number.
 
     Its time on n nodes is ``scale * (1 / n + n / fastest^2)``. Without a gain, a unit of work costs least
-    where ``n^2 (1 + 2 price n) = fastest^2``: for ``y = fastest / n`` that is ``y^3 - y = 2 price fastest``.
-    With one, the profit is most where, for ``z = (n / fastest)^2``, ``(1 - z) / (1 + z)^2`` is the price over
-    that at which the job wants no node.
+    where ``n^2 (1 + 2 price n) = fastest^2``; with ``y = fastest / n`` that is ``y^3 - y = 2 price fastest``.
+    With a gain, the profit is largest where ``(1 - z) / (1 + z)^2``, with ``z = (n / fastest)^2``, equals the
+    ratio of the price to the price at which the job wants no node.
     """
     fastest, gain = demand.shift[job], demand.gain[job]
     if np.isnan(gain):
@@ -104,7 +113,7 @@ def _with_overhead(demand: Demand, job: int, price: float) -> float:
 
 @inner_kernel
 def size_at(jobs: PackedJobs, demand: Demand, job: int, cheapness: float) -> int:
-    """Return the size that a job wants, among those that it allows."""
+    """Return the size that a job wants, out of those on which it can run."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return _from_table(jobs, demand, job, cheapness**-2.0)
     if jobs.speedup[job] == OVERHEAD:
@@ -121,7 +130,7 @@ def size_at(jobs: PackedJobs, demand: Demand, job: int, cheapness: float) -> int
     step = jobs.size_step[job]
     if step == 1:
         return int(wanted + 0.5)
-    # Halfway to the next larger size it is that one.
+    # From halfway to the next larger size on, the job wants that size.
     smaller = largest_size(jobs, job, int(wanted))
     larger = 2 * smaller if step == POWERS_OF_TWO else smaller + step
     return int(larger if 2 * wanted >= smaller + larger and larger <= high else smaller)
@@ -129,7 +138,7 @@ def size_at(jobs: PackedJobs, demand: Demand, job: int, cheapness: float) -> int
 
 @inner_kernel
 def wanted_nodes(jobs: PackedJobs, demand: Demand, members: IntArray, count: int, cheapness: float) -> int:
-    """Return how many nodes so many members want together. O(those)."""
+    """Return how many nodes the first `count` members want together. O(count)."""
     total = 0
     for at in range(count):
         total += size_at(jobs, demand, members[at], cheapness)
@@ -142,8 +151,9 @@ def clearing(
 ) -> int:
     """Return the highest rung of cheapness at which jobs want no more nodes than there are.
 
-    Rungs are so close that it does not matter between which of them the price is; so it is the same wherever
-    the search starts, which is at a rung near it if possible. O(jobs) for each of its ten steps or so.
+    Rungs are so close together that a price between two of them makes no difference. The result therefore
+    does not depend on where the search starts; a start near the result is faster. O(jobs) for each of about
+    ten steps.
     """
     low, high, step = _LOWEST, HIGHEST, 64
     if wanted_nodes(jobs, demand, members, count, cheapness_at(rung)) <= capacity:
@@ -171,24 +181,27 @@ def clearing(
     return low
 
 
-#: A scale that wants more nodes than any cluster has, however dear they are.
+#: The largest value in place of an infinite one, without a unit: a job of this scale wants more nodes than
+#: any cluster has, at any price.
 _ALL: Final = 1e150
 
-#: The largest scale: beyond that of a job without a serial share whose work is paid as well as can be.
+#: The limit of scales of paid jobs, without a unit: larger than that of any job, even without a serial share
+#: (see `_ALL`) and however well its work is paid.
 _STEEPEST: Final = 1e300
 
-#: The scale of a job without a serial share: of what is left when all others have their least nodes, each
-#: such job wants as many. At the highest price there is it wants less than a node.
+#: The scale of a job without a serial share. It is so large that all other jobs have their fewest nodes
+#: before such jobs get fewer than they can use; these share the rest equally. At the highest price such a job
+#: wants less than one node.
 LINEAR: Final = 1e9
 
 
 def price_takers(packed: PackedJobs) -> Demand:
-    """Return the demand of jobs that want a unit of their work to cost least: time, and nodes at the price.
+    """Return the demand of jobs that minimise the cost of a unit of work: its time, and nodes at a price.
 
-    With Amdahl's law (parallel share p) and a price l, ``(1 + l n) (1 - p + p / n)`` is least at ``n =
-    sqrt(p / (l (1 - p)))``; with a power law (exponent e), ``(1 + l n) n^-e`` at ``n = e / (l (1 - e))``;
-    with an overhead that makes it fastest on f nodes where ``n^2 (1 + 2 l n) = f^2``. Jobs with phases have
-    no serial share.
+    At a price l and with Amdahl's law (parallel share p), ``(1 + l n) (1 - p + p / n)`` is least at ``n =
+    sqrt(p / (l (1 - p)))``. With a power law (exponent e), ``(1 + l n) n^-e`` is least at ``n = e / (l (1 -
+    e))``. With an overhead that makes a job fastest on f nodes, the cost is least where ``n^2 (1 + 2 l n) =
+    f^2``. Jobs with phases have no serial share.
     """
     count, share = len(packed.submit), packed.parameter
     scale, exponent = np.zeros(count), np.ones(count)
@@ -202,7 +215,7 @@ def price_takers(packed: PackedJobs) -> Demand:
 
 
 def _fastest(packed: PackedJobs) -> FloatArray:
-    """Return on how many nodes jobs with an overhead are fastest; 0 of others."""
+    """Return the number of nodes on which each job with an overhead is fastest; 0 for other jobs."""
     fastest = np.zeros(len(packed.submit))
     overhead = packed.speedup == OVERHEAD
     with np.errstate(divide="ignore"):
@@ -211,19 +224,20 @@ def _fastest(packed: PackedJobs) -> FloatArray:
 
 
 def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
-    """Return the demand of jobs that are paid for their work: they want the most profit each second.
+    """Return the demand of jobs that are paid for their work and maximise their profit in each second.
 
     On n nodes a job does ``1 / seconds(n)`` of its work a second, for which it is paid its work price w, and
-    pays the price l for each node. With Amdahl's law, the time on one node being T, ``w n / (T ((1 - p) n +
-    p)) - l n`` is most at ``n = (sqrt(w p / (l T)) - p) / (1 - p)``; with a power law (exponent e), ``w n^e /
-    T - l n`` at ``n = (w e / (l T))^(1 / (1 - e))``. With an overhead, T being the time on one node without
-    it and f the nodes on which it is fastest, ``w n / (T (1 + n^2 / f^2)) - l n`` is most where ``(1 - z) /
-    (1 + z)^2 = l T / w``, z being ``n^2 / f^2``.
+    it pays the price l for each node. Let T be its time on one node. With Amdahl's law (parallel share p),
+    ``w n / (T ((1 - p) n + p)) - l n`` is largest at ``n = (sqrt(w p / (l T)) - p) / (1 - p)``; with a power
+    law (exponent e), ``w n^e / T - l n`` is largest at ``n = (w e / (l T))^(1 / (1 - e))``. With an overhead
+    that makes it fastest on f nodes, and T the time on one node without it, ``w n / (T (1 + n^2 / f^2)) - l
+    n`` is largest where ``(1 - z) / (1 + z)^2 = l T / w`` with ``z = n^2 / f^2``.
 
     Parameters
     ----------
     work_prices
-        Shape (jobs,): for all work of a job, >= 0.
+        Shape (jobs,): the pay for the whole work of each job, >= 0, in the unit in which a node is paid per
+        second.
     """
     count, share = len(packed.submit), packed.parameter
     scale, exponent, shift = np.zeros(count), np.ones(count), np.zeros(count)
@@ -234,7 +248,7 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
     shift[amdahl] = np.minimum(share / serial, _ALL)[amdahl]
     on_one = packed.runtime * packed.nodes.astype(np.float64) ** share
     scale[power] = np.sqrt(work_prices * share / on_one)[power]
-    exponent[power] = np.minimum(2 / serial, 300.0)[power]
+    exponent[power] = np.minimum(2 / serial, 300.0)[power]  # bounded for jobs almost without a serial share
     overhead = packed.speedup == OVERHEAD
     scale[overhead] = (packed.runtime / (1 / packed.nodes + share * packed.nodes))[overhead]
     shift[overhead] = _fastest(packed)[overhead]
@@ -242,22 +256,23 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
 
 
 def _demand(scale: FloatArray, exponent: FloatArray, shift: FloatArray, gain: FloatArray) -> Demand:
+    """Return a demand of read-only copies."""
     return Demand(*(frozen(column.copy()) for column in (scale, exponent, shift, gain)))
 
 
 class Offers(NamedTuple):
-    """Requests that pay, in a call. Shape (jobs,) or as said."""
+    """The requests that pay in a call. Shape (jobs,) unless another one is given."""
 
-    #: Jobs whose requests are accepted; shape (1,): how many these are.
+    #: Jobs whose requests are accepted, and (shape (1,)) their number.
     accepted: IntArray
     total: IntArray
-    #: Jobs whose requests may be; and at which cheapness of a node each of them just pays.
+    #: Jobs whose requests may be accepted, and the least cheapness of a node at which each of them pays.
     jobs: IntArray
     cheapness: FloatArray
 
 
 def initial_offers(count: int) -> Offers:
-    """Return room for the requests of so many jobs."""
+    """Return the empty offers of `count` jobs."""
     return Offers(
         np.zeros(count, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
@@ -268,10 +283,11 @@ def initial_offers(count: int) -> Offers:
 
 @inner_kernel
 def paying_cheapness(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> float:
-    """Return from which cheapness of a node on the request of a job pays, infinite for never.
+    """Return the least cheapness of a node at which the request of a job pays, infinite for never.
 
-    It does if a unit of the work costs less on the nodes asked for: its time, and nodes at the price. Where
-    more nodes do as much more it pays at any price, but not before others like it have as many.
+    A request pays if a unit of the work, its time plus nodes at the price, costs less on the nodes asked for.
+    Where the speed is proportional to the nodes it pays at any price, but similar jobs with fewer nodes come
+    first.
     """
     held, asked = state.job[job].size, resizing.job[job].request
     linear = asked / LINEAR
@@ -298,22 +314,22 @@ def accept_requests(
 ) -> int:
     """Accept requests, those that pay at the highest prices first; return the nodes that these take.
 
-    One is accepted if, at the price at which it just pays, the members want so few nodes that there are
-    enough for it and all that were accepted before. `rung` is that of the clearing price without requests:
-    what does not pay there is left out at once. O(members) for each request that does.
+    A request is accepted if the members leave enough nodes for it and for all requests accepted before, at
+    the price at which it just pays. `rung` is the rung of the clearing price without requests: a request that
+    does not pay there is left out at once. O(members) for each other request.
     """
     queue, cheapness, number = offers.jobs, offers.cheapness, 0
     limit = cheapness_at(rung + 1) if rung + 1 < HIGHEST else np.inf
     for nth in range(resizing.ledger.requests):
         job = resizing.requests[nth]
-        least = paying_cheapness(jobs, state, resizing, job)
-        if least >= limit:
+        paying = paying_cheapness(jobs, state, resizing, job)
+        if paying >= limit:
             continue
         place = number
-        while place and cheapness[place - 1] > least:
+        while place and cheapness[place - 1] > paying:
             queue[place], cheapness[place] = queue[place - 1], cheapness[place - 1]
             place -= 1
-        queue[place], cheapness[place] = job, least
+        queue[place], cheapness[place] = job, paying
         number += 1
     taken = 0
     for nth in range(number):
@@ -329,7 +345,7 @@ def accept_requests(
 
 @inner_kernel
 def grant_accepted(jobs: PackedJobs, state: State, resizing: Resizing, offers: Offers) -> None:
-    """Grant accepted requests for which there are free nodes by now; the others stay open."""
+    """Grant the accepted requests for which enough nodes are free now; the others stay open."""
     for nth in range(offers.total[0]):
         job = offers.accepted[nth]
         if resizing.job[job].request - state.job[job].size <= state.engine.free:

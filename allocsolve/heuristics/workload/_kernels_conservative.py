@@ -1,8 +1,11 @@
-"""The event loop of conservative backfilling, on a profile of the nodes that are expected to be free.
+"""Conservative backfilling on a profile of the nodes that are expected to be free.
+
+The module holds the profile, the operations on reservations, the loop over a whole workload and a single call
+for a driver in Python.
 
 Jobs are numbered in queue order. The profile covers the time from now on: running jobs hold their nodes until
-their expected end, queued ones for their estimate from their reservation on. The window in which a job may
-get earlier is only looked at up to its present reservation: behind that it has its nodes already.
+their expected end, queued jobs hold theirs for their estimate, from their reservation on. A search for an
+earlier place stops at the present reservation of the job, because from there on its nodes are its own.
 """
 
 from __future__ import annotations
@@ -41,25 +44,25 @@ class QueuedJobs(NamedTuple):
     nodes: IntArray
     #: Seconds.
     runtime: FloatArray
-    #: Seconds that a policy takes for the run time.
+    #: The run time that the policy expects, in seconds.
     estimate: FloatArray
 
 
 class Plan(NamedTuple):
-    """What comes out, each array of shape (jobs,)."""
+    """The result of a run, each array of shape (jobs,)."""
 
     #: Seconds.
     starts: FloatArray
-    #: The reservation that a job got when it was submitted, in seconds.
+    #: The start of the reservation that each job got at its submission, in seconds.
     promised: FloatArray
-    #: The first job in the queue that could not start when this one did; -1 if this one was the first.
+    #: The first job in the queue that could not start when this job did; -1 if this job was the first.
     blocked: IntArray
 
 
 class Waiting(NamedTuple):
     """The queue and its reservations."""
 
-    #: The jobs, in queue order; as many as `in_use` says.
+    #: The jobs in queue order, and (shape (1,)) their number.
     jobs: IntArray
     in_use: IntArray
     #: Shape (jobs,): when the reservation of each job in the queue begins, in seconds.
@@ -67,10 +70,10 @@ class Waiting(NamedTuple):
 
 
 class Running(NamedTuple):
-    """The jobs that run, by falling ends; `in_use` of them."""
+    """The running jobs in the order of falling ends; shape (1,): `in_use`, their number."""
 
     jobs: IntArray
-    #: Seconds, as they will be.
+    #: The actual ends, in seconds.
     ends: FloatArray
     in_use: IntArray
 
@@ -109,7 +112,7 @@ def _compress(free: FreeNodes, jobs: QueuedJobs, waiting: Waiting, now: float) -
 
 @inner_kernel
 def _is_late(waiting: Waiting, now: float) -> bool:
-    """Return whether a job could not start in time because another one runs longer than estimated."""
+    """Return whether a reservation has passed because another job runs longer than estimated."""
     late = False
     for i in range(waiting.in_use[0]):
         late |= waiting.reserved[waiting.jobs[i]] < now
@@ -118,7 +121,7 @@ def _is_late(waiting: Waiting, now: float) -> bool:
 
 @inner_kernel
 def _run(running: Running, job: int, end: float) -> None:
-    """Add a job to those that run. O(running jobs that end before it)."""
+    """Add a job to the running ones. O(running jobs that end before it)."""
     k = running.in_use[0]
     while k and running.ends[k - 1] < end:
         running.ends[k] = running.ends[k - 1]
@@ -142,7 +145,7 @@ def conservative_starts(
     waiting = Waiting(np.empty(count, dtype=np.int64), np.zeros(1, dtype=np.int64), np.empty(count))
     queue, reserved = waiting.jobs, waiting.reserved
     submitted, idle = 0, num_nodes
-    due = np.inf  # the earliest reservation that is yet to come
+    due = np.inf  # the earliest reservation that has not begun
     while submitted < count or waiting.in_use[0]:
         now = due
         if submitted < count:
@@ -199,7 +202,7 @@ def conservative_call(
     compression: int,
     starts: BoolArray,
 ) -> None:
-    """Write which jobs of the queue start now, and the reservations of all.
+    """Make the decisions of one call: write which queued jobs start now, and the reservations of all.
 
     `free` is that of an idle cluster, with room for all of these jobs; it is written. Running jobs hold
     `held` nodes until `ends`. Jobs of the queue are numbered in queue order: they need `nodes` for

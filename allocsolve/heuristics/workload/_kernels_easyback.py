@@ -1,4 +1,4 @@
-"""Running jobs get nodes in the order in which they asked, and queued ones start on what is left."""
+"""EvolvEasyBack: running jobs get nodes in the order of their requests, queued jobs start on the rest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["EasybackRule", "Ticking", "initial_ticking", "run_easyback"]
 
 
 class EasybackRule(NamedTuple):
-    """What the policy does, as kernels take it; see `allocsolve.heuristics.EvolvEasyback`."""
+    """The options of the policy for kernels, see `allocsolve.heuristics.EvolvEasyback`."""
 
     cooldown: float
     polling: float
@@ -40,16 +40,17 @@ class EasybackRule(NamedTuple):
     requests_first: bool
     start_counts: bool
     safe: bool
-    #: Shape (rows,), read-only: the most nodes that a job with a profile may need from each of its steps on.
+    #: Shape (rows,), read-only: the most nodes that a job with a profile may need from each step on.
     claims: IntArray
-    #: Whether these fall when steps end, of which nobody is told if the next one needs as many nodes.
+    #: Whether claims fall when steps end. The policy is not called if the next step needs as many nodes, so
+    #: it has to look at each tick.
     falling: bool
 
 
 class Ticking(NamedTuple):
-    """What the policy remembers, and room for one call."""
+    """What the policy remembers between calls, and arrays for the work of one call."""
 
-    #: Shape (2,), seconds: when the clock ticks next, infinite if that is of no use; when it last did.
+    #: Shape (2,), seconds: the next tick of the clock, infinite if none is needed; the last tick.
     clock: FloatArray
     #: Shape (jobs,): jobs with profiles that cannot end yet.
     unable: IntArray
@@ -61,7 +62,7 @@ _LAST: Final = 1
 
 
 def initial_ticking(count: int) -> Ticking:
-    """Return what is remembered before the first call, of so many jobs."""
+    """Return the memory before the first call, for `count` jobs."""
     return Ticking(np.array([np.inf, -np.inf]), np.zeros(count, dtype=np.int64))
 
 
@@ -71,9 +72,9 @@ def _all_can_end(
 ) -> bool:
     """Return whether running jobs can end one after another if a job with a profile gets `more` free nodes.
 
-    Dijkstra's banker, with one kind of resource: a job with a profile can end as soon as what it lacks of the
-    nodes that it claims is free, all others can at any time. O(running jobs) for each round in which some
-    more can.
+    This is the banker's algorithm (Dijkstra, EWD 623) with one kind of resource: a job with a profile can end
+    as soon as the claimed nodes that it lacks are free; all other jobs can end at any time. O(running jobs)
+    for each round in which at least one more job can end.
     """
     engine = state.engine
     available, count = engine.free - more, 1
@@ -107,8 +108,8 @@ def _all_can_end(
 def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, unable: IntArray) -> bool:
     """Grant requests in the order in which they were made; return whether a later call may do more.
 
-    That is so if a job cools down that could have its nodes now, or, where queued jobs came first, if nodes
-    were granted: running jobs hold other numbers of nodes now than those that stood in the way looked at.
+    That is the case if a job that cools down could have its nodes now. If queued jobs come first, it is also
+    the case if nodes were granted, because queued jobs were tested against the earlier sizes.
     """
     now, at, again = state.engine.clock, 0, False
     while at < resizing.ledger.requests and state.engine.free:
@@ -136,9 +137,10 @@ def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRul
 def _start_queued(
     jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, unable: IntArray
 ) -> None:
-    """Start jobs in the order of the queue; from the first that cannot on, those that end before it might.
+    """Start jobs in the order of the queue; behind the first that cannot start, only jobs that end before it.
 
-    A job that lacks no nodes, but others could not end beside, has a reservation for its most nodes.
+    A job for which enough nodes are free but which would keep others from ending has a reservation for its
+    most nodes.
     """
     now, engine, at = state.engine.clock, state.engine, state.engine.head
     blocked, shadow_time = -1, np.inf
@@ -167,7 +169,7 @@ def _start_queued(
 
 @inner_kernel
 def _ticks_by(now: float, polling: float) -> float:
-    """Return the largest whole number whose product with `polling` is at most now, which is rounded once."""
+    """Return the number of ticks up to now: the largest count with ``count * polling <= now``, as rounded."""
     count = np.floor(now / polling)
     if count * polling > now:
         return float(count - 1)
@@ -178,7 +180,7 @@ def _ticks_by(now: float, polling: float) -> float:
 def run_easyback(
     jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, ticking: Ticking, coalesce: bool
 ) -> bool:
-    """Run a workload to its end under the policy; False if the log of changes has to grow first."""
+    """Run a workload to its end under the policy; return False if the log of changes has to grow first."""
     clock, unable = ticking.clock, ticking.unable
     while has_room(state, resizing):
         if not advance_resizing(jobs, state, resizing, clock[_NEXT], coalesce):

@@ -1,4 +1,8 @@
-"""Running jobs get nodes for which they ask, queued ones start, others shrink for them, and grow."""
+"""Lina's algorithms: running jobs get the nodes that they ask for, or shrink for others, or grow.
+
+The module holds the choice of victims (jobs that give up nodes), the four steps of a call (answer requests,
+start queued jobs, shrink for waiting jobs, grow) and the loop over a whole workload.
+"""
 
 from __future__ import annotations
 
@@ -47,41 +51,45 @@ __all__ = [
     "was_shrunk",
 ]
 
-#: Codes of `LinaRule.candidates`: the places of the words in `allocsolve.heuristics.workload.lina`.
+#: Codes of `LinaRule.candidates`: their places in `ShrinkCandidates` of
+#: `allocsolve.heuristics.workload.lina`.
 _APPLICATION: Final = 1
 _SYSTEM_PRINTED: Final = 2
 _SYSTEM_TEXT: Final = 3
 
-#: Codes of `LinaRule.victims`; the last one, by the time left, is what remains.
+#: Codes of `LinaRule.victims`: their places in `VictimOrder`. Any other code stands for the last one,
+#: ``remaining``.
 _RANDOM: Final = 0
 _GAIN: Final = 1
 _SHRINKABLE: Final = 2
 _EXPANSIONS: Final = 3
 _COST: Final = 4
 
-#: Places in `Candidates.counts`: the call for which they are gathered; how many; what they can give up in
-#: all; how many started jobs have been looked at.
+#: Places in `Candidates.counts`: the call for which candidates are gathered, their number, the nodes that
+#: they can give up together, and the number of started jobs that have been examined.
 _CALL: Final = 0
 _COUNT: Final = 1
 _SPARE: Final = 2
 _SEEN: Final = 3
 
-#: Of SplitMix64 (Steele, Lea & Flood 2014).
+#: The constants of SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA
+#: 2014).
 _STEP: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_FACTOR: Final = np.uint64(0x94D049BB133111EB)
+#: Bits of half a random word, of which a key takes the upper half and a tie the lower one.
 _HALF: Final = np.uint64(32)
 
 
 class LinaRule(NamedTuple):
-    """What the policy does, as kernels take it; see `allocsolve.heuristics.Lina`."""
+    """The options of the policy for kernels, see `allocsolve.heuristics.Lina`."""
 
     candidates: int
     victims: int
     seed: int
     soon: float
     utilisation: float
-    #: Infinite if all may be victims, however far.
+    #: The share of its work beyond which a job cannot be a victim; infinite for no limit.
     done: float
     easy: bool
     combine: bool
@@ -91,27 +99,29 @@ class LinaRule(NamedTuple):
     queue_first: bool
     #: Nodes of the cluster.
     num_nodes: int
-    #: Whether nodes may come free later than they were given up: requests do not wait for them.
+    #: Whether nodes may become free later than they are given up: then no job shrinks for a request, which
+    #: would have to wait.
     gives_later: bool
 
 
 class Candidates(NamedTuple):
-    """The jobs that can be victims in a call, and what is remembered of jobs."""
+    """The jobs that can be victims in a call, and the history of all jobs."""
 
     #: Shape (4,), see `_CALL` and the constants after it.
     counts: IntArray
-    #: Shape (jobs,): the candidates, not in order; the keys of their order, and those of equal keys.
+    #: Shape (jobs,): the candidates in no order, their keys, and second keys that decide among equal ones.
     jobs: IntArray
     keys: FloatArray
     ties: FloatArray
-    #: By job: nodes gained in expansions less those given up; expansions; the call in which it last shrank.
+    #: By job: nodes gained in expansions less nodes given up, expansions, and the call in which it last
+    #: shrank.
     gain: IntArray
     expansions: IntArray
     shrunk: IntArray
 
 
 def initial_candidates(count: int) -> Candidates:
-    """Return what is known of so many jobs before the first call."""
+    """Return the candidates before the first call, for `count` jobs."""
 
     def numbers(value: int = 0) -> IntArray:
         return np.full(count, value, dtype=np.int64)
@@ -135,7 +145,7 @@ def was_shrunk(resizing: Resizing, candidates: Candidates, job: int) -> bool:
 
 @inner_kernel
 def note_growth(candidates: Candidates, job: int, nodes: int) -> None:
-    """Note that a job grows by so many nodes."""
+    """Note that a job grows by `nodes` nodes."""
     candidates.gain[job] += nodes
     candidates.expansions[job] += 1
 
@@ -144,7 +154,7 @@ def note_growth(candidates: Candidates, job: int, nodes: int) -> None:
 def _add(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, done: float, job: int
 ) -> None:
-    """Add a running malleable job, of which no change is pending, unless it has nothing to give."""
+    """Add a running malleable job without a pending change to the candidates, if it can give up nodes."""
     spare = resizing.job[job].target - jobs.min_nodes[job]
     if spare > 0 and 1 - work_left(state, resizing, job) / jobs.runtime[job] < done:
         candidates.jobs[candidates.counts[_COUNT]] = job
@@ -156,7 +166,7 @@ def _add(
 def _gather(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
 ) -> None:
-    """Gather the candidates of this call, and those that started since the last look."""
+    """Gather the candidates of this call, at its first use; later add jobs that started since then."""
     counts = candidates.counts
     if counts[_CALL] != resizing.ledger.calls:
         counts[_CALL], counts[_COUNT], counts[_SPARE] = resizing.ledger.calls, 0, 0
@@ -175,7 +185,7 @@ def _gather(
 
 @inner_kernel
 def _is_forbidden(state: State, rule: LinaRule) -> bool:
-    """Return whether the algorithm lets nobody be shrunk as things are."""
+    """Return whether the algorithm forbids all shrinks in the present state."""
     soon = state.engine.running > 0 and state.ends[0].time - state.engine.clock <= rule.soon
     loaded = rule.num_nodes - state.engine.free > rule.utilisation * rule.num_nodes
     if rule.candidates == _APPLICATION:
@@ -204,7 +214,7 @@ def _set_key(
     at: int,
     asking: int,
 ) -> None:
-    """Set where a candidate stands in the order of victims."""
+    """Set the keys of a candidate in the order of victims."""
     job = candidates.jobs[at]
     size = resizing.job[job].target
     tie = 0.0
@@ -218,9 +228,9 @@ def _set_key(
     elif rule.victims == _EXPANSIONS:
         key = -float(candidates.expansions[job])
     elif rule.victims == _COST:
-        least, elastic = jobs.min_nodes[job], resizing.job[job]
-        key = elastic.stall_fixed + elastic.stall_per_node * (size - least)
-        key += elastic.stall_shared / (size + least)
+        floor, elastic = jobs.min_nodes[job], resizing.job[job]
+        key = elastic.stall_fixed + elastic.stall_per_node * (size - floor)
+        key += elastic.stall_shared / (size + floor)
     else:
         key = state.job[job].end
     candidates.keys[at], candidates.ties[at] = key, tie
@@ -228,7 +238,7 @@ def _set_key(
 
 @inner_kernel
 def _comes_first(candidates: Candidates, at: int, other: int) -> bool:
-    """Return whether the candidate at one place is shrunk before that at another one."""
+    """Return whether the candidate at the place `at` is shrunk before the one at the place `other`."""
     keys, ties = candidates.keys, candidates.ties
     if keys[at] != keys[other]:
         return bool(keys[at] < keys[other])
@@ -248,9 +258,10 @@ def shrink_for(
     lack: int,
     promised: bool,
 ) -> bool:
-    """Let victims give up so many nodes for a job, promised to it or free; return whether they can.
+    """Let victims give up `lack` nodes for the job `asking`; return whether they can.
 
-    O(1) if they cannot, but for the first time in a call; else O(candidates) for each victim.
+    The nodes are promised to the job, or become free. O(running jobs) for the first time in a call; after
+    that O(1) if the victims cannot, else O(candidates) for each victim.
     """
     if lack == 0:
         return True
@@ -266,15 +277,15 @@ def shrink_for(
             if _comes_first(candidates, at, first):
                 first = at
         job = candidates.jobs[first]
-        held, least = resizing.job[job].target, jobs.min_nodes[job]
-        size = largest_size(jobs, job, max(least, held - lack))
+        held, floor = resizing.job[job].target, jobs.min_nodes[job]
+        size = largest_size(jobs, job, max(floor, held - lack))
         given = held - size
         candidates.gain[job] -= given
         candidates.shrunk[job] = resizing.ledger.calls
         counts[_SPARE] -= given
         resize(jobs, state, resizing, job, size, min(lack, given) if promised else 0)
         lack -= given
-        if size == least:
+        if size == floor:
             last = counts[_COUNT] - 1
             counts[_COUNT] = last
             candidates.jobs[first] = candidates.jobs[last]
@@ -283,14 +294,14 @@ def shrink_for(
 
 
 class Growing(NamedTuple):
-    """Room for the jobs that may grow: a heap by the time left. Shape (jobs,), but there are no places."""
+    """A heap of the jobs that may grow, by the time left. Shape (jobs,); places are empty, as not needed."""
 
     heap: Records[Entry]
     places: IntArray
 
 
 def initial_growing(count: int) -> Growing:
-    """Return the room for so many jobs."""
+    """Return the empty heap, for `count` jobs."""
     return Growing(records(Entry, count), np.zeros(0, dtype=np.int64))
 
 
@@ -298,7 +309,7 @@ def initial_growing(count: int) -> Growing:
 def _answer_requests(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
 ) -> None:
-    """Grant requests, in the order made, from free nodes or from victims; or refuse them."""
+    """Grant requests in the order in which they were made, from free nodes or victims, or refuse them."""
     while resizing.ledger.requests:
         job, free = resizing.requests[0], state.engine.free
         more = resizing.job[job].request - state.job[job].size
@@ -311,7 +322,7 @@ def _answer_requests(
 
 @inner_kernel
 def _start_size(jobs: PackedJobs, state: State, rule: LinaRule, job: int) -> int:
-    """Return the nodes on which a job starts now if it may; 0 if there are too few."""
+    """Return the nodes on which a job can start now; 0 if too few are free."""
     free = state.engine.free
     if jobs.nodes[job] <= free:
         return int(jobs.nodes[job])
@@ -321,7 +332,7 @@ def _start_size(jobs: PackedJobs, state: State, rule: LinaRule, job: int) -> int
 
 @inner_kernel
 def _start_queued(jobs: PackedJobs, state: State, resizing: Resizing, rule: LinaRule) -> None:
-    """Start jobs in the order of the queue; with EASY only those that do not delay the first that waits."""
+    """Start jobs in the order of the queue; with EASY only those that do not delay the first waiting one."""
     now, engine, at = state.engine.clock, state.engine, state.engine.head
     blocked, shadow_time, extra = -1, np.inf, engine.free
     while at < engine.tail and engine.free:
@@ -370,7 +381,7 @@ def _grow(
     rule: LinaRule,
     growing: Growing,
 ) -> None:
-    """Let malleable jobs that were no victims in this call grow: the one with the longest time left first."""
+    """Let malleable jobs that were not victims in this call grow, the longest time left first."""
     if not state.engine.free:
         return
     heap, places, count = growing.heap, growing.places, 0
@@ -404,7 +415,7 @@ def run_lina(
     growing: Growing,
     coalesce: bool,
 ) -> bool:
-    """Run a workload to its end under the policy; False if the log of changes has to grow first."""
+    """Run a workload to its end under the policy; return False if the log of changes has to grow first."""
     while has_room(state, resizing):
         if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
             return True

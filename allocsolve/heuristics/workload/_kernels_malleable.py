@@ -1,4 +1,8 @@
-"""Policies that resize running jobs: one call, and a whole workload."""
+"""Policies that resize running jobs: shrinking for queued jobs, growing, one call, and a whole workload.
+
+The policies differ in how they measure the size of a job and in how nodes move: job by job, each as far as
+needed, or node by node over all jobs together.
+"""
 
 from __future__ import annotations
 
@@ -51,28 +55,30 @@ __all__ = [
     "shrink_for_queue",
 ]
 
-#: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, also as shares of the range
-#: from there to the most; with shares jobs shrink and grow node by node, all together.
+#: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, as numbers or as shares of
+#: the range from there to the most nodes. With shares, jobs shrink and grow node by node, all together.
 ABOVE_MIN: Final = 0
 ABOVE_PREFERRED: Final = 1
 SHARE_ABOVE_MIN: Final = 2
 SHARE_ABOVE_PREFERRED: Final = 3
 
-#: What notes of decisions say instead of whom a resize is for.
+#: Codes that stand in the notes of decisions in place of the job that a resize is for.
 FOR_NOBODY: Final = -1
 PROMISED_NODES: Final = -2
 STARTED_NOW: Final = -3
 
 
 class MalleableRule(NamedTuple):
-    """What a policy does, as kernels take it."""
+    """The options of a policy for kernels."""
 
     queue: QueueRule
     measure: int
-    #: Whether a waiting job asks for its preferred nodes, and running jobs keep their preferred ones for it.
+    #: Whether a waiting job asks for its preferred nodes, and whether running jobs keep their preferred
+    #: nodes.
     needs_preferred: bool
     keeps_preferred: bool
-    #: Whether it then asks for its fewest nodes, at last of jobs down to their fewest ones.
+    #: Whether a waiting job that gets no nodes then asks for its fewest nodes, and in the end lets running
+    #: jobs shrink to their fewest nodes.
     relaxes: bool
     fresh: bool
     combine: bool
@@ -80,12 +86,12 @@ class MalleableRule(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one call. Shape (jobs,) or as said."""
+    """Arrays for the work of one call. Shape (jobs,) unless another one is given."""
 
-    #: By job: the size that it will have, and the call in which it was shrunk last.
+    #: By job: the size that it will have, and the call in which it last shrank.
     level: IntArray
     victim: IntArray
-    #: A heap of jobs by measure, which stands where times do; without places.
+    #: A heap of jobs by measure, which takes the place of time; `places` is empty, as not needed.
     heap: Records[Entry]
     places: IntArray
     #: Jobs whose sizes change.
@@ -93,7 +99,7 @@ class Scratch(NamedTuple):
 
 
 def initial_scratch(count: int) -> Scratch:
-    """Return the room for so many jobs."""
+    """Return the arrays for `count` jobs."""
     return Scratch(
         level=np.zeros(count, dtype=np.int64),
         victim=np.full(count, -1, dtype=np.int64),
@@ -105,7 +111,7 @@ def initial_scratch(count: int) -> Scratch:
 
 @inner_kernel
 def _measure(jobs: PackedJobs, job: int, size: int, measure: int) -> float:
-    """Return how far above its base a job of this size is."""
+    """Return how far above its base a job of a given size is, by a measure."""
     base = jobs.min_nodes[job] if measure in (ABOVE_MIN, SHARE_ABOVE_MIN) else jobs.nodes[job]
     above = float(size - base)
     if measure in (ABOVE_MIN, ABOVE_PREFERRED):
@@ -116,7 +122,7 @@ def _measure(jobs: PackedJobs, job: int, size: int, measure: int) -> float:
 
 @inner_kernel
 def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
-    """Return the next larger number of nodes on which a job can run, which is not on its most ones."""
+    """Return the next larger number of nodes on which a job can run; its size is below its most nodes."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
         row = jobs.table_offsets[job]
         while jobs.table_nodes[row] <= size:
@@ -128,7 +134,7 @@ def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
 
 @inner_kernel
 def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool:
-    """Return whether a running job has no change that waits from an earlier call, and is old enough."""
+    """Return whether a running job is old enough to change and has no change pending from an earlier call."""
     if resizing.job[job].target != state.job[job].size and resizing.job[job].decided != resizing.ledger.calls:
         return False
     return fresh or state.job[job].start != state.engine.clock
@@ -136,7 +142,7 @@ def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool
 
 @inner_kernel
 def note(orders: IntArray, noted: IntArray, job: int, nodes: int, other: int) -> None:
-    """Note a decision, if there is room: job, nodes, and of a resize whom it is for."""
+    """Note a decision if there is room: job, nodes, and the job that a resize is for or a code."""
     if noted[0] < len(orders):
         orders[noted[0], 0], orders[noted[0], 1], orders[noted[0], 2] = job, nodes, other
     noted[0] += 1
@@ -155,7 +161,7 @@ def _give(
     orders: IntArray,
     noted: IntArray,
 ) -> int:
-    """Shrink a job to a size for a waiting one that lacks so many nodes; return how many are lacking then."""
+    """Shrink a job to a size for a waiting job that lacks `lack` nodes; return how many are still lacking."""
     given = min(lack, resizing.job[job].target - size)
     scratch.victim[job] = resizing.ledger.calls
     resize(jobs, state, resizing, job, size, given)
@@ -165,12 +171,13 @@ def _give(
 
 @inner_kernel
 def _floor(jobs: PackedJobs, job: int, preferred: bool) -> int:
+    """Return the preferred nodes of a job, or its fewest ones."""
     return int(jobs.nodes[job] if preferred else jobs.min_nodes[job])
 
 
 @inner_kernel
 def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, fresh: bool, preferred: bool) -> int:
-    """Return how many nodes running jobs can give up in all. O(running jobs)."""
+    """Return how many nodes running jobs can give up together. O(running jobs)."""
     total = 0
     for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
@@ -194,9 +201,9 @@ def _shrink_one_by_one(
     orders: IntArray,
     noted: IntArray,
 ) -> int:
-    """Shrink the job that is furthest above its base as far as needed and possible; then the next one.
+    """Shrink the job that is furthest above its base as far as needed and possible, then the next one.
 
-    Return what is left of `lack` nodes, of which so many may come `from_free` ones.
+    Return how many of `lack` nodes are still lacking; at most `from_free` of them are left to the free nodes.
     """
     while lack > from_free:
         victim, furthest = -1, -np.inf
@@ -228,9 +235,9 @@ def _shrink_level(
     orders: IntArray,
     noted: IntArray,
 ) -> int:
-    """Shrink the job that is furthest above its base by one step, again and again.
+    """Shrink the job that is furthest above its base by one step, and repeat.
 
-    Return what is left of `lack` nodes, of which so many may come `from_free` ones.
+    Return how many of `lack` nodes are still lacking; at most `from_free` of them are left to the free nodes.
     """
     count, touched, missing = 0, 0, lack - from_free
     for at in range(resizing.ledger.malleable_running):
@@ -273,14 +280,14 @@ def _promise_nodes(
     orders: IntArray,
     noted: IntArray,
 ) -> bool:
-    """Shrink running jobs for the queued one at this place and promise it nodes, if they have so many."""
+    """Shrink running jobs for the queued job at a place and promise it nodes, if they can give up enough."""
     job = state.queue[at]
     need = _floor(jobs, job, needs_preferred)
     from_free = min(need, state.engine.free) if rule.combine else 0
     if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < need - from_free:
         return False
     which = jobs, state, resizing, scratch, rule, keeps_preferred
-    # Where sizes are coarse victims give up more than is lacking: so many free nodes are not needed then.
+    # With coarse sizes, victims may give up more than needed: then fewer free nodes are used.
     if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
         lack = _shrink_one_by_one(*which, need, from_free, job, orders, noted)
     else:
@@ -302,7 +309,7 @@ def shrink_for_queue(
     orders: IntArray,
     noted: IntArray,
 ) -> None:
-    """Promise nodes to the jobs in the queue, in its order."""
+    """Promise nodes to the jobs of the queue, in their order."""
     at = state.engine.head
     while at < state.engine.tail:
         promised = _promise_nodes(
@@ -328,7 +335,7 @@ def shrink_for_queue(
 
 @inner_kernel
 def _may_grow(jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, job: int) -> bool:
-    """Return whether a job has not been shrunk in this call, and its next size fits into the free nodes."""
+    """Return whether a job was not shrunk in this call and its next size fits into the free nodes."""
     size = resizing.job[job].target
     if size >= jobs.max_nodes[job] or scratch.victim[job] == resizing.ledger.calls:
         return False
@@ -345,12 +352,12 @@ def expand_one_by_one(
     orders: IntArray,
     noted: IntArray,
 ) -> None:
-    """Expand the job that is least above its base as far as possible; then the next one.
+    """Expand the job that is least above its base as far as possible, then the next one.
 
-    With preferred nodes as base a job below them grows to them first.
+    With preferred nodes as the base, a job below them grows to them first.
     """
     while state.engine.free:
-        chosen, least = -1, np.inf
+        chosen, nearest = -1, np.inf
         for at in range(resizing.ledger.malleable_running):
             job = resizing.running[at]
             if not _may_grow(jobs, state, resizing, scratch, job):
@@ -358,15 +365,15 @@ def expand_one_by_one(
             if not _may_change(state, resizing, job, rule.fresh):
                 continue
             above = _measure(jobs, job, resizing.job[job].target, rule.measure)
-            if above < least or (above == least and job < chosen):
-                chosen, least = job, above
+            if above < nearest or (above == nearest and job < chosen):
+                chosen, nearest = job, above
         if chosen < 0:
             return
-        most = resizing.job[chosen].target + state.engine.free
-        if least < 0:
+        limit = resizing.job[chosen].target + state.engine.free
+        if nearest < 0:
             next_size = _larger_size(jobs, chosen, resizing.job[chosen].target)
-            most = min(most, max(jobs.nodes[chosen], next_size))
-        size = largest_size(jobs, chosen, most)
+            limit = min(limit, max(jobs.nodes[chosen], next_size))
+        size = largest_size(jobs, chosen, limit)
         resize(jobs, state, resizing, chosen, size, 0)
         note(orders, noted, chosen, size, FOR_NOBODY)
 
@@ -381,7 +388,7 @@ def expand_level(
     orders: IntArray,
     noted: IntArray,
 ) -> None:
-    """Expand the job that is least above its base by one step, again and again."""
+    """Expand the job that is least above its base by one step, and repeat."""
     free, count, touched = state.engine.free, 0, 0
     if not free:
         return
@@ -456,7 +463,7 @@ def run_malleable(
     orders: IntArray,
     noted: IntArray,
 ) -> bool:
-    """Run a workload to its end under a policy; False if the log of changes has to grow first."""
+    """Run a workload to its end under a policy; return False if the log of changes has to grow first."""
     while has_room(state, resizing):
         if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
             return True
@@ -478,6 +485,6 @@ def decide_malleable(
     orders: IntArray,
     noted: IntArray,
 ) -> None:
-    """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
+    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
     take_running(jobs, state, resizing, running, expected_ends)
     _one_call(jobs, state, resizing, estimates, scratch, rule, memory, orders, noted)

@@ -1,8 +1,8 @@
-"""Jobs with steps are planned at their earliest places: once, or anew whenever more of their steps is known.
+"""Jobs with steps are planned at their earliest places: once, or again whenever one more step is known.
 
 The plan is a resource profile whose times are real numbers of seconds. `place` and `compact` of the evolution
-family, which place the steps of one job, take it as they take one of whole seconds: they compute with times
-only what is exact for both.
+family, which place the steps of one job, are made for whole seconds; they work here, too, because all that
+they compute with times is exact for both.
 """
 
 from __future__ import annotations
@@ -27,37 +27,40 @@ class JobSteps(NamedTuple):
 
     #: Shape (jobs,), seconds.
     submit: FloatArray
-    #: Shape (jobs + 1,): where the steps of each job are.
+    #: Shape (jobs + 1,): the steps of job j are ``offsets[j]:offsets[j + 1]``.
     offsets: IntArray
-    #: Shape (steps,): seconds, nodes, and the most seconds for which a step may hold its nodes.
+    #: Shape (steps,): the seconds and nodes of each step, and the longest time (s) for which it may hold its
+    #: nodes.
     seconds: FloatArray
     nodes: IntArray
     longest: FloatArray
-    #: Shape (steps,): seconds of the later steps of the same job.
+    #: Shape (steps,): the seconds of all later steps of the same job.
     after: FloatArray
-    #: Shape (jobs,): seconds of all steps, the most nodes, and whether steps may hold their nodes for ever.
+    #: Shape (jobs,): the seconds of all steps, the most nodes, and whether steps may hold their nodes for
+    #: ever.
     runtime: FloatArray
     peak: IntArray
     patient: IntArray
 
 
 class Reserved(NamedTuple):
-    """What jobs have in the plan, and what is known of them. Shape (jobs,) or as said."""
+    """The reservations of jobs, and what is known of them. Shape (jobs,) unless another one is given."""
 
-    #: Shape (jobs, pieces): when each piece begins, and its nodes; how many pieces; and when the last ends.
+    #: Shape (jobs, pieces): when each piece begins, and its nodes. By job: the number of pieces, and when the
+    #: last piece ends.
     begins: FloatArray
     nodes: IntArray
     pieces: IntArray
     end: FloatArray
     #: One of `_QUEUED`, `_WAITING`, `_COMPUTING`.
     state: IntArray
-    #: The present step, or that for which the job waits, and when it begins or is to.
+    #: The present step, or the step for which the job waits; when it began or is planned to begin.
     step: IntArray
     begin: FloatArray
 
 
 class Room(NamedTuple):
-    """Room for placing one job."""
+    """Arrays for placing one job."""
 
     request: Request
     starts: FloatArray
@@ -65,28 +68,30 @@ class Room(NamedTuple):
     work: IntArray
 
 
+#: Codes of `Reserved.state`: not started, waiting for the nodes of a step, in a step.
 _QUEUED: Final = 0
 _WAITING: Final = 1
 _COMPUTING: Final = 2
 
-#: What place_known_steps asks for at once: a moment without nodes, what a job holds, two steps, the rest.
+#: The most rows of a request of `place_known_steps`: a moment without nodes, the nodes that a job holds, two
+#: steps, and the rest of the job.
 ROWS: Final = 5
 
 
 def new_plan(num_bounds: int) -> Segments:
-    """Return an idle plan with room for so many bounds of reservations."""
+    """Return an idle plan with room for `num_bounds` bounds of reservations."""
     times, usage = np.zeros(num_bounds + 1), np.zeros(num_bounds + 1, dtype=np.int64)
     return Segments(times, usage, np.ones(1, dtype=np.int64))  # type: ignore[arg-type]  # times are real
 
 
 def new_room(rows: int) -> Room:
-    """Return room for placing jobs of so many rows."""
+    """Return arrays for placing jobs of at most `rows` rows."""
     request = Request(np.zeros(rows), np.zeros(rows, dtype=np.int64), np.zeros(rows))  # type: ignore[arg-type]  # times are real
     return Room(request, np.zeros(rows), np.zeros(rows), np.zeros((2, rows), dtype=np.int64))
 
 
 def no_reservations(jobs: int) -> Reserved:
-    """Return what is known before any job is submitted."""
+    """Return the reservations before any job is submitted."""
     return Reserved(
         np.zeros((jobs, ROWS)),
         np.zeros((jobs, ROWS), dtype=np.int64),
@@ -100,7 +105,7 @@ def no_reservations(jobs: int) -> Reserved:
 
 @inner_kernel
 def _bound(plan: Segments, time: float) -> int:
-    """Return the segment that begins at a time, at or after that of the first one; cut one if need be."""
+    """Return the segment that begins at a time, not before the first segment; split one if there is none."""
     times, usage, count = plan.times, plan.usage, plan.in_use[0]
     at = bisect_right(times, count, time) - 1  # type: ignore[arg-type]  # times are real
     if times[at] == time:
@@ -116,7 +121,7 @@ def _bound(plan: Segments, time: float) -> int:
 
 @inner_kernel
 def _change(plan: Segments, begin: float, end: float, nodes: int) -> None:
-    """Have so many more nodes busy from `begin` to `end`. O(segments)."""
+    """Make `nodes` more nodes busy from `begin` to `end`. O(segments)."""
     first = _bound(plan, begin)
     for k in range(first, _bound(plan, end)):
         plan.usage[k] += nodes
@@ -124,7 +129,7 @@ def _change(plan: Segments, begin: float, end: float, nodes: int) -> None:
 
 @inner_kernel
 def _forget(plan: Segments, now: float) -> None:
-    """Forget the segments before now, and bounds at which nothing changes. O(segments)."""
+    """Drop the segments before now, and join neighbours of the same usage. O(segments)."""
     times, usage, count = plan.times, plan.usage, plan.in_use[0]
     used = 0
     for k in range(bisect_right(times, count, now) - 1, count):  # type: ignore[arg-type]  # times are real
@@ -137,9 +142,9 @@ def _forget(plan: Segments, now: float) -> None:
 
 @inner_kernel
 def _first_busy(plan: Segments, begin: float, end: float, capacity: int) -> float:
-    """Return where the first segment that meets ``[begin, end)`` with more than `capacity` busy begins.
+    """Return the start of the first segment that meets ``[begin, end)`` with more than `capacity` busy nodes.
 
-    That may be before `begin`, and is -1 if there is none.
+    The start may be before `begin`; it is -1 if there is no such segment.
     """
     k = bisect_right(plan.times, plan.in_use[0], begin) - 1  # type: ignore[arg-type]  # times are real
     while k < plan.in_use[0] and plan.times[k] < end:
@@ -153,7 +158,7 @@ def _first_busy(plan: Segments, begin: float, end: float, capacity: int) -> floa
 def _fit(
     plan: Segments, request: Request, num_nodes: int, earliest: float, compacting: bool, room: Room
 ) -> float:
-    """Write the starts of the steps of a request into the room; return when the last one ends."""
+    """Write the starts of the steps of a request into the room; return when the last step ends."""
     steps = len(request.durations)
     starts, late = room.starts[:steps], room.late[:steps]
     place(plan, request, num_nodes, earliest, starts, room.work)  # type: ignore[arg-type]  # times are real
@@ -174,10 +179,9 @@ def place_jobs(
     room: Room,
     starts: FloatArray,
 ) -> None:
-    """Write the starts of all steps, shape (steps,), of jobs that are placed in this order, with all steps.
+    """Place jobs in the order of their submission, knowing all steps; write the starts, shape (steps,).
 
-    The order is one of submission. The plan needs room for two bounds of each step, the room that for the
-    steps of any job.
+    The plan needs room for two bounds of each step; `room` needs as many rows as any job has steps.
     """
     for job in order:
         _forget(plan, jobs.submit[job])
@@ -192,7 +196,7 @@ def place_jobs(
 
 @inner_kernel
 def _take_out(plan: Segments, reserved: Reserved, job: int, now: float) -> None:
-    """Take what is left of the reservation of a job from now on out of the plan."""
+    """Remove the reservation of a job from now on from the plan."""
     for at in range(reserved.pieces[job]):
         last = at + 1 == reserved.pieces[job]
         end = reserved.end[job] if last else reserved.begins[job, at + 1]
@@ -202,11 +206,11 @@ def _take_out(plan: Segments, reserved: Reserved, job: int, now: float) -> None:
 
 @inner_kernel
 def _known_rows(jobs: JobSteps, reserved: Reserved, job: int, now: float, request: Request) -> int:
-    """Write what is known that a job will need from now on; return the number of rows.
+    """Write the known demand of a job from now on into a request; return the number of rows.
 
-    These are the present step and the next one, and the most nodes for the time that is left after them. A
-    job that has started begins with a moment without nodes, as the first row of a request is never held
-    longer.
+    The demand is the present step, the next one, and the most nodes for the time that is left after them. For
+    a job that has started, the request begins with a moment without nodes, because the first row of a request
+    is never extended.
     """
     seconds, nodes, longest = request
     first, step, last = jobs.offsets[job], reserved.step[job], jobs.offsets[job + 1]
@@ -248,7 +252,7 @@ def _put(
     reserved: Reserved,
     room: Room,
 ) -> None:
-    """Reserve the earliest place for what is known that a job will need from now on."""
+    """Reserve the earliest place for the known demand of a job from now on."""
     rows = _known_rows(jobs, reserved, job, now, room.request)
     seconds, nodes, longest = room.request
     request = Request(seconds[:rows], nodes[:rows], longest[:rows])
@@ -272,7 +276,7 @@ def _put(
 
 @inner_kernel
 def _next_end(jobs: JobSteps, reserved: Reserved, active: IntArray, count: int) -> float:
-    """Return when the next step ends that is not the last one of its job."""
+    """Return the earliest end of a step that is not the last one of its job; infinite for none."""
     time = np.inf
     for at in range(count):
         job = active[at]
@@ -284,9 +288,9 @@ def _next_end(jobs: JobSteps, reserved: Reserved, active: IntArray, count: int) 
 
 @inner_kernel
 def _end_step(jobs: JobSteps, reserved: Reserved, job: int, now: float, starts: FloatArray) -> bool:
-    """Take note of what a job in the plan has done until now; return whether a step ends now.
+    """Update what a planned job has done until now; return whether one of its steps ends now.
 
-    A job whose last step has begun needs no more note: its reservation is exact.
+    A job whose last step has begun needs no further update: its reservation is exact.
     """
     if reserved.state[job] != _COMPUTING and reserved.begin[job] < now:
         reserved.state[job] = _COMPUTING
@@ -315,11 +319,11 @@ def place_known_steps(
     active: IntArray,
     starts: FloatArray,
 ) -> None:
-    """Write the starts of all steps, shape (steps,), of jobs of which two steps are known at a time.
+    """Place jobs in the order of their submission, knowing two steps at a time; write the starts, (steps,).
 
-    The order is one of submission. Whenever steps end, the jobs that go on are taken out of the plan and put
-    back, each with the step that is known now and as early as it can; then all jobs that are in the plan, as
-    they may have left room. The plan needs room for 32 bounds of each job, the room that for `ROWS` rows.
+    Whenever steps end, the jobs that go on are taken out of the plan and put back as early as possible, each
+    with the step that is now known. Then this is repeated for all jobs in the plan, because room may have
+    become free. The plan needs room for 32 bounds of each job, `room` for `ROWS` rows.
     """
     number = len(order)
     count = arrived = 0

@@ -1,4 +1,8 @@
-"""One call of a queue policy: the head starts while it fits, then others are backfilled around it."""
+"""Queue policies for kernels: one call, and the loop over a whole workload.
+
+In a call, the head of the queue starts while it fits, then other jobs are backfilled around it. The module
+also holds the orders of the queue and the estimates that are learned from users.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,8 @@ __all__ = [
     "sort_queue",
 ]
 
-#: Codes of the orders; from `FIRST_AGING` on, scores change with time.
+#: Codes of the orders; from `FIRST_AGING` on, scores change with time. See
+#: `allocsolve.heuristics.workload.policies.QueueOrder` for their meaning.
 ORDER_CODES: Final = {
     "submission": 0,
     "shortest-estimate": 1,
@@ -66,7 +71,7 @@ FIRST_AGING: Final = 9
 
 @inner_kernel
 def _submission_score(nodes: float, submit: float, estimate: float, order: int) -> float:
-    """Return F1 to F4 of Carastan-Santos & de Camargo."""
+    """Return the score F1, F2, F3 or F4 of Carastan-Santos & de Camargo (SC'17)."""
     since = math.log10(max(submit, 1.0))
     if order == 5:
         return math.log10(estimate) * nodes + 870.0 * since
@@ -79,7 +84,7 @@ def _submission_score(nodes: float, submit: float, estimate: float, order: int) 
 
 @inner_kernel
 def _aging_score(nodes: float, wait: float, estimate: float, order: int) -> float:
-    """Return WFP3, or UNICEF."""
+    """Return the score WFP3 or UNICEF; the least one comes first, so both are negative."""
     if order == 9:
         return -((wait / estimate) ** 3) * nodes
     return -math.inf if nodes == 1.0 else -wait / (math.log2(nodes) * estimate)
@@ -87,7 +92,7 @@ def _aging_score(nodes: float, wait: float, estimate: float, order: int) -> floa
 
 @inner_kernel
 def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int) -> float:
-    """Return the score of a queued job; `estimate` is its run time as far as the policy knows, in seconds."""
+    """Return the score of a queued job, by which the least comes first; `estimate` is in seconds."""
     nodes = float(jobs.nodes[job])
     if order == 1:
         return estimate
@@ -106,10 +111,11 @@ def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int
 def sort_queue(
     jobs: PackedJobs, state: State, estimates: FloatArray, scores: FloatArray, order: int, first: int
 ) -> None:
-    """Score the jobs from this place of the queue on, and move them to where they belong.
+    """Score the jobs from the place `first` of the queue on, and move each to its place in the order.
 
-    By insertion: the queue before is sorted, but for orders that change with time, of which all is sorted
-    again; it changes little from event to event. O(queue) where nothing changes.
+    The queue before `first` must be sorted already. Under an order that changes with time, the whole queue is
+    scored and sorted again. Insertion sort is fast here, as the order changes little from event to event:
+    O(queue) if nothing changes.
     """
     now, head, tail = state.engine.clock, state.engine.head, state.engine.tail
     if order >= FIRST_AGING:
@@ -134,7 +140,7 @@ def sort_queue(
         queue[place] = job
 
 
-#: Codes of `QueueRule.kind`.
+#: Codes of `QueueRule.kind`; the last three are EASYs of other tools.
 FCFS: Final = 0
 FIRST_FIT: Final = 1
 EASY: Final = 2
@@ -142,7 +148,7 @@ HPCOPT: Final = 3
 RAPS: Final = 4
 MJS2023: Final = 5
 
-#: Codes of `QueueRule.moldable`.
+#: Codes of `QueueRule.moldable`, the choice of the size on which a job starts.
 MAX_SIZE: Final = 0
 MIN_SIZE: Final = 1
 FIT_SIZE: Final = 2
@@ -151,57 +157,61 @@ ONLY_PREFERRED: Final = 4
 
 
 class QueueRule(NamedTuple):
-    """What a queue policy does, as kernels take it."""
+    """The options of a queue policy for kernels."""
 
     kind: int
     extra_nodes: bool
     strict: bool
     order: int
     moldable: int
-    #: How many jobs behind the head are looked at.
+    #: The number of jobs behind the head that are examined.
     scan_limit: int
     #: Whether estimates are learned from completed jobs.
     learning: bool
 
 
 class Blocked(NamedTuple):
-    """The reservation of the last call: as long as no job completes, only new jobs can start beside it.
+    """The reservation of the last call. While no job completes, only new jobs can start beside it.
 
-    Those that waited have less time until the shadow time than before, and no more nodes. That does not hold
-    for jobs that choose their sizes, and new jobs have to come last.
+    Jobs that waited have less time until the shadow time than before, and no more nodes. This does not hold
+    for jobs that choose their sizes, and it requires that new jobs come last in the queue.
     """
 
-    #: Shape (2,): whether it can be used at all, and whether there is one.
+    #: Shape (2,): whether a reservation can be reused at all, and whether there is one.
     flags: IntArray
-    #: Shape (1,): the shadow time, in seconds, and the extra nodes that are left.
+    #: Shape (1,) each: the shadow time, in seconds, and the extra nodes that are left.
     shadow_time: FloatArray
     extra: IntArray
 
 
 def nothing_blocked(*, usable: bool) -> Blocked:
-    """Return what is remembered before the first call."""
+    """Return the memory before the first call, without a reservation."""
     return Blocked(np.array([usable, 0], dtype=np.int64), np.empty(1), np.empty(1, dtype=np.int64))
 
 
 class Estimates(NamedTuple):
-    """What a policy knows of run times, in seconds on the nodes of the jobs. Shape (jobs,) or as said."""
+    """What a policy knows of run times, in seconds. Shape (jobs,) unless another one is given.
 
-    #: What the user said.
+    Times refer to the own number of nodes of each job.
+    """
+
+    #: The estimates of the users.
     limit: FloatArray
-    #: What running jobs are expected to take, and jobs that wait.
+    #: The run times that the policy expects of running jobs, and of waiting jobs.
     running: FloatArray
     queued: FloatArray
-    #: Scores of the order.
+    #: The scores of the order; empty if the queue is in the order of submission.
     scores: FloatArray
-    #: The number of the user; -1 if nobody is known.
+    #: The number of the user; -1 if the user is not known.
     user: IntArray
-    #: Shape (users, 2): run times of the last two completed jobs, the last first; NaN for none.
+    #: Shape (users, 2): the run times of the last two completed jobs, the latest first; NaN if there are
+    #: fewer.
     last_runs: FloatArray
 
 
 @inner_kernel
 def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
-    """Return the nodes on which a job starts if so many are free; 0 if it does not fit."""
+    """Return the number of nodes on which a job starts if `free` nodes are free; 0 if it does not fit."""
     if moldable == MIN_SIZE:
         return int(jobs.min_nodes[job]) if jobs.min_nodes[job] <= free else 0
     if moldable == ONLY_PREFERRED:
@@ -215,7 +225,7 @@ def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
 def start(
     jobs: PackedJobs, state: State, estimates: Estimates, job: int, nodes: int, kind: int, blocked: int
 ) -> None:
-    """Start a job that has left the queue, as head or before a blocked one."""
+    """Start a job that has left the queue, as its head (`blocked` is -1) or before a blocked job."""
     estimate = estimates.running[job] * time_ratio(jobs, job, nodes)
     key = estimate if kind == RAPS else state.engine.clock + estimate
     why = AT_HEAD if blocked < 0 else BACKFILLED
@@ -224,10 +234,10 @@ def start(
 
 @inner_kernel
 def reservation(state: State, needed: int) -> tuple[float, int]:
-    """Return when so many nodes are expected to be free (the shadow time), and how many more then are.
+    """Return when `needed` nodes are expected to be free (the shadow time), and how many extra ones are then.
 
-    A job that has run longer than expected is expected to end now. All that end at the shadow time count.
-    O(running jobs).
+    A job that has run longer than expected is expected to end now. All jobs that are expected to end at the
+    shadow time count for the extra nodes. O(running jobs).
     """
     now, last = state.engine.clock, state.engine.last
     free, shadow_time, at = state.engine.free, now, state.engine.first
@@ -245,15 +255,15 @@ def reservation(state: State, needed: int) -> tuple[float, int]:
 def harmless_size(
     jobs: PackedJobs,
     job: int,
-    most: int,
+    limit: int,
     estimate: float,
     shadow_time: float,
     extra: int,
     now: float,
     rule: QueueRule,
 ) -> tuple[int, bool]:
-    """Return the nodes on which a job can be backfilled, 0 if on none, and whether it uses extra nodes."""
-    nodes = size_now(jobs, job, most, rule.moldable)
+    """Return the size, at most `limit`, for backfilling a job, or 0; and whether it uses extra nodes."""
+    nodes = size_now(jobs, job, limit, rule.moldable)
     while nodes:
         end = now + estimate * time_ratio(jobs, job, nodes)
         if end < shadow_time or (end == shadow_time and not rule.strict):
@@ -262,7 +272,7 @@ def harmless_size(
             return nodes, True
         if rule.moldable != FIT_SIZE:
             return 0, False
-        # On fewer nodes a job runs longer, unless its table says otherwise.
+        # On fewer nodes a job runs longer, except by some tables: only these need every smaller size tried.
         nodes = largest_size(
             jobs, job, nodes - 1 if jobs.speedup[job] == SPEEDUP_TABLE else min(extra, nodes - 1)
         )
@@ -279,9 +289,9 @@ def backfill(
     extra: int,
     at: int,
 ) -> int:
-    """Start jobs that end by the shadow time or need no more than the extra nodes, from this place on.
+    """Start jobs that end by the shadow time or need no more than the extra nodes, from the place `at` on.
 
-    Returns the extra nodes that are left.
+    Return the extra nodes that are left.
     """
     engine, queue, now = state.engine, state.queue, state.engine.clock
     head = engine.head
@@ -304,7 +314,7 @@ def backfill(
 
 @inner_kernel
 def shadow_by_limit(state: State, needed: int) -> float:
-    """Return the shadow time as RAPS has it: running jobs release nodes in the order of their limits."""
+    """Return the shadow time as RAPS computes it: running jobs release nodes in the order of their limits."""
     free, shadow_time, at = state.engine.free, 0.0, state.engine.first
     while at < state.engine.last and free < needed:
         job = state.held[at].job
@@ -317,7 +327,7 @@ def shadow_by_limit(state: State, needed: int) -> float:
 
 @inner_kernel
 def backfill_raps(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
-    """Start the first job that fits and ends by the shadow time, again and again."""
+    """Start the first job that fits and ends by the shadow time, and repeat, as RAPS does."""
     engine, queue, now = state.engine, state.queue, state.engine.clock
     at = engine.head
     while at < engine.tail:
@@ -336,9 +346,9 @@ def backfill_raps(jobs: PackedJobs, state: State, estimates: Estimates, rule: Qu
 
 @inner_kernel
 def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
-    """Start what the schedulers of 2023 start.
+    """Start jobs as the schedulers of MalleableJobScheduling (2023) do.
 
-    They compare the time with the estimate of the head, and after each start they pass over the next job.
+    They compare the present time with the estimate of the head, and after each start they skip the next job.
     """
     engine, queue, now = state.engine, state.queue, state.engine.clock
     at = engine.head
@@ -392,7 +402,7 @@ def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRu
 
 @inner_kernel
 def learn(state: State, estimates: Estimates) -> None:
-    """Estimate the jobs that were submitted by the last two run times of their users (Tsafrir et al.)."""
+    """Estimate new jobs by the mean of the last two run times of their users (Tsafrir et al. 2007)."""
     completed = state.engine.completed
     for at in range(completed):
         job = state.events[at]
@@ -406,9 +416,9 @@ def learn(state: State, estimates: Estimates) -> None:
         estimate = estimates.limit[job]
         if user >= 0:
             last, before = estimates.last_runs[user, 0], estimates.last_runs[user, 1]
-            if before == before:  # noqa: PLR0124 - not NaN
+            if before == before:  # noqa: PLR0124 - true unless it is NaN
                 estimate = min(estimate, (last + before) / 2)
-            elif last == last:  # noqa: PLR0124 - not NaN
+            elif last == last:  # noqa: PLR0124 - true unless it is NaN
                 estimate = min(estimate, last)
         estimates.running[job] = estimates.queued[job] = estimate
 
@@ -437,7 +447,7 @@ def decide(
     running: IntArray,
     starts: FloatArray,
 ) -> None:
-    """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
+    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
     now = state.engine.clock
     for at in range(len(running)):
         job = running[at]

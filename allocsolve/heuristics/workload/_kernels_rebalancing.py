@@ -1,4 +1,8 @@
-"""One call of a policy that gives each running job the size that a clearing price makes worthwhile."""
+"""Policies that give each running job the size that pays at the clearing price: one call, and a workload.
+
+The parts of a call that any policy with wanted sizes needs, `shrink_and_start` and `grow`, are shared with
+`_kernels_srpt_area`.
+"""
 
 from __future__ import annotations
 
@@ -55,42 +59,43 @@ __all__ = [
     "shrink_and_start",
 ]
 
-#: How long a job is expected to run on where a change stalls it, over how long it has run.
+#: Ratio of the time that a job is expected to go on to the time that it has run; decides whether a change
+#: that stalls the job pays.
 _RUNS_ON: Final = 1 / 3
 
-#: What `run_rebalancing` returns: the workload is at its end, the log of changes has to grow first, or all
-#: calls that it was told to make are made.
+#: The results of `run_rebalancing`: the workload is at its end, the log of changes has to grow first, or the
+#: given number of calls has been made.
 COMPLETE, LOG_FULL, CALLS_MADE = range(3)
 
 
 class RebalancingRule(NamedTuple):
-    """What a policy does, as kernels take it."""
+    """The options of a policy for kernels."""
 
-    #: By what share of the smaller one two sizes of a running job must differ for it to change.
+    #: A running job changes its size only if the two sizes differ by more than this share of the smaller one.
     hysteresis: float
-    #: The order of the queue.
+    #: The code of the order of the queue, see `_kernels_queue.ORDER_CODES`.
     order: int
 
 
 class Auction(NamedTuple):
-    """What a call works on. Shape (jobs,) or as said."""
+    """The arrays of a call. Shape (jobs,) unless another one is given."""
 
     demand: Demand
-    #: Shape (1,): the rung of cheapness at the last clearing, where the next one starts to look.
+    #: Shape (1,): the rung of cheapness at the last clearing, where the next search starts.
     rung: IntArray
-    #: Jobs that take part in the clearing: first malleable ones that run, from the last one's place on those
-    #: that may start and choose their size, malleable or evolving; and by job the size that it is to have.
+    #: Jobs that take part in the clearing: first the malleable jobs that run, then the malleable and evolving
+    #: jobs that may start and choose their size. By job: the size that it is to have.
     members: IntArray
     wanted: IntArray
     #: Places of jobs in the queue that may start.
     admitted: IntArray
     #: By job, for the order of the queue.
     scores: FloatArray
-    #: By job, seconds: when it may start; read-only, and empty if all may at once.
-    #: Shape (1,): when the next of those that wait may, infinite for never.
+    #: By job, in seconds: when it may start; read-only, and empty if all jobs may start at once. Shape (1,):
+    #: when the next job that waits for this may start, infinite for never.
     earliest: FloatArray
     wake: FloatArray
-    #: Requests of running jobs.
+    #: The requests of running jobs.
     offers: Offers
 
 
@@ -113,22 +118,24 @@ def initial_auction(demand: Demand, earliest: FloatArray | None = None) -> Aucti
 class Supply(NamedTuple):
     """The nodes of a call."""
 
-    #: Running jobs that may change, and all members: of a clearing with those that choose a size to start on.
+    #: The number of running jobs that may change, and of all members (these and the jobs that choose a size
+    #: to start on).
     running: int
     members: int
-    #: Queued jobs that may start, and the nodes that they, and requests to be granted, need at least.
+    #: The number of queued jobs that may start, and the nodes that they and the granted requests need at
+    #: least.
     admitted: int
     needed: int
-    #: Nodes for the members of the clearing; and those that pending changes will set free.
+    #: The nodes for the members of the clearing, and the nodes that pending changes will set free.
     shared: int
     incoming: int
 
 
 @inner_kernel
 def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction) -> Supply:
-    """Return who takes part: running jobs, and queued ones that fit if all of those shrink (first fit)."""
+    """Find the members: running jobs, and queued jobs that fit (first fit) if all running ones shrink."""
     members = auction.members
-    running = incoming = shared = least = 0
+    running = incoming = shared = floors = 0
     for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
         size, target = state.job[job].size, resizing.job[job].target
@@ -136,11 +143,11 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
             members[running] = job
             running += 1
             shared += size
-            least += jobs.min_nodes[job]
+            floors += jobs.min_nodes[job]
         else:
             incoming += max(0, size - target)
     shared += state.engine.free + incoming
-    room, count, admitted, needed = shared - least, running, 0, 0
+    room, count, admitted, needed = shared - floors, running, 0, 0
     auction.wake[0] = np.inf
     for at in range(state.engine.head, state.engine.tail):
         if room <= 0 and not len(auction.earliest):
@@ -168,7 +175,7 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
 def _stays(
     jobs: PackedJobs, state: State, resizing: Resizing, job: int, wanted: int, hysteresis: float
 ) -> bool:
-    """Return whether a running job keeps its size: it is nearly right, or a change does not pay."""
+    """Return whether a running job keeps its size, because it is nearly right or a change does not pay."""
     size, elastic = state.job[job].size, resizing.job[job]
     if max(wanted, size) <= (1 + hysteresis) * min(wanted, size):
         return True
@@ -182,9 +189,9 @@ def _stays(
 
 @inner_kernel
 def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply) -> Supply:
-    """Find the clearing price, and the requests that are granted; return what is left for the members.
+    """Find the clearing price and the requests to grant; return the supply that is left for the members.
 
-    Where requests are granted, the price of what is left is the one that counts.
+    If requests are granted, the price is that at which the members want the nodes that are left.
     """
     members, count, offers = auction.members, supply.members, auction.offers
     offers.total[0] = 0
@@ -207,9 +214,9 @@ def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction,
 def _set_sizes(
     jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply, hysteresis: float
 ) -> None:
-    """Set the size of each member: what it wants at the clearing price, if that is not near to what it has.
+    """Set the size of each member: what it wants at the clearing price, unless its present size is near that.
 
-    Jobs whose size is nearly right keep it, but for shrinks, as long as others lack nodes.
+    While nodes are lacking, jobs shrink to the wanted size even if their present size is near it.
     """
     members, wanted, count = auction.members, auction.wanted, supply.members
     if not count:
@@ -236,7 +243,7 @@ def _set_sizes(
 def _shrink(
     jobs: PackedJobs, state: State, resizing: Resizing, members: IntArray, wanted: IntArray, supply: Supply
 ) -> int:
-    """Shrink running jobs; return the nodes that pending changes will set free."""
+    """Shrink running jobs to their wanted sizes; return the nodes that pending changes will set free."""
     incoming = supply.incoming
     for at in range(supply.running):
         job = members[at]
@@ -249,7 +256,7 @@ def _shrink(
 
 @inner_kernel
 def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: int) -> None:
-    """Start the job at this place of the queue."""
+    """Start the job at the place `at` of the queue."""
     job, head = state.queue[at], state.queue[state.engine.head]
     first = job == head
     leave_queue(state, at)
@@ -277,13 +284,13 @@ def shrink_and_start(
     admitted: IntArray,
     supply: Supply,
 ) -> int:
-    """Shrink running jobs to what they want, and start queued ones; return the nodes that are to spare.
+    """Shrink running jobs to their wanted sizes and start queued ones; return the nodes to spare.
 
-    `members` and `wanted` as of `Auction`; `admitted` are places in the queue, rising. Some of the nodes to
-    spare may wait for pending changes.
+    `members` and `wanted` are those of `Auction`; `admitted` are places in the queue, rising. Some of the
+    nodes to spare may still have to wait for pending changes.
     """
     incoming = _shrink(jobs, state, resizing, members, wanted, supply)
-    # Nodes beyond those that admitted jobs need at least, of which some wait for pending changes.
+    # Nodes beyond the fewest nodes of all admitted jobs; some of them wait for pending changes.
     spare = state.engine.free + incoming - supply.needed
     for nth in range(supply.admitted):
         at = admitted[nth]
@@ -293,8 +300,8 @@ def shrink_and_start(
             continue
         nodes = need
         if jobs.kind[job] >= MALLEABLE:
-            most = min(wanted[job], need + max(0, spare), state.engine.free)
-            nodes = largest_size(jobs, job, most)
+            limit = min(wanted[job], need + max(0, spare), state.engine.free)
+            nodes = largest_size(jobs, job, limit)
             spare -= nodes - need
         _start(jobs, state, resizing, at, nodes)
     take_in(jobs, state, resizing)
@@ -311,7 +318,7 @@ def grow(
     supply: Supply,
     spare: int,
 ) -> None:
-    """Let running jobs grow to what they want, into nodes that are free and to spare."""
+    """Let running jobs grow to their wanted sizes, into nodes that are free and to spare."""
     spare = min(spare, state.engine.free)
     for at in range(supply.running):
         job = members[at]
@@ -350,7 +357,7 @@ def run_rebalancing(
     coalesce: bool,
     calls: int,
 ) -> int:
-    """Make up to so many calls of a policy; `COMPLETE`, or why the run has stopped before its end."""
+    """Make at most `calls` calls of a policy; return `COMPLETE`, or why the run stopped before its end."""
     for _ in range(calls):
         if not has_room(state, resizing):
             return LOG_FULL
@@ -370,6 +377,6 @@ def decide_rebalancing(
     running: IntArray,
     expected_ends: FloatArray,
 ) -> None:
-    """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
+    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
     take_running(jobs, state, resizing, running, expected_ends)
     rebalance(jobs, state, resizing, auction, rule)

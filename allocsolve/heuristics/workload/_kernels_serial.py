@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Sizes(NamedTuple):
-    """On how many nodes jobs may run, the fastest first.
+    """The sizes on which jobs may run, the fastest first, with the run times in seconds.
 
     The sizes of job ``j`` are ``offsets[j]:offsets[j + 1]``.
     """
@@ -42,9 +42,9 @@ class Sizes(NamedTuple):
 
 @inner_kernel
 def place(profile: FreeNodes, sizes: Sizes, first: int, last: int, submit: float) -> tuple[float, int]:
-    """Return start and size of the earliest completion, the least area among equals.
+    """Return the start and the index of the size with the earliest completion; ties go to the least area.
 
-    The size is one of those from `first` to before `last`.
+    The sizes with indices from `first` to before `last` are tried.
     """
     best_size, start, best_end, best_area = first, 0.0, np.inf, 0.0
     for size in range(first, last):
@@ -66,7 +66,7 @@ def serial_schedule(
     starts: FloatArray,
     chosen: IntArray,
 ) -> None:
-    """Place the jobs of `order` one after the other, each where it ends first; sets `starts` and `chosen`."""
+    """Place the jobs in the given order, each where it ends earliest; write `starts` and `chosen`."""
     for job in order:
         start, size = place(profile, sizes, sizes.offsets[job], sizes.offsets[job + 1], submit[job])
         change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
@@ -74,28 +74,28 @@ def serial_schedule(
         chosen[job] = size
 
 
-#: The most jobs that one move takes out.
+#: The largest number of jobs that one move takes out: the drawn job and up to 16 that overlap its wait.
 MAX_REMOVED = 17
 
 
 class Costs(NamedTuple):
-    """What job j costs that ends at C: ``max(floor_j, slope_j (C - reference_j))``.
+    """The cost of each job: job j that ends at C costs ``max(floor_j, slope_j (C - reference_j))``.
 
-    Read-only, shape (jobs,).
+    Read-only arrays of shape (jobs,) unless another one is given.
     """
 
     slope: FloatArray
     floor: FloatArray
     #: Seconds.
     reference: FloatArray
-    #: The least that each job can cost.
+    #: The least possible cost of each job.
     least: FloatArray
-    #: One number: 1 if C is the end of the job, 0 if it is its start.
+    #: Shape (1,): 1 if C is the end of the job, 0 if it is its start.
     of_end: FloatArray
 
 
 class Placed(NamedTuple):
-    """Where the jobs are; written."""
+    """The places of the jobs in a plan; kernels change the arrays."""
 
     #: Shape (jobs,), seconds.
     starts: FloatArray
@@ -104,18 +104,19 @@ class Placed(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """From what moves are drawn: the plan as it was some moves ago."""
+    """What moves are drawn from (the plan as it was some moves ago), and arrays for the work of one move."""
 
-    #: Shape (jobs,): the jobs by start, and these starts.
+    #: Shape (jobs,): the jobs in the order of their starts, and these starts.
     by_start: IntArray
     sorted_starts: FloatArray
-    #: Shape (jobs,): running sums of what each job costs beyond its least.
+    #: Shape (jobs,): running sums of the costs of jobs beyond their least costs.
     cumulative: FloatArray
-    #: One number: the state of the random numbers.
+    #: Shape (1,): the state of the random numbers.
     random: NDArray[np.uint64]
-    #: One number: no job may end later, in seconds.
+    #: Shape (1,): the time after which no job may end, in seconds.
     latest_end: FloatArray
-    #: Shape (MAX_REMOVED,) each: what a move takes out, where it was, and in which order it is put back.
+    #: Shape (MAX_REMOVED,): the jobs that a move takes out, their old starts and sizes, and the keys of the
+    #: order in which they are put back.
     jobs: IntArray
     old_starts: FloatArray
     old_chosen: IntArray
@@ -124,7 +125,7 @@ class Moves(NamedTuple):
 
 @inner_kernel
 def _uniform(random: NDArray[np.uint64]) -> float:
-    """Return a number in [0, 1): xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
+    """Return a random number in [0, 1), by xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
     x = random[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -148,14 +149,14 @@ def _count_upto(values: FloatArray, value: float) -> int:
 
 @inner_kernel
 def _cost(costs: Costs, job: int, start: float, seconds: float) -> float:
-    """Return what a job costs that starts then and runs for so long."""
+    """Return the cost of a job that starts at `start` and runs for `seconds` seconds."""
     time = start + seconds * costs.of_end[0]
     return float(max(costs.floor[job], costs.slope[job] * (time - costs.reference[job])))
 
 
 @kernel
 def fill(profile: FreeNodes, sizes: Sizes, order: IntArray, placed: Placed) -> None:
-    """Put the jobs of `order` where they are."""
+    """Put the jobs of `order` into the plan at the places that they already have."""
     for job in order:
         size = placed.chosen[job]
         change(profile, placed.starts[job], placed.starts[job] + sizes.seconds[size], -sizes.nodes[size])
@@ -180,11 +181,11 @@ def put(profile: FreeNodes, sizes: Sizes, submit: FloatArray, order: IntArray, p
 
 
 @inner_kernel
-def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, most: int) -> int:
-    """Draw a waiting job and others that overlap its wait into `moves.jobs`; return how many.
+def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit: int) -> int:
+    """Draw a waiting job, and others that overlap its wait, into `moves.jobs`; return their number.
 
-    Half of the draws look at the whole time from submission to end, the others at the time that the job would
-    need from some instant of its wait on.
+    With even chances, the others overlap the whole span from submission to end, or the span that the job
+    would take from a random instant of its wait on.
     """
     random, jobs = moves.random, moves.jobs
     count = len(moves.by_start)
@@ -200,8 +201,8 @@ def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, most: 
     first = max(0, first - (last - first) // 2 - 32)
     jobs[0] = job
     drawn, tries = 1, 0
-    most = min(most, last - first)
-    while drawn < most and tries < 3 * most:
+    limit = min(limit, last - first)
+    while drawn < limit and tries < 3 * limit:
         tries += 1
         other = moves.by_start[first + int(_uniform(random) * (last - first))]
         begun = placed.starts[other]
@@ -218,7 +219,7 @@ def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, most: 
 
 @inner_kernel
 def _arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: int) -> None:
-    """Put the jobs of a move in the order in which they go back, drawn from four kinds of order."""
+    """Sort the jobs of a move into the order in which they are put back, one of four kinds, at random."""
     random, jobs, keys = moves.random, moves.jobs, moves.keys
     kind = int(_uniform(random) * 4)
     for idx in range(count):
@@ -227,7 +228,7 @@ def _arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: in
             keys[idx] = placed.starts[job]
         elif kind == 1:  # at random
             keys[idx] = _uniform(random)
-        else:  # what costs much and needs little
+        else:  # jobs that cost much and need little area first, with noise
             size = placed.chosen[job]
             area = sizes.nodes[size] * sizes.seconds[size]
             keys[idx] = area / (costs.slope[job] + 1e-300) * (1.0 + _uniform(random))
@@ -253,7 +254,7 @@ def reinsert(
     moves: Moves,
     count: int,
 ) -> int:
-    """Make so many moves, each kept if it costs no more; return how many cost less.
+    """Make `count` moves, each of which stays if the plan costs no more; return how many made it cost less.
 
     Costs are compared by `first`, then by `second`.
     """
@@ -262,16 +263,16 @@ def reinsert(
     for _ in range(count):
         removed = _draw(sizes, submit, placed, moves, 2 + int(_uniform(moves.random) * (MAX_REMOVED - 1)))
         _arrange(sizes, first, placed, moves, removed)
-        before, before_2, least = 0.0, 0.0, 0.0
+        before, before_2, least_to_come = 0.0, 0.0, 0.0
         for idx in range(removed):
             job = jobs[idx]
             size, start = placed.chosen[job], placed.starts[job]
             old_starts[idx], old_chosen[idx] = start, size
             before += _cost(first, job, start, sizes.seconds[size])
             before_2 += _cost(second, job, start, sizes.seconds[size])
-            least += first.least[job]
+            least_to_come += first.least[job]
             change(profile, start, start + sizes.seconds[size], sizes.nodes[size])
-        slack = 1e-12 * before
+        slack = 1e-12 * before  # differences of costs up to this come from rounding
         after, after_2, inserted = 0.0, 0.0, 0
         while inserted < removed:
             job = jobs[inserted]
@@ -287,8 +288,8 @@ def reinsert(
             start, size = place(profile, sizes, begin, end, submit[job])
             after += _cost(first, job, start, sizes.seconds[size])
             after_2 += _cost(second, job, start, sizes.seconds[size])
-            least -= first.least[job]
-            if after + least > before + slack or start + sizes.seconds[size] > moves.latest_end[0]:
+            least_to_come -= first.least[job]
+            if after + least_to_come > before + slack or start + sizes.seconds[size] > moves.latest_end[0]:
                 break
             change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
             placed.starts[job], placed.chosen[job] = start, size

@@ -1,4 +1,4 @@
-"""Clairvoyant: nodes go to the jobs with the least area left."""
+"""Clairvoyant: nodes go to the jobs with the least remaining area, in node-seconds."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Ranking", "initial_ranking", "run_ranked"]
 
-#: The order of the queue: least product of estimate and nodes.
+#: The code of the order of the queue by area, see `_kernels_queue.ORDER_CODES`.
 _SMALLEST_AREA: Final = 2
 
 
 class Ranking(NamedTuple):
-    """What a call works on. Shape (jobs,) or as said."""
+    """The arrays of a call. Shape (jobs,) unless another one is given."""
 
-    #: Node-seconds of a second of work on the own nodes of a job, where it runs on its most nodes; read-only.
+    #: The node-seconds, on its most nodes, of a second of work on its own number of nodes; read-only.
     area: FloatArray
-    #: By what the queue is sorted: node-seconds of a job over its nodes; read-only.
+    #: The node-seconds of a job over its own number of nodes, by which the queue is sorted; read-only.
     share: FloatArray
-    #: By job: the node-seconds that are left, infinite for those that have completed.
+    #: By job: the node-seconds that are left, infinite after its end.
     left: FloatArray
-    #: Malleable jobs that run, by what was left in the last call; and how many they are, and started jobs
-    #: that have been looked at: shape (2,).
+    #: Malleable jobs that run, by what was left in the last call; shape (2,): their number, and the number of
+    #: started jobs that have been taken in.
     ranked: IntArray
     counts: IntArray
-    #: As of `allocsolve.heuristics.workload._kernels_rebalancing.Auction`.
+    #: As in `allocsolve.heuristics.workload._kernels_rebalancing.Auction`.
     members: IntArray
     wanted: IntArray
     admitted: IntArray
 
 
 def initial_ranking(jobs: PackedJobs, seconds: FloatArray, nodes: IntArray) -> Ranking:
-    """Return the ranking before the first call, of jobs that run for so many `seconds` on so many `nodes`."""
+    """Return the ranking before the first call. Shape (jobs,): jobs run for `seconds` on `nodes` nodes."""
     count = len(nodes)
 
     def numbers() -> IntArray:
@@ -63,9 +63,9 @@ def initial_ranking(jobs: PackedJobs, seconds: FloatArray, nodes: IntArray) -> R
 
 @inner_kernel
 def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) -> int:
-    """Sort running malleable jobs by what is left of them, then by number; return how many there are.
+    """Sort running malleable jobs by the area that is left, then by index; return their number.
 
-    By insertion: the order changes little from call to call.
+    Insertion sort is fast here, as the order changes little from call to call.
     """
     ranked, left = ranking.ranked, ranking.left
     for at in range(state.engine.completed):
@@ -98,8 +98,8 @@ def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) 
 
 @inner_kernel
 def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking, count: int) -> Supply:
-    """Set what each job wants: those that run keep their least nodes, who has least left comes first."""
-    running = incoming = shared = least = 0
+    """Set the size of each job: running jobs keep their fewest nodes, the rest goes by least area left."""
+    running = incoming = shared = floors = 0
     for at in range(count):
         job = ranking.ranked[at]
         size, target = state.job[job].size, resizing.job[job].target
@@ -107,11 +107,11 @@ def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
             ranking.members[running] = job
             running += 1
             shared += size
-            least += jobs.min_nodes[job]
+            floors += jobs.min_nodes[job]
         else:
             incoming += max(0, size - target)
     shared += state.engine.free + incoming
-    room, nth, at, admitted, needed = shared - least, 0, state.engine.head, 0, 0
+    room, nth, at, admitted, needed = shared - floors, 0, state.engine.head, 0, 0
     tail = state.engine.tail
     while nth < running or (room > 0 and at < tail):
         queued = room > 0 and at < tail
@@ -137,7 +137,7 @@ def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
 
 @kernel
 def run_ranked(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking, coalesce: bool) -> bool:
-    """Run a workload to its end; False if the log of changes has to grow first."""
+    """Run a workload to its end; return False if the log of changes has to grow first."""
     while has_room(state, resizing):
         if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
             return True

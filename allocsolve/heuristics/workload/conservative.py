@@ -38,22 +38,25 @@ __all__ = [
     "conservative_plan",
 ]
 
-#: What happens to the reservations when a job ends before its expected end.
+#: How the reservations change when a job ends before its expected end.
 Compression: TypeAlias = Literal[
-    "compress",  # in queue order each job is taken out of the plan and put back at its earliest place
+    "compress",  # each job, in queue order, is taken out of the plan and put back at its earliest place
     "replan",  # all reservations are dropped and made anew in queue order
-    "none",  # they stay; only jobs that are submitted later use the nodes
+    "none",  # reservations stay; only jobs that are submitted later use the nodes
 ]
 
+#: All compressions, the default first.
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 
+#: Their codes for kernels.
 _CODES: dict[Compression, int] = {"compress": COMPRESS, "replan": REPLAN, "none": NO_COMPRESSION}
 
+#: Where the policy takes run times from, see `Conservative`.
 _ESTIMATES = ("limit", "actual")
 
 
 class ConservativePlan(NamedTuple):
-    """When jobs start, why, and when they were promised to start."""
+    """When and why jobs start, and when they were promised to start."""
 
     #: Shape (jobs,), seconds.
     starts: FloatArray
@@ -144,7 +147,7 @@ class Conservative(CompiledSolver):
 
     Examples
     --------
-    >>> from allocsolve.model import Job
+    >>> from allocsolve.model import Budget, Job
     >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000), Job(3, 1, 90)])
     >>> Conservative()(problem, Budget()).answer.first_starts.tolist()
     [0.0, 100.0, 110.0, 3.0]
@@ -159,7 +162,7 @@ class Conservative(CompiledSolver):
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy."""
+        """The rules of a simulation under this policy."""
         return EngineRules(knowledge="actual" if self.estimate == "actual" else "estimate")
 
     def reservations(self, problem: WorkloadProblem) -> FloatArray:
@@ -167,12 +170,12 @@ class Conservative(CompiledSolver):
         return conservative_plan(problem, self.compression, self.estimate).promised
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in a compiled loop of its own, with the reasons of all starts.
+        """Run a workload to its end in the compiled loop of this policy, with the reasons of all starts.
 
         Raises
         ------
         InvalidOption
-            If rules are given and they are not those of the policy.
+            If rules are given that differ from those of the policy.
         """
         if rules not in {None, self.rules}:
             msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
@@ -181,16 +184,13 @@ class Conservative(CompiledSolver):
         return Simulation(WorkloadSchedule.of(problem, plan.starts), plan.log)
 
 
-#: Codes of `allocsolve.heuristics.workload.conservative.Compression` for the kernel.
-
-
 class OnlineConservative:
-    """Conservative backfilling that decides on views: it remembers the reservations between them.
+    """Conservative backfilling that decides on views and remembers the reservations between calls.
 
     Parameters
     ----------
     policy
-        What it is to do.
+        The options of conservative backfilling; the defaults if left out.
 
     Notes
     -----
@@ -212,7 +212,7 @@ class OnlineConservative:
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy."""
+        """The rules of a simulation under this policy."""
         return self.policy.rules
 
     def reset(self, seed: int = 0) -> None:  # noqa: ARG002 - nothing is random
@@ -223,7 +223,7 @@ class OnlineConservative:
     def decide(self, view: QueueView) -> list[Decision]:
         """Return which jobs start now, and when the next reservation begins."""
         if view.woken and self._due != view.now and not (len(view.completed) or len(view.submitted)):
-            return []  # the reservation for which it wanted to be called is none any more
+            return []  # the reservation for which this call was asked no longer exists
         jobs, queue, ended = view.jobs, view.queue, view.completed
         lengths = jobs.estimate if self.policy.estimate == "limit" else jobs.runtime
         reserved = np.array([self._reserved.get(job, np.nan) for job in queue.tolist()])

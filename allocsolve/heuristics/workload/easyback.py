@@ -1,4 +1,4 @@
-"""EvolvEasyBack: backfilling beside running jobs that ask for nodes and give them back."""
+"""EvolvEasyBack: backfilling next to running jobs that ask for nodes and give them back."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ class EvolvEasyback:
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        """The rules of a simulation under this policy, unless others are given."""
         return EngineRules(profile_knowledge=self.knowledge)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget limits nothing."""
+        """Run the workload; the budget does not limit it."""
         clock = budget.start()
         state, resizing = final_states(problem, self, self.rules)
         if not np.isfinite(state.job["end"]).all():
@@ -139,7 +139,7 @@ class EvolvEasyback:
 
 
 def _claims(problem: WorkloadProblem, knowledge: ProfileKnowledge) -> IntArray:
-    """Return the most nodes that jobs with profiles may need from each step on, as far as is known."""
+    """Return the most nodes that jobs with profiles may need from each step on, by what the policy knows."""
     plan = problem.jobs.evolving
     claims = np.repeat(problem.packed.max_nodes, np.diff(plan.offsets))
     for job in np.flatnonzero(plan.reading == PROFILE).tolist() if knowledge != "none" else ():

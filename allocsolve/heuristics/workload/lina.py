@@ -30,12 +30,13 @@ __all__ = ["Expands", "Lina", "ShrinkCandidates", "VictimOrder", "final_states"]
 #: When running jobs may be shrunk at all, see `Lina`.
 ShrinkCandidates: TypeAlias = Literal["default", "application", "system-printed", "system-text"]
 
-#: Who is shrunk first, see `Lina`.
+#: Which job is shrunk first, see `Lina`.
 VictimOrder: TypeAlias = Literal["random", "gain", "shrinkable", "expansions", "cost", "remaining"]
 
 #: When running jobs grow, see `Lina`.
 Expands: TypeAlias = Literal["always", "empty-queue"]
 
+#: The values of the options that are words, in the order of their codes in kernels.
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "candidates": get_args(ShrinkCandidates),
     "victims": get_args(VictimOrder),
@@ -43,8 +44,8 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "expands": get_args(Expands),
 }
 
-#: Seeds that kernels take.
-_MOST: Final = 2**63 - 1
+#: The largest seed: kernels take it as a signed integer of 64 bits.
+_MAX_SEED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ class Lina(CompiledSolver):
         for name, choices in _CHOICES.items():
             choice(name, getattr(self, name), choices)
         object.__setattr__(self, "seed", natural("seed", self.seed))
-        if self.seed > _MOST:
+        if self.seed > _MAX_SEED:
             msg = f"seed {shown(self.seed)} is not below 2^63"
             raise InvalidOption(msg)
         for name in ("soon", "utilisation", "done"):
@@ -160,7 +161,7 @@ class Lina(CompiledSolver):
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        """The rules of a simulation under this policy, unless others are given."""
         return EngineRules()
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
@@ -168,6 +169,7 @@ class Lina(CompiledSolver):
         return simulation_of(final_states(problem, self, rules or self.rules))
 
     def _rule(self, problem: WorkloadProblem) -> LinaRule:
+        """Return the options for kernels."""
         later = problem.jobs.evolving.holds_larger.any() or problem.packed.points.any()
         return LinaRule(
             candidates=_CHOICES["candidates"].index(self.candidates),
@@ -195,7 +197,7 @@ def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> 
         name = problem.jobs.names[int(np.argmax(others))]
         msg = f"job {name!r} has phases or a profile: this policy answers jobs with requests only"
         raise InvalidOption(msg)
-    rule = policy._rule(problem)  # noqa: SLF001 - of this module
+    rule = policy._rule(problem)  # noqa: SLF001 - a method of this module
     candidates, growing = initial_candidates(len(problem.jobs)), initial_growing(len(problem.jobs))
 
     return run_to_end(

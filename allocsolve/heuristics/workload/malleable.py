@@ -1,4 +1,8 @@
-"""Published policies that shrink running jobs for waiting ones and expand them into free nodes."""
+"""Published policies that shrink running jobs for waiting ones and expand them into free nodes.
+
+The module holds the four policies, the run of a whole workload and the decision on a view; what differs
+between the policies is their `MalleableRule`.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +58,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.outcome import Simulation
 
 __all__ = [
-    "ROOM",
     "Backfill",
     "MalleableAverage",
     "MalleableMin",
@@ -66,93 +69,8 @@ __all__ = [
     "final_states",
 ]
 
-#: What a policy that resizes jobs decides.
+#: A decision of a policy that resizes jobs.
 ResizeDecision: TypeAlias = Start | Resize | Promise
-
-#: Changes for each job that the log has room for at first.
-ROOM: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class _Noted:
-    """Decisions as the kernel notes them, see `allocsolve.heuristics.workload._kernels_malleable`."""
-
-    rows: IntArray
-    #: Shape (1,): how many there are, which may be more than there is room for.
-    count: IntArray
-
-    @classmethod
-    def with_room(cls, rows: int) -> _Noted:
-        return cls(np.zeros((rows, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
-
-
-def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
-    """Return the states of the engine at the end of a workload under a policy."""
-    rules.check(problem, answers=False)
-    count, noted = len(problem.jobs), _Noted.with_room(0)
-    fixed = (_estimates(problem.packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
-
-    return run_to_end(
-        problem,
-        lambda jobs, state, resizing: run_malleable(
-            jobs, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count
-        ),
-        ordered=rule.queue.kind == EASY,
-    )
-
-
-def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
-    """Return what a policy decides on a view. O(running + queue), and the cost of the policy."""
-    view, listed = renumbered(view)
-    room = 4 * len(listed) + 64
-    while True:
-        noted = _Noted.with_room(room)
-        state = _state_after(view, rule, noted)
-        room = int(noted.count[0])
-        if room <= len(noted.rows):
-            return tuple(_decisions(state, noted, listed))
-
-
-def _state_after(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
-    """Return the state after one call on a view."""
-    state, estimate = state_of_view(view, resizable=True), view.jobs.estimate
-    decide_malleable(
-        packed_jobs(view.jobs),
-        state,
-        resizing_of_view(view),
-        _estimates(estimate),
-        initial_scratch(len(estimate)),
-        rule,
-        nothing_blocked(usable=False),
-        view.running,
-        view.expected_ends,
-        noted.rows,
-        noted.count,
-    )
-    return state
-
-
-def _decisions(state: State, noted: _Noted, listed: IntArray) -> Iterator[ResizeDecision]:
-    for job, nodes, other in noted.rows[: noted.count[0]].tolist():
-        if other == STARTED_NOW:
-            yield start_of(state, job, listed, nodes)
-        elif other == PROMISED_NODES:
-            yield Promise(int(listed[job]), nodes)
-        else:
-            yield Resize(int(listed[job]), nodes, None if other == FOR_NOBODY else int(listed[other]))
-
-
-def _estimates(limit: FloatArray) -> Estimates:
-    """Return estimates of a policy that believes users."""
-    return Estimates(
-        limit=limit,
-        running=limit.copy(),
-        queued=limit.copy(),
-        scores=np.empty(0),
-        user=np.empty(0, dtype=np.int64),
-        last_runs=np.empty((0, 2)),
-    )
-
 
 #: Which queued jobs start into free nodes, see `MalleableMin`.
 Backfill: TypeAlias = Literal["first-fit", "easy"]
@@ -160,6 +78,7 @@ Backfill: TypeAlias = Literal["first-fit", "easy"]
 #: The fewest nodes of a job, or those that it prefers: `Job.min_nodes` or `Job.nodes`.
 NodeBase: TypeAlias = Literal["min", "pref"]
 
+#: The values of the options that are words.
 _CHOICES: Final = {
     "resize_takes_effect": get_args(ResizeEffect),
     "backfill": get_args(Backfill),
@@ -170,7 +89,7 @@ _CHOICES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Malleable(CompiledSolver):
-    """What the four policies share; each of them adds how nodes move, see `MalleableMin`."""
+    """The base of the four policies; each of them adds its rule, see `MalleableMin`."""
 
     resize_takes_effect: ResizeEffect = "next_point"
     fresh: bool = True
@@ -188,7 +107,7 @@ class _Malleable(CompiledSolver):
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        """The rules of a simulation under this policy, unless others are given."""
         return EngineRules(resize_takes_effect=self.resize_takes_effect)
 
     @property
@@ -197,7 +116,7 @@ class _Malleable(CompiledSolver):
         raise NotImplementedError
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
-        """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
+        """Return the decisions on a view; this method is a policy for `allocsolve.simulation.run_policy`."""
         return decide_resizes(view, self.malleable_rule)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
@@ -424,3 +343,85 @@ class MalleablePrefkeeper(_Malleable):
             needs_preferred=self.prefkeeper_need == "pref",
             keeps_preferred=True,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """The notes of decisions of a kernel, see `allocsolve.heuristics.workload._kernels_malleable.note`."""
+
+    #: Shape (room, 3): job, nodes, and the job that a resize is for or a code.
+    rows: IntArray
+    #: Shape (1,): the number of decisions, which may be larger than the room.
+    count: IntArray
+
+    @classmethod
+    def with_room(cls, rows: int) -> _Noted:
+        return cls(np.zeros((rows, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
+    """Return the states of the engine at the end of a workload under a policy."""
+    rules.check(problem, answers=False)
+    count, noted = len(problem.jobs), _Noted.with_room(0)
+    fixed = (_estimates(problem.packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
+
+    return run_to_end(
+        problem,
+        lambda jobs, state, resizing: run_malleable(
+            jobs, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count
+        ),
+        ordered=rule.queue.kind == EASY,
+    )
+
+
+def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
+    """Return what a policy decides on a view. O(running + queue), and the cost of the policy."""
+    view, listed = renumbered(view)
+    room = 4 * len(listed) + 64  # enough for most calls; a call that needs more is repeated
+    while True:
+        noted = _Noted.with_room(room)
+        state = _state_after(view, rule, noted)
+        room = int(noted.count[0])
+        if room <= len(noted.rows):
+            return tuple(_decisions(state, noted, listed))
+
+
+def _state_after(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
+    """Return the state after one call on a view."""
+    state, estimate = state_of_view(view, resizable=True), view.jobs.estimate
+    decide_malleable(
+        packed_jobs(view.jobs),
+        state,
+        resizing_of_view(view),
+        _estimates(estimate),
+        initial_scratch(len(estimate)),
+        rule,
+        nothing_blocked(usable=False),
+        view.running,
+        view.expected_ends,
+        noted.rows,
+        noted.count,
+    )
+    return state
+
+
+def _decisions(state: State, noted: _Noted, listed: IntArray) -> Iterator[ResizeDecision]:
+    for job, nodes, other in noted.rows[: noted.count[0]].tolist():
+        if other == STARTED_NOW:
+            yield start_of(state, job, listed, nodes)
+        elif other == PROMISED_NODES:
+            yield Promise(int(listed[job]), nodes)
+        else:
+            yield Resize(int(listed[job]), nodes, None if other == FOR_NOBODY else int(listed[other]))
+
+
+def _estimates(limit: FloatArray) -> Estimates:
+    """Return the estimates of a policy that takes those of the users."""
+    return Estimates(
+        limit=limit,
+        running=limit.copy(),
+        queued=limit.copy(),
+        scores=np.empty(0),
+        user=np.empty(0, dtype=np.int64),
+        last_runs=np.empty((0, 2)),
+    )

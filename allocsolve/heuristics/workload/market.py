@@ -1,4 +1,4 @@
-"""Clairvoyant schedules of malleable jobs from the prices of nodes and of work."""
+"""Clairvoyant schedules of malleable jobs from prices of nodes and of work."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Market", "market_schedule", "or_coarse_market"]
 
-#: Shares of the time that go into prices, and into coarse ones.
+#: Shares of the time limit for the prices and for the coarse prices; the rest is for the two markets.
 _PRICING, _COARSE = 0.6, 0.08
-#: The hysteresis where sizes change at points only: without one jobs change at each of their points, which
-#: takes ten times as long and gives a schedule that is no better.
+#: The hysteresis of sizes (a share, see `RebalancingRule`) where they change at points only. Without one,
+#: jobs change at each of their points, which takes ten times as long and gives no better schedule.
 _HYSTERESIS_AT_POINTS = 0.1
 
 
@@ -95,12 +95,13 @@ def or_coarse_market(
     clock: Clock,
     seconds: float,
 ) -> tuple[WorkloadSchedule, bool]:
-    """Return a schedule, or that of a market at prices which took so many seconds if it is better.
+    """Return a schedule, or that of a second market if it is better; its prices take at most `seconds`.
 
-    Returned with it is whether a clock has stopped anything: then another run may return another schedule.
+    The second value says whether a clock stopped anything: then another run may return another schedule.
 
-    Near the best prices many starts are equally cheap, and which one is the cheapest is chance; coarse prices
-    have other ones. Without a time limit there is no such market, nor if the clock ends it.
+    Near the best prices many starts are almost equally cheap, and it is chance which of them is the cheapest;
+    coarse prices choose other starts. There is no second market without a time limit, or if the clock ends
+    it.
     """
     from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
@@ -120,7 +121,7 @@ def or_coarse_market(
 
 
 def _priced(objective: WorkloadObjective) -> WorkloadTerm:
-    """Return the term of the prices."""
+    """Return the term of the objective by which prices are made."""
     return "slowdown" if objective[0] == "slowdown" else "turnaround"
 
 
@@ -132,7 +133,7 @@ def market_schedule(
     Raises
     ------
     TimeoutError
-        If the time of the clock, if there is one, is over before the market.
+        If there is a clock and its time ends before the market does.
     """
     from allocsolve.bounds.workload import work_prices  # noqa: PLC0415 - loads more kernels
 

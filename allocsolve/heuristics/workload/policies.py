@@ -1,4 +1,8 @@
-"""Queue policies without and with one reservation: FCFS, first fit and EASY backfilling."""
+"""Queue policies with one reservation or none: FCFS, first fit and EASY backfilling.
+
+The module holds the orders of the queue, `QueuePolicy` (all that the compiled loop needs), its two drivers (a
+whole workload, and one view) and the solvers, with the EASYs of other tools as presets.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +56,8 @@ __all__ = [
     "run_queue",
 ]
 
-#: Which job comes first; of equal ones the one that was submitted first. With the estimate r (s) and the
-#: size n (nodes) of a job, its submission s (s, at least 1) and its wait w (s) so far:
+#: Which job comes first; ties go to the job that was submitted first. Let r be the estimate (s) of a job, n
+#: its size (nodes), s its submission (s, at least 1) and w its wait so far (s):
 #:
 #: ``submission``; ``shortest-estimate``: least r; ``smallest-area``: least r n; ``largest``: largest n;
 #: ``smallest``: least n; ``wfp3``: largest (w/r)^3 n; ``unicef``: largest w / (r log2 n), jobs of one node
@@ -86,16 +90,16 @@ def order_code(order: QueueOrder) -> int:
 #: Where a policy takes run times from, see `Easy`.
 EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 
-#: No limit on the number of jobs that are looked at.
+#: The scan limit, in jobs, that stands for none: more than any queue holds.
 ALL_JOBS: Final = 2**62
 
-#: Policies that ask when running jobs are expected to end.
+#: Kinds of policies that need running jobs in the order of their expected ends.
 _RESERVING: Final = frozenset({EASY, HPCOPT, RAPS})
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePolicy:
-    """What a policy does, which run times it takes for running jobs and jobs that wait, when it is called."""
+    """A queue policy: its rule, the run times that it expects of running and waiting jobs, and its calls."""
 
     rule: QueueRule
     running: EstimateSource = "limit"
@@ -104,7 +108,7 @@ class QueuePolicy:
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        """The rules of a simulation under this policy, unless others are given."""
         return EngineRules(self.coalesce, "actual" if "actual" in {self.running, self.queued} else "estimate")
 
     def check(self, rules: EngineRules) -> None:
@@ -126,7 +130,8 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
     )
     state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _RESERVING)
-    # A job that starts by one estimate and runs by another one may move the shadow time for those behind it.
+    # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
+    # behind.
     lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
     memory = nothing_blocked(usable=problem.is_rigid and lasting)
     run(packed, state, estimates, policy.rule, memory, rules.coalesce)
@@ -134,9 +139,9 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
 
 
 def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
-    """Return what a policy decides on a view. O(running^2 + queue) at worst, and the cost of the policy.
+    """Return the decisions of a policy on a view. O(running^2 + queue) at worst, plus the cost of the policy.
 
-    A policy that learns from users looks at all jobs that have ended, too.
+    A policy that learns from users also examines all jobs that have ended.
     """
     shown = view
     view, listed = renumbered(shown)
@@ -163,7 +168,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
 
 
 def _looks_at_all(rule: QueueRule) -> bool:
-    """Return whether new jobs come last, and those that may not start now may not before the next end."""
+    """Return whether new jobs come last, and jobs that cannot start now cannot start before the next end."""
     plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict)
     return plain and rule.order == 0 and rule.scan_limit == ALL_JOBS
 
@@ -182,7 +187,7 @@ def _estimates(
 
 
 def _learned(view: QueueView, wanted: IntArray) -> FloatArray:
-    """Return estimates of these jobs as `learn` makes them at their submission. O(jobs log jobs)."""
+    """Return the estimates that `learn` makes of the wanted jobs at their submission. O(jobs log jobs)."""
     jobs = view.jobs
     learned = jobs.estimate[wanted]
     completed = np.flatnonzero(jobs.end <= view.now)
@@ -199,13 +204,14 @@ def _learned(view: QueueView, wanted: IntArray) -> FloatArray:
 Moldable: TypeAlias = Literal["max", "min", "fit"]
 _MOLDABLE: Final = get_args(Moldable)
 
-#: Tools whose EASY can be had as it is, see `Easy`.
+#: Tools whose EASY can be reproduced as it is, see `Easy`.
 Preset: TypeAlias = Literal["", "flux", "accasim", "cqsim", "mjs2023", "hpcopt", "raps"]
+#: All presets.
 EASY_PRESETS: tuple[Preset, ...] = get_args(Preset)[1:]
 
 
 class _QueueSolver(CompiledSolver):
-    """What the queue policies share."""
+    """The base of the queue policies."""
 
     __slots__ = ()
 
@@ -215,7 +221,7 @@ class _QueueSolver(CompiledSolver):
         raise NotImplementedError
 
     def decide(self, view: QueueView) -> tuple[Start, ...]:
-        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
+        """Return the jobs that start now; this method is a policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self.queue_policy)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
@@ -376,12 +382,12 @@ class Easy(_QueueSolver):
         for option in fields(self):
             value = getattr(self, option.name)
             if self.like and option.name != "like" and value != option.default:
-                msg = f"like={self.like!r} says all, {option.name}={shown(value)} cannot be said besides"
+                msg = f"like={self.like!r} sets all options, so {option.name}={shown(value)} cannot be set"
                 raise InvalidOption(msg)
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        """The rules of a simulation under this policy, unless others are given."""
         return self.queue_policy.rules
 
     @property
@@ -414,6 +420,7 @@ def _rule(
     return QueueRule(kind, extra_nodes, strict, order, _MOLDABLE.index(moldable), scan_limit, learning)
 
 
+#: How the EASYs of other tools behave, defects included, see `Easy`.
 _PRESETS: Final = {
     "flux": QueuePolicy(_rule(EASY)),
     "accasim": QueuePolicy(_rule(FIRST_FIT)),

@@ -1,4 +1,4 @@
-"""Profile fit: jobs whose demand changes in steps are planned as far as their steps are known."""
+"""Profile fit: jobs whose demand changes in steps are planned by those of their steps that are known."""
 
 from __future__ import annotations
 
@@ -97,22 +97,22 @@ class ProfileFit(CompiledSolver):
 
     def __post_init__(self) -> None:
         choice("knowledge", self.knowledge, get_args(ProfileKnowledge))
-        expand_ratio(self.expand_limit)  # refuses what is no limit
+        expand_ratio(self.expand_limit)  # raises an error if it is not a limit
         object.__setattr__(self, "expand_limit", float(self.expand_limit))
         object.__setattr__(self, "compacting", flag("compacting", self.compacting))
 
     @property
     def rules(self) -> EngineRules:
-        """What the policy knows, as the rules of a simulation."""
+        """The rules of a simulation under this policy: they say what it knows."""
         return EngineRules(knowledge="actual", profile_knowledge=self.knowledge)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in a compiled loop of its own, with the reasons of all starts.
+        """Run a workload to its end in the compiled loop of this policy, with the reasons of all starts.
 
         Raises
         ------
         InvalidOption
-            If rules are given and they are not those of the policy.
+            If rules are given that differ from those of the policy.
         UnsupportedProblem
             If a job evolves without a profile.
         """
@@ -129,6 +129,7 @@ class ProfileFit(CompiledSolver):
         return Simulation(schedule, _log(order, schedule.first_starts))
 
     def _step_starts(self, order: IntArray, steps: JobSteps, num_nodes: int) -> FloatArray:
+        """Return the start of each step, in seconds; jobs are planned in this order."""
         jobs, starts = len(order), np.zeros(len(steps.seconds))
         lengths = np.diff(steps.offsets)
         if self.knowledge == "next":
@@ -164,7 +165,7 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
     done, last = np.cumsum(np.where(of_profiles, seconds, 0)), offsets[1:] - 1
     limits = np.minimum(plan.expand_limit, expand_limit)
     longest = seconds.copy()
-    # A job gives back at once what it does not need: only a step before one that needs more may wait.
+    # A job gives nodes back as soon as it can: only a step before one that needs more nodes may wait.
     waits = np.zeros(len(nodes), dtype=bool)
     waits[:-1] = nodes[1:] > nodes[:-1]
     waits[last] = False
@@ -189,7 +190,7 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
 
 
 def _in_one_step(steps: JobSteps) -> JobSteps:
-    """Return jobs that hold their most nodes from start to end."""
+    """Return the jobs with a single step each, in which they hold their most nodes from start to end."""
     jobs = len(steps.submit)
     return steps._replace(
         offsets=frozen(np.arange(jobs + 1)),
@@ -201,7 +202,7 @@ def _in_one_step(steps: JobSteps) -> JobSteps:
 
 
 def _log(order: IntArray, starts: FloatArray) -> Log:
-    """Return why jobs started: at the head of the queue, or before one that was submitted earlier."""
+    """Return why jobs started: at the head of the queue, or before a job that was submitted earlier."""
     latest = np.maximum.accumulate(starts[order])
     first = np.searchsorted(latest, starts, side="right")
     blocked = np.full(len(order), -1)

@@ -1,4 +1,4 @@
-"""Policies that give all running jobs the sizes that a clearing price of a node makes worthwhile."""
+"""Policies that give each running job the size that pays at the clearing price of a node."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
 
 __all__ = ["StaticPrice", "run_auctions"]
 
-#: Why some workloads are refused.
+#: The end of the message for workloads that the policy does not support.
 _NO_PROFILES = "has a profile: static-price knows no price of nodes that a job has to wait for"
 
-#: Calls between two looks at the clock, and for Ctrl-C: a tenth of a second, where a thousand jobs run.
+#: Calls of the policy between two checks of the clock, and for Ctrl-C: a tenth of a second if a thousand jobs
+#: run.
 _CALLS = 4_000
 
 
@@ -116,7 +117,7 @@ class StaticPrice(CompiledSolver):
 
     @property
     def rules(self) -> EngineRules:
-        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        """The rules of a simulation under this policy, unless others are given."""
         return EngineRules(resize_takes_effect=self.resize_takes_effect)
 
     @property
@@ -135,7 +136,7 @@ class StaticPrice(CompiledSolver):
         InvalidOption
             If the rules do not fit the workload.
         TimeoutError
-            If the time of the clock, if there is one, is over before.
+            If there is a clock and its time ends before the run does.
         """
         reading = problem.jobs.evolving.reading
         if (reading == PROFILE).any():
@@ -148,7 +149,7 @@ class StaticPrice(CompiledSolver):
         return run_auctions(problem, auction, self._rule, rules, clock=clock)
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision | Answer, ...]:
-        """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
+        """Return the decisions on a view; this method is a policy for `allocsolve.simulation.run_policy`."""
         profiles = view.queue[view.jobs.reading[view.queue] == PROFILE]
         if len(profiles):
             msg = f"job {int(profiles[0])} {_NO_PROFILES}"
@@ -159,7 +160,7 @@ class StaticPrice(CompiledSolver):
             state_of_view(view, resizable=True),
             resizing_of_view(view),
         )
-        state.engine["submitted"] = len(view.queue)  # all of it is put in order
+        state.engine["submitted"] = len(view.queue)  # so that the whole queue is sorted
         auction = initial_auction(price_takers(packed))
         running = view.running[packed.kind[view.running] == MALLEABLE]
         before, targets = resizing.job["target"][running], resizing.job["target"]
@@ -189,21 +190,22 @@ def run_auctions(
     estimate: FloatArray | None = None,
     clock: Clock | None = None,
 ) -> Simulation:
-    """Run a workload to its end that the rules, and the policy, admit.
+    """Run a workload, which the rules and the policy admit, to its end.
 
     Parameters
     ----------
     auction
-        As `initial_auction` returns it.
+        The result of `initial_auction`.
     estimate
-        Shape (jobs,), seconds: what the order of the queue takes for run times; those of users if left out.
+        Shape (jobs,), seconds: the run times by which the queue is sorted; the estimates of users if left
+        out.
     clock
         The time that the run may take; no limit if left out.
 
     Raises
     ------
     TimeoutError
-        If the time is over before the run.
+        If the time ends before the run does.
     """
 
     def run(jobs: PackedJobs, state: State, resizing: Resizing) -> bool:

@@ -1,4 +1,4 @@
-"""Remove-and-reinsert: improve a plan of a whole workload a few jobs at a time, knowing all run times."""
+"""Remove-and-reinsert: improve a plan of a whole workload by a few jobs at a time, knowing all run times."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ __all__ = [
     "serial_plans",
 ]
 
-#: Moves if the budget limits neither seconds nor iterations: so many for each job, and at least so many.
+#: Moves for each job, and the least number of moves, if the budget limits neither seconds nor iterations;
+#: 20,000 moves take about .2 s.
 DEFAULT_MOVES_PER_JOB, _LEAST_MOVES = 50, 20_000
-#: Moves if it limits the seconds only: few jobs are done long before.
+#: The same if the budget limits the seconds only: a search of few jobs ends by these long before its time.
 _TIMED_MOVES_PER_JOB, _LEAST_TIMED_MOVES = 10_000, 200_000
 
-#: Moves between two looks at the clock and at the whole plan.
+#: Moves between two checks of the clock and two updates from the whole plan: about 40 ms.
 _ROUND = 4_000
 
 #: Orders and windows (s) of serial generation, the best of which is improved.
@@ -64,15 +65,15 @@ _STARTS: tuple[tuple[SerialOrder, float | None], ...] = (
     ("area", 3_600.0),
 )
 
-#: Windows (s) of starts under prices.
+#: Windows (s) for orders by the cheapest starts under prices, from a quarter of an hour to four hours.
 _DUAL_WINDOWS = (900.0, 3_600.0, 7_200.0, 14_400.0)
 
 
 def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterator[Plan]:
-    """Yield the plans by serial generation from which a search may start, the one by few nodes first.
+    """Yield plans by serial generation from which a search may start, the one by few nodes first.
 
-    Of moldable jobs also plans in which only sizes of little area are allowed. The sizes are those of
-    `job_sizes` if they are left out.
+    For moldable jobs, there are also plans in which only sizes of a small area are allowed. The sizes are
+    those of `job_sizes` if they are left out.
     """
     sizes = job_sizes(problem) if sizes is None else sizes
     for order, window in _STARTS:
@@ -83,14 +84,15 @@ def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterat
 
 
 def dual_plans(problem: WorkloadProblem, starts: FloatArray, nodes: IntArray, sizes: Sizes) -> Iterator[Plan]:
-    """Yield plans by serial generation in the order of starts, or of windows of them.
+    """Yield plans by serial generation in the order of given starts, or by area within windows of them.
 
     Parameters
     ----------
     problem, sizes
         The problem, and the sizes that jobs may take.
     starts, nodes
-        Shape (jobs,): where each job is cheapest under the prices of a bound, seconds and its nodes there.
+        Shape (jobs,): the start (s) and the nodes with which each job is cheapest under the prices of a
+        bound.
     """
     chosen = sizes.offsets[:-1].copy()
     for job in np.flatnonzero(np.diff(sizes.offsets) > 1).tolist():
@@ -104,12 +106,12 @@ def dual_plans(problem: WorkloadProblem, starts: FloatArray, nodes: IntArray, si
 
 
 def _frugal(sizes: Sizes, factor: float) -> tuple[Sizes, IntArray]:
-    """Return the sizes of at most so many times the least area of their job, and their indices."""
+    """Return the sizes of at most `factor` times the least area of their job, and their indices."""
     area = sizes.nodes * sizes.seconds
     if not len(area) or factor == math.inf:
         return sizes, np.arange(len(area))
-    least = np.minimum.reduceat(area, sizes.offsets[:-1])
-    allowed = area <= np.repeat(least, np.diff(sizes.offsets)) * factor
+    least_area = np.minimum.reduceat(area, sizes.offsets[:-1])
+    allowed = area <= np.repeat(least_area, np.diff(sizes.offsets)) * factor
     offsets = np.concatenate([[0], np.cumsum(allowed)])[sizes.offsets]
     seconds = sizes.seconds[allowed]
     seconds.setflags(write=False)
@@ -117,19 +119,19 @@ def _frugal(sizes: Sizes, factor: float) -> tuple[Sizes, IntArray]:
 
 
 class Reinserter:
-    """The state of a search: a plan, the costs of its jobs, the random numbers.
+    """The state of a search: a plan, the costs of its jobs and the random numbers.
 
     Parameters
     ----------
     plan
-        Where to begin; changed in place.
+        The plan to begin with; it is changed in place.
     objective
-        What to minimise. Moves are compared by its first two terms that are means over the jobs; where the
-        makespan comes first, it is brought down to `target` before, and never rises again.
+        The objective to minimise. Moves are compared by its first two terms that are means over the jobs. If
+        the makespan comes first, it is first reduced to `target`, and after that never rises above it.
     seed
-        Of the random numbers: same seed, same moves.
+        The seed of the random numbers: the same seed gives the same moves.
     target
-        Seconds: a bound on the makespan.
+        A lower bound on the makespan, in seconds.
     """
 
     def __init__(self, plan: Plan, objective: WorkloadObjective, seed: int, target: float = 0.0) -> None:
@@ -161,7 +163,7 @@ class Reinserter:
         )
 
     def run(self, moves: int) -> bool:
-        """Make moves; return whether there were any to make, which is not so if nothing can be better."""
+        """Make moves; return False if there were none to make because no plan can be better."""
         plan = self.plan
         starts, seconds = plan.placed.starts, plan.seconds
         latest = float((starts + seconds).max(initial=0))
@@ -186,16 +188,16 @@ class Reinserter:
         return True
 
     def excess(self) -> FloatArray:
-        """Return what each job costs beyond its least, by the first term of the objective."""
+        """Return the cost of each job beyond its least cost, by the first term of the objective."""
         return _excess(self._leading(), self.plan.placed.starts, self.plan.seconds)
 
     def slopes(self, jobs: IntArray) -> FloatArray:
-        """Return what a second of delay costs of these jobs."""
+        """Return the cost of a second of delay of each of these jobs."""
         slopes: FloatArray = self._leading().slope[jobs]
         return slopes
 
     def cost_of(self, jobs: IntArray) -> float:
-        """Return what these jobs cost."""
+        """Return the total cost of these jobs."""
         costs, plan = self._leading(), self.plan
         times = plan.placed.starts[jobs] + plan.seconds[jobs] * costs.of_end
         return math.fsum(
@@ -203,16 +205,18 @@ class Reinserter:
         )
 
     def _leading(self) -> Costs:
+        """Return the costs under the first term of the objective."""
         return self._makespan if self.objective[0] == "makespan" else self._means[0]
 
 
 def _excess(costs: Costs, starts: FloatArray, seconds: FloatArray) -> FloatArray:
-    """Return what the jobs cost beyond the least."""
+    """Return the cost of each job beyond its least cost."""
     times = starts + seconds * costs.of_end
     return np.maximum(costs.floor, costs.slope * (times - costs.reference)) - costs.least
 
 
 def _zeros(count: int) -> FloatArray:
+    """Return read-only zeros."""
     array = np.zeros(count)
     array.setflags(write=False)
     return array
@@ -293,17 +297,17 @@ class Reinsertion:
 
 
 def default_moves(problem: WorkloadProblem) -> int:
-    """Return how many moves are made if the budget limits nothing."""
+    """Return the number of moves that are made if the budget limits nothing."""
     return max(_LEAST_MOVES, DEFAULT_MOVES_PER_JOB * len(problem.jobs))
 
 
 def improve(
     best: BestPlan, moves: int, seed: int, clock: Clock | None = None, target: float = 0.0
 ) -> Limit | None:
-    """Make moves from the best plan on, as long as there is time; return why they ended.
+    """Make moves from the best plan on, as long as there is time; return the limit that ended them.
 
-    None if nothing can be better. The clock is that of `best` if it is left out; `target` is a bound on the
-    makespan.
+    None if no plan can be better. The clock is that of `best` if it is left out; `target` is a lower bound on
+    the makespan, in seconds.
     """
     clock = best.clock if clock is None else clock
     search = Reinserter(best.plan(), best.objective, seed, target)

@@ -1,4 +1,8 @@
-"""Serial generation: plan the jobs of a whole workload one after the other, knowing all of them."""
+"""Serial generation: plan all jobs of a workload one after the other, knowing their run times.
+
+The module also holds what clairvoyant searches share: the sizes that jobs may take (`job_sizes`), costs and
+values of plans, a plan that can be changed (`Plan`), and the best plan of a search (`BestPlan`).
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,7 @@ __all__ = [
     "shown_values",
 ]
 
-#: In which order the jobs are planned; ties go by submission.
+#: The order in which jobs are planned; ties are broken by submission.
 SerialOrder: TypeAlias = Literal[
     "few-nodes",  # increasing number of nodes, then area
     "area",  # increasing nodes x run time
@@ -68,20 +72,21 @@ SerialOrder: TypeAlias = Literal[
 #: All serial orders, the default first.
 SERIAL_ORDERS: tuple[SerialOrder, ...] = get_args(SerialOrder)
 
-#: Of a job with more sizes, about so many are tried, in a geometric row from the least to the largest.
+#: Of a job with more sizes than this, about this many are tried, in a geometric sequence from the fewest to
+#: the most nodes: neighbouring sizes then differ by a constant factor, and time stays bounded.
 _MANY_SIZES = 16
 
 
 def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     """Return the sizes that the jobs may take, the fastest of each job first.
 
-    Sizes that are no faster than a smaller one are left out, and of many sizes some, unless `every`. O(rows),
-    and a row of sizes for each distinct law with its limits.
+    Sizes that are not faster than a smaller one are left out. Of many sizes only some are taken, unless
+    `every` is set. O(rows), plus the sizes of each distinct law with its limits.
 
     Raises
     ------
     InvalidOption
-        If a job is evolving: no clairvoyant search plans those.
+        If a job is evolving, as no clairvoyant search plans such jobs.
     """
     packed = problem.packed
     if problem.is_evolving:
@@ -91,7 +96,7 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     count = len(packed.submit)
     if problem.is_rigid:
         return Sizes(frozen(np.arange(count + 1)), packed.nodes, packed.runtime)
-    # Jobs of one law and one range differ in nothing but the unit of their times.
+    # Jobs of one law and one range differ only in the unit of their times.
     columns = (packed.nodes, packed.min_nodes, packed.max_nodes, packed.size_step)
     kinds: dict[_Range, int] = {}
     kind = np.array(
@@ -111,20 +116,20 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     row_of = np.arange(counts.sum()) + np.repeat(ends[kind] - counts - firsts, counts)
     unit = np.where(packed.speedup == SPEEDUP_TABLE, 1.0, packed.runtime)
     seconds = np.repeat(unit, counts) * times[row_of]
-    # Times that differ in their unit may be equal in seconds.
+    # Times that differ in their unit may become equal in seconds, by rounding.
     faster = np.ones(len(seconds), dtype=bool)
     faster[1:] = seconds[1:] < seconds[:-1]
     faster[firsts] = True
     offsets = np.zeros(count + 1, dtype=np.int64)
     offsets[1:] = np.cumsum(np.add.reduceat(faster, firsts, dtype=np.int64))
     smallest_first = np.flatnonzero(faster)
-    # Within each job the other way round.
+    # Reverse the sizes of each job, so that the fastest comes first.
     turned = np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
     at = smallest_first[turned]
     return Sizes(frozen(offsets), frozen(sizes[row_of[at]]), frozen(seconds[at]))
 
 
-#: A law, and the nodes, the fewest, the most and the size set of jobs that follow it.
+#: A speedup law, with the nodes, the fewest and the most nodes and the size set of jobs that follow it.
 _Range: TypeAlias = "tuple[Speedup | None, int, int, int, int]"
 
 
@@ -133,19 +138,19 @@ def _sizes_in(which: _Range, *, every: bool) -> list[tuple[int, float]]:
 
     Times are seconds for a table of speedups, else in units of the time on the nodes of the job.
     """
-    law, nodes, least, most, step = which
+    law, nodes, min_nodes, max_nodes, step = which
     if law is None:
         return [(nodes, 1.0)]
     if isinstance(law, SpeedupTable):
         table = dict(law.rows)
         numbers = sorted(table)
     else:
-        # Every number of a large range is listed only if asked for, or if not all are allowed.
-        listed = every or most - least < _MANY_SIZES or step != ALL_SIZES
-        numbers = list(allowed_sizes(least, most, step)) if listed else []
+        # All numbers of a large range are listed only on request, or if some of them are not allowed.
+        listed = every or max_nodes - min_nodes < _MANY_SIZES or step != ALL_SIZES
+        numbers = list(allowed_sizes(min_nodes, max_nodes, step)) if listed else []
         table = {}
     if not numbers or (len(numbers) > _MANY_SIZES and not every):
-        wanted = np.geomspace(least, most, _MANY_SIZES)
+        wanted = np.geomspace(min_nodes, max_nodes, _MANY_SIZES)
         allowed = np.array(numbers) if numbers else None
         near = np.rint(wanted) if allowed is None else allowed[np.searchsorted(allowed, wanted - 0.5)]
         numbers = sorted({*near.astype(int).tolist(), nodes})
@@ -170,19 +175,19 @@ def serial_order(
     problem
         The problem.
     order
-        See `SERIAL_ORDERS`; a moldable job counts with its `Job.nodes` and run time.
+        See `SERIAL_ORDERS`; a moldable job is ranked by its `Job.nodes` and its run time on them.
     window
-        Seconds: jobs of an earlier window of so many seconds come first. None for one window.
+        The length of a window in seconds: jobs of an earlier window come first. None for a single window.
     starts
-        Shape (jobs,), seconds: the times that are cut into windows, such as starts of least cost under prices
-        of a bound (`allocsolve.bounds.workload`). The submit times if left out.
+        Shape (jobs,), seconds: the times that are divided into windows, such as the cheapest starts under the
+        prices of a bound (`allocsolve.bounds.workload`). The submit times if left out.
 
     Raises
     ------
     UnknownName
         If there is no such order.
     InvalidOption
-        If there is not one start for each job, or the window is not above 0.
+        If the number of starts differs from that of jobs, or the window is not above 0.
     """
     packed = problem.packed
     choice("order", order, SERIAL_ORDERS)
@@ -197,7 +202,7 @@ def serial_order(
     }
     times = packed.submit if starts is None else array_of(starts).astype(np.float64)
     if times.shape != packed.submit.shape:
-        msg = f"{times.shape} starts for {len(packed.submit)} jobs"
+        msg = f"starts have the shape {times.shape}, not {packed.submit.shape}, one for each job"
         raise InvalidOption(msg)
     windows: tuple[FloatArray, ...] = ()
     if window is not None:
@@ -208,6 +213,7 @@ def serial_order(
 
 
 def _checked_window(window: float) -> float:
+    """Return the length of a window, which has to be finite and above 0 s."""
     seconds = real("window", window, InvalidOption)
     if not (seconds > 0 and math.isfinite(seconds)):
         msg = f"window {shown(window)} is not above 0"
@@ -216,7 +222,7 @@ def _checked_window(window: float) -> float:
 
 
 def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tuple[FloatArray, IntArray]:
-    """Plan the jobs in the given order, each where it ends first in what is left of the cluster.
+    """Plan the jobs in the given order, each where it ends earliest in the nodes that are still free.
 
     Parameters
     ----------
@@ -225,7 +231,7 @@ def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tupl
     order
         Shape (jobs,): each job once.
     sizes
-        What `job_sizes` returns, or fewer of them.
+        The result of `job_sizes`, or a part of its sizes.
 
     Returns
     -------
@@ -242,7 +248,7 @@ def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tupl
 def schedule_of_sizes(
     problem: WorkloadProblem, starts: FloatArray, sizes: Sizes, chosen: IntArray
 ) -> WorkloadSchedule:
-    """Return the schedule in which each job starts then and has the chosen size."""
+    """Return the schedule of the given starts and chosen sizes."""
     return WorkloadSchedule.of(problem, starts, None if problem.is_rigid else sizes.nodes[chosen])
 
 
@@ -310,9 +316,10 @@ class SerialGeneration:
 
 
 def plan_costs(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, target: float = 0.0) -> Costs:
-    """Return what the jobs cost under a term.
+    """Return the costs of the jobs under a term.
 
-    The makespan is a maximum, no sum: its costs are how much later than `target` (seconds) the jobs end.
+    The makespan is a maximum and not a sum: in its place, the cost of a job is the time by which it ends
+    after `target` (seconds).
     """
     packed = problem.packed
     slope, floor, reference = packed.weight, np.zeros(len(packed.weight)), packed.submit
@@ -332,7 +339,7 @@ def plan_costs(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, targe
 def plan_values(
     problem: WorkloadProblem, objective: WorkloadObjective, starts: FloatArray, ends: FloatArray
 ) -> tuple[float, ...]:
-    """Return the terms of an objective for jobs that start and end then; sums are rounded once."""
+    """Return the terms of an objective for given starts and ends (s); sums are rounded only once."""
     packed = problem.packed
     values = []
     for term in objective:
@@ -348,12 +355,12 @@ def plan_values(
 
 
 def shown_values(values: tuple[float, ...]) -> Value:
-    """Return values as results show them: a single term as a number."""
+    """Return values in the form of results, where a single term is a number."""
     return values[0] if len(values) == 1 else values
 
 
 class Plan:
-    """Where all jobs are, and the nodes that are free over time.
+    """The places of all jobs, and the nodes that are free over time.
 
     Parameters
     ----------
@@ -370,14 +377,14 @@ class Plan:
         self.placed = Placed(starts.copy(), chosen.copy())
         self.profile = new_free_nodes(problem.num_nodes, len(starts))
         fill(self.profile, sizes, frozen(np.argsort(starts, kind="stable")), self.placed)
-        # Which runs put jobs in is a matter of time: the kernel is compiled in all of them.
+        # Whether a run needs this kernel depends on its time: call it once, so that every run compiles it.
         self.put(np.zeros(0, dtype=np.int64))
 
     @classmethod
     def in_order(cls, problem: WorkloadProblem, sizes: Sizes, chosen: IntArray, order: IntArray) -> Plan:
-        """Return the plan of serial generation in this order, with the sizes given.
+        """Return the plan of serial generation in a given order, with given sizes.
 
-        In the order of the starts of a feasible plan no job starts later than there.
+        If the order is that of the starts of a feasible plan, no job starts later than in that plan.
         """
         plan = cls.__new__(cls)
         plan.problem, plan.sizes = problem, sizes
@@ -388,7 +395,7 @@ class Plan:
 
     @classmethod
     def repeating(cls, problem: WorkloadProblem, sizes: Sizes, schedule: WorkloadSchedule) -> Plan:
-        """Return the plan in which the jobs go in the order of a feasible schedule, on its sizes.
+        """Return the plan of serial generation in the order of a feasible schedule, on its sizes.
 
         A size that is not among the given ones is replaced by the next smaller one.
         """
@@ -400,13 +407,13 @@ class Plan:
 
     @property
     def seconds(self) -> FloatArray:
-        """Shape (jobs,): for how long each job runs."""
+        """The run time of each job on its size, in seconds. Shape (jobs,)."""
         seconds: FloatArray = self.sizes.seconds[self.placed.chosen]
         return seconds
 
     @property
     def nodes(self) -> IntArray:
-        """Shape (jobs,): on how many nodes each job runs."""
+        """The nodes of each job. Shape (jobs,)."""
         nodes: IntArray = self.sizes.nodes[self.placed.chosen]
         return nodes
 
@@ -415,11 +422,11 @@ class Plan:
         return plan_values(self.problem, objective, self.placed.starts, self.placed.starts + self.seconds)
 
     def schedule(self) -> WorkloadSchedule:
-        """Return the schedule as it is now."""
+        """Return the present plan as a schedule."""
         return schedule_of_sizes(self.problem, self.placed.starts.copy(), self.sizes, self.placed.chosen)
 
     def free_nodes(self, begin: float, end: float) -> tuple[FloatArray, IntArray]:
-        """Return the steps of the free nodes that overlap a span: when they begin (s), and the numbers."""
+        """Return the steps of the free nodes that overlap a span: their starts (s) and numbers of nodes."""
         profile = self.profile
         used = int(profile.used[0])
         first = max(0, int(np.searchsorted(profile.begins[:used], begin, side="right")) - 1)
@@ -435,11 +442,11 @@ class Plan:
         return begins[low:high], numbers[low:high]
 
     def take_out(self, jobs: IntArray) -> None:
-        """Take jobs out; they keep their sizes."""
+        """Take jobs out of the plan; they keep their sizes."""
         take_out(self.profile, self.sizes, frozen(jobs), self.placed)
 
     def put(self, jobs: IntArray, *, where_they_are: bool = False) -> None:
-        """Put jobs in, one after the other, each at its earliest place or where its start says."""
+        """Put jobs into the plan one after the other, each at its earliest place or at its present start."""
         if where_they_are:
             fill(self.profile, self.sizes, frozen(jobs), self.placed)
         else:
@@ -447,14 +454,14 @@ class Plan:
 
 
 class BestPlan:
-    """The best plan of a search, which may run in several threads, and when each better one came.
+    """The best plan of a search, which may run in several threads, and the times of all improvements.
 
     Parameters
     ----------
     problem, objective
-        What is solved.
+        The problem and its objective.
     clock
-        Tells the times of the incumbents.
+        The clock that gives the times of the incumbents.
     """
 
     def __init__(self, problem: WorkloadProblem, objective: WorkloadObjective, clock: Clock) -> None:
@@ -466,7 +473,7 @@ class BestPlan:
         self._lock = threading.Lock()
 
     def offer(self, plan: Plan) -> bool:
-        """Copy a plan if it is better; return whether it is."""
+        """Store a copy of a plan if it is better; return whether it is."""
         values = plan.values(self.objective)
         with self._lock:
             if self.values and values >= self.values:
@@ -477,11 +484,11 @@ class BestPlan:
         return True
 
     def plan(self) -> Plan:
-        """Return a plan of its own that begins as the best one."""
+        """Return a copy of the best plan that can be changed."""
         return Plan(self.problem, self._sizes, *self._placed)
 
     def placed(self, sizes: Sizes) -> Placed:
-        """Return the starts and sizes of the best plan, whose sizes are these."""
+        """Return the starts and chosen sizes of the best plan, which must have been made with these sizes."""
         assert sizes is self._sizes
         return self._placed
 

@@ -1,4 +1,4 @@
-"""Clairvoyant: whoever has the least area left gets all the nodes that it can use."""
+"""Clairvoyant: the job with the least remaining area gets all the nodes that it can use."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class SrptArea:
     """
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget limits nothing."""
+        """Run the workload; the budget does not limit it."""
         clock = budget.start()
         return Result(Status.FEASIBLE, srpt_area_schedule(problem), runtime=clock.elapsed)
 
 
 def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> WorkloadSchedule:
-    """Return the schedule of least area left first, see `SrptArea`.
+    """Return the schedule in which the least remaining area comes first, see `SrptArea`.
 
-    `coalesce` as of `allocsolve.simulation.EngineRules`.
+    `coalesce` has the meaning that it has in `allocsolve.simulation.EngineRules`.
     """
     EngineRules(coalesce).check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
