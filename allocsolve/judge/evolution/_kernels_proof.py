@@ -1,6 +1,11 @@
 """Compiled, for the judge: proofs of makespans, checked item by item.
 
 Each learned clause has to follow, by propagation, from the items before it.
+
+Variables are the times of N points: starts of steps, then the *origin*, time 0. A fact is "x_j - x_i >= v",
+on the *arc* i * N + j; its negation is "x_i - x_j >= 1 - v", on the reverse arc. The value of an arc is the
+greatest lower bound of its difference that has been derived: first of what always holds, then under the
+negation of the clause that is being checked.
 """
 
 from __future__ import annotations

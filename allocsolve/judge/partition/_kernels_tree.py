@@ -2,6 +2,10 @@
 
 A *branch* is a set of node sets: an interval for each count and a state for each cell (free node). Open
 branches are kept by depth, one at each depth. The next steps belong to the deepest one.
+
+The layers of an axis enter and leave a window one at a time; a *count* is the number of chosen nodes in the
+window at one moment. A *walk* is a count for each moment: from one to the next it changes by the nodes of one
+layer.
 """
 
 from __future__ import annotations
