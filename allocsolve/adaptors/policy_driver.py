@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -11,17 +10,16 @@ import numpy as np
 
 from allocsolve.adaptors.foreign_cluster import ForeignCluster
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.workload.conservative import Conservative, OnlineConservative
 from allocsolve.model import WorkloadProblem
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import packed_evolving
 from allocsolve.registry import is_reference, make_solver
 from allocsolve.registry.names import parse_name, with_options
 from allocsolve.registry.table import GROUP, imported
-from allocsolve.simulation import EngineRules
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
 from allocsolve.simulation.kernels import initial_resizing, initial_state
 from allocsolve.simulation.orders import Orders
+from allocsolve.simulation.policy import RunnablePolicy, instantiated, runnable
 from allocsolve.simulation.view import can_run_on
 
 if TYPE_CHECKING:
@@ -29,18 +27,14 @@ if TYPE_CHECKING:
 
     from allocsolve.adaptors.foreign_cluster import ForeignJobs, Key, RunningJob
     from allocsolve.model import PackedJobs
-    from allocsolve.simulation import Decision, Policy, QueueView
+    from allocsolve.simulation import Decision, EngineRules, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
 __all__ = ["IllegalOrder", "NamedPolicy", "Order", "PolicyDriver", "named_policy"]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPolicy:
-    """A policy as a function from views to decisions, and the rules by which it wants to be called."""
-
-    decide: Policy
-    rules: EngineRules
+#: A policy as a function from views to decisions, and the rules by which it wants to be called.
+NamedPolicy: TypeAlias = RunnablePolicy
 
 
 def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 - a name, or whatever a policy is
@@ -71,17 +65,11 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
         ...
     allocsolve.errors.InvalidOption: 'serial-generation' is no queue policy: it has no method decide
     """
-    made = _made(policy) if isinstance(policy, str) else policy
-    made = made() if isinstance(made, type) else made
-    if isinstance(made, Conservative):
-        made = OnlineConservative(made)
-    decide = getattr(made, "decide", None)
-    if decide is None and (hasattr(made, "simulated") or not callable(made) or _is_registered(policy)):
+    made = instantiated(_made(policy) if isinstance(policy, str) else policy)
+    if _is_registered(policy) and not (hasattr(made, "decide") or hasattr(made, "online")):
         msg = f"{shown(policy)} is no queue policy: it has no method decide"
         raise InvalidOption(msg)
-    if hasattr(made, "reset"):
-        made.reset(seed)
-    return NamedPolicy(decide or made, getattr(made, "rules", None) or EngineRules())
+    return runnable(made, seed=seed)
 
 
 def _is_registered(policy: object) -> bool:

@@ -219,6 +219,9 @@ class Family(Generic[P, A]):
     #: Objectives that measure the share of a whole that an answer loses, 0 to 1: gaps are relative to what it
     #: keeps.
     lost_shares: frozenset[str] = frozenset()
+    #: A solver from what is not called like one but can be run on a problem, such as a policy; None if it
+    #: is nothing that the family knows.
+    adapted: Callable[[Any], Solver[P, A] | None] | None = None
 
     def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
         """Return the terms of an objective, as a text or a sequence of texts; the default for None.

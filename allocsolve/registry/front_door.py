@@ -304,6 +304,14 @@ def solve_and_assess(
     return verdict._replace(result=replace(verdict.result, runtime=runtime))
 
 
+def _is_called_like_a_solver(thing: Any) -> bool:  # noqa: ANN401 - anything
+    try:
+        inspect.signature(thing).bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - also what is no solver
     """Return a solver of problems of this family, instantiated if it is a class.
 
@@ -320,11 +328,12 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
         except Exception as error:
             msg = f"{solver.__name__}() raised {type(error).__name__}: {error}"
             raise InvalidOption(msg) from error
-    try:
-        inspect.signature(solver).bind(None, None)
-    except (TypeError, ValueError):
-        msg = f"solver {shown(solver)} is no name and not called with a problem and a budget"
-        raise InvalidOption(msg) from None
+    if not _is_called_like_a_solver(solver):
+        made: AnySolver | None = family.adapted(solver) if family.adapted else None
+        if made is None:
+            msg = f"solver {shown(solver)} is no name and not called with a problem and a budget"
+            raise InvalidOption(msg)
+        return made
     try:
         solved = families_solved(solver)
     except ValueError:  # not annotated: it is for the caller to know

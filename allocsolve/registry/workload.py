@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model import JobKind
+    from allocsolve.simulation.compiled import PolicySolver
 
 __all__ = ["WORKLOAD"]
 
@@ -136,6 +137,13 @@ def _tiny_profiles() -> WorkloadProblem:
     return WorkloadProblem(4, [*jobs, Job(0, 2, 4)])
 
 
+def _policy_as_solver(thing: Any) -> PolicySolver | None:  # noqa: ANN401 - anything
+    """Return a solver that runs a policy; None if it is no policy."""
+    from allocsolve.simulation.compiled import PolicySolver  # noqa: PLC0415 - imports numba
+
+    return PolicySolver(thing) if hasattr(thing, "decide") or callable(thing) else None
+
+
 WORKLOAD: Final = Family(
     kind="workload",
     problem=WorkloadProblem,
@@ -170,4 +178,5 @@ WORKLOAD: Final = Family(
         f"{count}-jobs": functools.partial(random_workload, 1, count)
         for count in (10, 100, 1000, 10_000, 100_000)
     },
+    adapted=_policy_as_solver,
 )

@@ -16,6 +16,13 @@ from .forecast import (
     promised_starts as promised_starts,
 )
 from .outcome import Log as Log, Simulation as Simulation
+from .policy import (
+    Decider as Decider,
+    Policy as Policy,
+    PolicyLike as PolicyLike,
+    RunnablePolicy as RunnablePolicy,
+    runnable as runnable,
+)
 from .rules import (
     EngineRules as EngineRules,
     Knowledge as Knowledge,
@@ -24,7 +31,6 @@ from .rules import (
 )
 from .simulate import (
     CompiledPolicy as CompiledPolicy,
-    Policy as Policy,
     run_policy as run_policy,
     simulate as simulate,
 )

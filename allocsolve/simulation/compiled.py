@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from allocsolve.model import Result, Status
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.simulate import run_policy
 from allocsolve.simulation.state import initial_resizing, initial_state, roomier
 
 if TYPE_CHECKING:
@@ -14,9 +16,9 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, PackedJobs, WorkloadProblem, WorkloadSchedule
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.rules import EngineRules
-    from allocsolve.simulation.state import Resizing, State
+from allocsolve.simulation.state import Resizing, State
 
-__all__ = ["CompiledSolver", "run_to_end", "simulation_of"]
+__all__ = ["CompiledSolver", "PolicySolver", "run_to_end", "simulation_of"]
 
 
 class CompiledSolver:
@@ -33,6 +35,18 @@ class CompiledSolver:
         """Run the workload; the budget does not limit it, only its clock is used."""
         clock = budget.start()
         return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySolver(CompiledSolver):
+    """Any policy as a solver: it is called from Python at each event."""
+
+    #: In any form that `allocsolve.simulation.runnable` takes.
+    policy: Any
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end; without rules, by those of the policy."""
+        return run_policy(problem, self.policy, rules)
 
 
 def run_to_end(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,27 +24,18 @@ from allocsolve.model.speedup import (
 )
 from allocsolve.simulation.decisions import Start, Wake
 from allocsolve.simulation.engine import Engine
+from allocsolve.simulation.policy import instantiated, runnable
 from allocsolve.simulation.simulate import CompiledPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.model.speedup import Speedup
-    from allocsolve.simulation.decisions import Decision
+    from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.rules import EngineRules
-    from allocsolve.simulation.simulate import Policy
     from allocsolve.simulation.view import JobColumns, QueueView
 
-__all__ = ["Decider", "PromiseError", "Reserving", "forecast", "promise_error", "promised_starts"]
-
-
-class Decider(Protocol):
-    """A policy that is an object, such as those of `allocsolve.heuristics`."""
-
-    def decide(self, view: QueueView) -> Iterable[Decision]:
-        """Return the decisions on a view."""
+__all__ = ["PromiseError", "Reserving", "forecast", "promise_error", "promised_starts"]
 
 
 @runtime_checkable
@@ -55,12 +46,10 @@ class Reserving(CompiledPolicy, Protocol):
         """Return the first reservation of each job. Shape (jobs,), seconds."""
 
 
-def forecast(
-    view: QueueView, policy: Policy | Decider | Reserving, rules: EngineRules | None = None
-) -> FloatArray:
+def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules | None = None) -> FloatArray:
     """Return when each queued job will start if jobs run as long as expected and no more are submitted.
 
-    A copy of the policy is run forward from the view on.
+    A copy of the policy is run forward from the view on; it is reset before, for jobs are numbered anew.
 
     Parameters
     ----------
@@ -106,17 +95,17 @@ def forecast(
     >>> forecast(engine.advance(), fcfs).tolist()
     [100.0, 112.5]
     """
+    policy = instantiated(policy)
     if isinstance(policy, Reserving):
         members = np.concatenate([view.running, view.queue])
         reserved = policy.reservations(_expected(view, members, submitted=view.now))[len(view.running) :]
         return _now_or_later(reserved, view.now)
-    runner = copy.deepcopy(policy)
-    decide: Any = getattr(runner, "decide", runner)
+    copied = runnable(copy.deepcopy(policy))
     members = np.sort(np.concatenate([view.running, view.queue]))
     held = np.zeros(len(view.jobs.submit), dtype=np.int64)
     held[view.running] = view.held
     held = held[members]
-    engine = Engine(_expected(view, members), rules or getattr(policy, "rules", None))
+    engine = Engine(_expected(view, members), rules or copied.rules)
     missing, to_come = len(view.running), len(members)
     while (seen := engine.advance()) is not None:
         # Jobs that already run start when they did; the policy is called only after all of them have.
@@ -129,7 +118,7 @@ def forecast(
         elif missing:
             engine.apply([*given, Wake(math.nextafter(view.now, math.inf))])
         else:
-            engine.apply(decide(seen))
+            engine.apply(copied.decide(seen))
         missing -= len(given)
     return _now_or_later(engine.result().first_starts[np.searchsorted(members, view.queue)], view.now)
 
@@ -140,7 +129,7 @@ def _now_or_later(starts: FloatArray, now: float) -> FloatArray:
 
 
 def promised_starts(
-    problem: WorkloadProblem, policy: Policy | Decider | Reserving, rules: EngineRules | None = None
+    problem: WorkloadProblem, policy: PolicyLike | Reserving, rules: EngineRules | None = None
 ) -> FloatArray:
     """Return the forecast of the start of each job at its submission.
 
@@ -162,17 +151,18 @@ def promised_starts(
     -----
     *Complexity*: that of one `forecast` for each instant at which jobs are submitted.
     """
+    policy = instantiated(policy)
     if isinstance(policy, Reserving):
         return policy.reservations(problem)
     promised = np.full(len(problem.jobs), np.nan)
-    decide: Any = getattr(policy, "decide", policy)
-    engine = Engine(problem, rules or getattr(policy, "rules", None))
+    ready = runnable(policy)
+    engine = Engine(problem, rules or ready.rules)
     while (view := engine.advance()) is not None:
         if len(view.submitted):
             expected = dict(zip(view.queue.tolist(), forecast(view, policy, rules).tolist(), strict=True))
             for job in view.submitted.tolist():
                 promised[job] = expected[job]
-        engine.apply(decide(view))
+        engine.apply(ready.decide(view))
     return promised
 
 

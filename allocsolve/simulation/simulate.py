@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from allocsolve.simulation.decisions import Decision
 from allocsolve.simulation.engine import Engine
 from allocsolve.simulation.outcome import Simulation
-from allocsolve.simulation.view import QueueView
+from allocsolve.simulation.policy import instantiated, runnable
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.rules import EngineRules
 
-__all__ = ["CompiledPolicy", "Policy", "run_policy", "simulate"]
-
-#: A policy: a function from a view to decisions.
-Policy: TypeAlias = Callable[[QueueView], Iterable[Decision]]
+__all__ = ["CompiledPolicy", "run_policy", "simulate"]
 
 
 @runtime_checkable
@@ -28,7 +24,9 @@ class CompiledPolicy(Protocol):
         """Run a workload to its end; without rules, by those of the policy."""
 
 
-def run_policy(problem: WorkloadProblem, policy: Policy, rules: EngineRules | None = None) -> Simulation:
+def run_policy(
+    problem: WorkloadProblem, policy: PolicyLike, rules: EngineRules | None = None, *, seed: int = 0
+) -> Simulation:
     """Run a workload to its end under any policy, calling it from Python.
 
     Parameters
@@ -36,23 +34,29 @@ def run_policy(problem: WorkloadProblem, policy: Policy, rules: EngineRules | No
     problem
         The workload.
     policy
-        Called with a `QueueView` at each event; returns decisions.
+        Called with a `QueueView` at each event; returns decisions. It is a function, an object with a method
+        ``decide``, or a class of either; its method ``reset``, if it has one, is called before the run.
     rules
         Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
+    seed
+        With which ``reset`` is called.
 
     Raises
     ------
     IllegalDecision
         If the policy breaks a rule.
+    InvalidOption
+        If it is no policy.
     """
-    engine = Engine(problem, rules or getattr(policy, "rules", None))
+    ready = runnable(policy, seed=seed)
+    engine = Engine(problem, rules or ready.rules)
     while (view := engine.advance()) is not None:
-        engine.apply(policy(view))
+        engine.apply(ready.decide(view))
     return Simulation(engine.result(), engine.log)
 
 
 def simulate(
-    problem: WorkloadProblem, policy: Policy | CompiledPolicy, rules: EngineRules | None = None
+    problem: WorkloadProblem, policy: PolicyLike | CompiledPolicy, rules: EngineRules | None = None
 ) -> WorkloadSchedule:
     """Return the schedule of a workload under a policy: compiled where it can be, else as `run_policy`.
 
@@ -93,6 +97,7 @@ def simulate(
     >>> simulate(problem, widest_first).first_starts.tolist()
     [10.0, 0.0, 10.0]
     """
-    if isinstance(policy, CompiledPolicy):
-        return policy.simulated(problem, rules).schedule
-    return run_policy(problem, policy, rules).schedule
+    made = instantiated(policy)
+    if isinstance(made, CompiledPolicy):
+        return made.simulated(problem, rules).schedule
+    return run_policy(problem, made, rules).schedule

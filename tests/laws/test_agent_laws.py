@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.adaptors import Observation
     from allocsolve.model import WorkloadProblem
     from allocsolve.simulation import QueueView
-    from allocsolve.simulation.simulate import Policy
+    from allocsolve.simulation.policy import Policy
 
 PROBLEMS = workload_problems(min_jobs=1, max_jobs=8, malleable=True)
 #: An episode takes as long as many other examples.

@@ -165,6 +165,10 @@ class Conservative(CompiledSolver):
         """The rules of a simulation under this policy."""
         return EngineRules(knowledge="actual" if self.estimate == "actual" else "estimate")
 
+    def online(self) -> OnlineConservative:
+        """Return the same policy as one that decides on views, for drivers that call it at each event."""
+        return OnlineConservative(self)
+
     def reservations(self, problem: WorkloadProblem) -> FloatArray:
         """Return the reservation that each job gets when it is submitted. Shape (jobs,), seconds."""
         return conservative_plan(problem, self.compression, self.estimate).promised

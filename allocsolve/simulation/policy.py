@@ -1,0 +1,107 @@
+"""Policies in every form that a user may give, as the one thing that all drivers call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.model.checks import shown
+from allocsolve.simulation.decisions import Decision
+from allocsolve.simulation.rules import EngineRules
+from allocsolve.simulation.view import QueueView
+
+__all__ = ["Decider", "Policy", "PolicyLike", "RunnablePolicy", "instantiated", "runnable"]
+
+#: From what a policy sees to what it decides.
+Policy: TypeAlias = Callable[[QueueView], Iterable[Decision]]
+
+
+class Decider(Protocol):
+    """A policy that is an object, such as those of `allocsolve.heuristics`."""
+
+    def decide(self, view: QueueView) -> Iterable[Decision]:
+        """Return the decisions on a view."""
+
+
+class Planner(Protocol):
+    """A method that plans a whole workload at once, and has a policy that decides on views."""
+
+    def online(self) -> Decider:
+        """Return that policy."""
+
+
+#: What drivers take for a policy: a function, an object with a method ``decide``, or a class of either.
+PolicyLike: TypeAlias = Policy | Decider | Planner | Callable[[], Policy | Decider | Planner]
+
+
+@dataclass(frozen=True, slots=True)
+class RunnablePolicy:
+    """A policy as a function from views to decisions, at the beginning of a run."""
+
+    decide: Policy
+    #: By which it wants to be called.
+    rules: EngineRules
+
+
+def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 - also what is no policy
+    """Return a policy at the beginning of a run: what it remembers of an earlier run is forgotten.
+
+    Parameters
+    ----------
+    policy
+        A function from views to decisions; an object with a method ``decide`` that is one; or a class of
+        either that takes no arguments. Its attribute ``rules`` says by which rules it wants to be called. A
+        policy that remembers something has a method ``reset`` besides. A method that plans a whole workload
+        at once may have a method ``online``, which returns a policy that decides on views.
+    seed
+        With which the method ``reset`` is called, if there is one.
+
+    Raises
+    ------
+    InvalidOption
+        If it is none of these.
+
+    Examples
+    --------
+    >>> from allocsolve.heuristics import Easy
+    >>> runnable(Easy).rules.knowledge
+    'estimate'
+    >>> runnable("easy")
+    Traceback (most recent call last):
+        ...
+    allocsolve.errors.InvalidOption: 'easy' is a name: allocsolve.adaptors.named_policy returns its policy
+    """
+    if isinstance(policy, str):
+        msg = f"{shown(policy)} is a name: allocsolve.adaptors.named_policy returns its policy"
+        raise InvalidOption(msg)
+    made = instantiated(policy)
+    if hasattr(made, "online"):
+        made = made.online()
+    decide = getattr(made, "decide", None)
+    if decide is None and (hasattr(made, "simulated") or not callable(made)):
+        msg = f"{shown(policy)} is no queue policy: it has no method decide"
+        raise InvalidOption(msg)
+    if hasattr(made, "reset"):
+        made.reset(seed)
+    return RunnablePolicy(decide or made, getattr(made, "rules", None) or EngineRules())
+
+
+def instantiated(policy: Any) -> Any:  # noqa: ANN401 - also what is no policy
+    """Return the policy itself, or an instance if it is a class.
+
+    Raises
+    ------
+    InvalidOption
+        If the class cannot be called without arguments.
+    """
+    if not isinstance(policy, type):
+        return policy
+    try:
+        return policy()
+    except AllocsolveError:
+        raise
+    except Exception as error:
+        msg = f"policy {policy.__name__}() raised {type(error).__name__}: {error}"
+        raise InvalidOption(msg) from error
