@@ -224,6 +224,7 @@ def import_table(args: argparse.Namespace) -> int:
             unit=args.unit,
             limits=args.limits,
             timezone=args.timezone,
+            time_unit=args.time_unit,
         )
 
     return _import(args, read)

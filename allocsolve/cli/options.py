@@ -58,6 +58,12 @@ def add_again(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
 
 
+def add_time_unit(parser: argparse.ArgumentParser) -> None:
+    """Add the unit of points in time that a log writes as plain numbers."""
+    help_text = "of times that are plain numbers; days are those of spreadsheets (default: s)"
+    parser.add_argument("--time-unit", choices=("s", "ms", "us", "ns", "days"), help=help_text)
+
+
 def add_budget(parser: argparse.ArgumentParser, help_text: str, default: float) -> None:
     """Add what limits a search: its time, with a default in seconds, and its threads."""
     parser.add_argument("--seconds", type=seconds, default=default, metavar="T", help=help_text)

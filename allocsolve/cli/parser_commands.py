@@ -268,6 +268,7 @@ def _add_table(formats: Commands, table: LogTable) -> None:
     parser.add_argument("--unit", choices=UNITS, help=help_text)
     help_text = "of times without one, such as Europe/Berlin (default: %(default)s)"
     parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
+    opt.add_time_unit(parser)
     if table.is_relative:
         _add_origin(parser)
     else:

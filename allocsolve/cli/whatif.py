@@ -41,6 +41,7 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=LOG_FORMATS, help="of the log (default: as its first line says)")
     help_text = "of times without one, and of days and weeks, such as Europe/Berlin (default: %(default)s)"
     parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
+    opt.add_time_unit(parser)
     help_text = (
         "what if these shares of the jobs could change their size while they run, in per cent, such as 20,100"
     )
@@ -101,7 +102,9 @@ def _read(args: argparse.Namespace) -> JobLog:
     kind = args.format or log_format(args.log)
     if kind == "swf":
         return read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit)
-    return read_sacct_log(args.log, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
+    return read_sacct_log(
+        args.log, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone, time_unit=args.time_unit
+    )
 
 
 def _run(planned: Sequence[Variant], store: RecordStore) -> None:

@@ -55,7 +55,7 @@ def swf(**fields: object) -> str:
 SWF = {
     "empty": Broken("", "nothing in it tells the size of the machine"),
     "no header": Broken(GOOD, "give the number of nodes (jobs held up to 4 at a time)"),
-    "header only": Broken("; MaxProcs: 8\n", "jobs 1..0 of log.swf: it has 0 (0 job lines)"),
+    "header only": Broken("; MaxProcs: 8\n", "log.swf: none of its jobs can be used (0 job lines)"),
     "header of words": Broken("; MaxProcs: many\n" + GOOD, "size of the machine"),
     "header of 0": Broken("; MaxProcs: 0\n; MaxNodes: 0\n" + GOOD, "size of the machine"),
     "another file": Broken('{"format": "allocsolve/1"}\n', "nothing in it tells the size of the machine"),
@@ -99,7 +99,7 @@ SACCT = {
     "columns of fixed width": Broken("JobID  Submit\n-----  -----\n", "use sacct -P"),
     "no names": Broken(JOB, "no column JobID, no column Submit"),
     "no sizes": Broken("JobID|Submit|Start|End\n1|1|1|2\n", "no column AllocCPUS"),
-    "names only": Broken(COLUMNS, "it has 0 (0 job lines)"),
+    "names only": Broken(COLUMNS, "none of its jobs can be used (0 job lines)"),
     "a line too short": Broken(COLUMNS + JOB + "2|100\n", counts={"faulty": 1}),
     "a line too long": Broken(COLUMNS + JOB + JOB.replace("1", "2").strip() + "|9\n", counts={"faulty": 1}),
     "a date of words": Broken(COLUMNS + JOB + JOB.replace("1|100", "2|today"), counts={"faulty": 1}),

@@ -122,7 +122,7 @@ COMMON = {
     "ends before it starts": Broken(
         lambda name, path: _changed(name, path, end=good(name)["submit"][0]), ("end", "is before")
     ),
-    "no job": Broken(_empty, ("it has 0 (0 job lines)",), is_refused=True),
+    "no job": Broken(_empty, ("none of its jobs can be used (0 job lines)",), is_refused=True),
     "no column of ids": Broken(_without("id"), ("no column id",), is_refused=True),
     "no column of submissions": Broken(_without("submit"), ("no column submit",), is_refused=True),
     "no column of run times": Broken(
@@ -234,7 +234,7 @@ def _check(name: str, broken: Broken, path: Path) -> None:
         with pytest.raises((FormatError, InvalidOption)) as refusal:
             log_problem(read_table_log(path, name, num_nodes=100))
         line = str(refusal.value)
-        assert line.startswith((f"{path}: ", "jobs 1..0 of log"))
+        assert line.startswith((f"{path}: ", "log: none of its jobs"))
     else:
         log = read_table_log(path, name, num_nodes=100)
         assert len(log.report.faults) == log.report.counts()["faulty"] == 1

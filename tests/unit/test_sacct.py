@@ -223,7 +223,7 @@ def test_what_is_no_run_is_counted_by_reason(tmp_path: Path) -> None:
         "starts_early": 1,
     }
     assert log.report.faults == (
-        "line 16: Submit 'x' is no time after 1970",
+        "line 16: Submit 'x' is no time after 1970 in Unix seconds or as 2024-03-04T08:00:00",
         "line 17: 8 cells for 9 columns",
         "line 18: ElapsedRaw 'abc' is no duration",
         "line 19: NNodes '4K' is no number of nodes or processors",

@@ -27,9 +27,10 @@ from allocsolve.instances.formats.log_lines import (
     read_lines,
     read_parquet,
 )
-from allocsolve.instances.formats.log_times import Clock, duration, time_limit, zone
+from allocsolve.instances.formats.log_times import TIME_UNITS, Clock, check_times, duration, time_limit, zone
 from allocsolve.instances.formats.logs import LogColumns, LogOptions, MachineSize, cleaned
 from allocsolve.model import MAX_INTEGER
+from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -298,6 +299,7 @@ def read_table_log(
     unit: str | None = None,
     limits: str = "at-least-run",
     timezone: str = "UTC",
+    time_unit: str | None = None,
 ) -> JobLog:
     """Read the jobs of a log that is a table: a CSV file, or a Parquet file.
 
@@ -322,12 +324,15 @@ def read_table_log(
         See `LogOptions`.
     timezone
         Of times without one, such as ``Europe/Berlin``.
+    time_unit
+        Of points in time that are plain numbers: ``s``, ``ms``, ``us``, ``ns``, or ``days``, those of
+        spreadsheets. Seconds if left out, and then days of a spreadsheet are refused.
 
     Raises
     ------
     FormatError
         If the file cannot be read, is too large, has no such columns, nothing tells the size of the
-        machine, or what is written beside the file is of another one.
+        machine, what is written beside the file is of another one, or its times are not in the unit.
     InvalidOption
         If an option is out of range.
     UnknownName
@@ -339,14 +344,27 @@ def read_table_log(
         raise UnknownName("format of logs", table, LOG_TABLES)
     layout = LOG_TABLES[table]
     options = LogOptions(num_nodes, unit, limits)
-    times = Clock(zone(timezone), knows_zero=layout.is_relative)
-    headers = 0
-    if layout.separators:
-        (rows, headers), sha256 = read_lines(
-            path, lambda lines: _read_text(lines, str(path), layout, unit, times), max_line=layout.max_line
-        )
-    else:
-        rows, sha256 = _read_columns(path, layout, unit, times)
+    if time_unit is not None:
+        choice("time_unit", time_unit, tuple(TIME_UNITS))
+
+    def read(*, knows_zero: bool) -> tuple[JobRows, int, str, Clock]:
+        times = Clock(zone(timezone), knows_zero=knows_zero, unit=time_unit or "s")
+        headers = 0
+        if layout.separators:
+            (rows, headers), sha256 = read_lines(
+                path,
+                lambda lines: _read_text(lines, str(path), layout, unit, times),
+                max_line=layout.max_line,
+            )
+        else:
+            rows, sha256 = _read_columns(path, layout, unit, times)
+        return rows, headers, sha256, times
+
+    rows, headers, sha256, times = read(knows_zero=layout.is_relative)
+    if times.passed_zero and _points(rows).max(initial=0.0) < _UNIX:
+        # no time of this log is of this century: 0 is where its seconds begin
+        rows, headers, sha256, times = read(knows_zero=True)
+    check_times(_points(rows), str(path), time_unit)
     header = _beside(path, sha256) if layout.name == "hpcopt" else {}
     numbers = rows.numbers()
     kept, joined = _joined(rows.names, numbers, layout)
@@ -383,6 +401,14 @@ def read_table_log(
             **joined,
         },
     )
+
+
+def _points(rows: JobRows) -> FloatArray:
+    """Return all points in time that are known, in seconds."""
+    numbers = rows.numbers()
+    points = np.concatenate([numbers[field] for field in ("submit", "start", "end")])
+    known: FloatArray = points[np.isfinite(points)]
+    return known
 
 
 def _machine(layout: LogTable, options: LogOptions, rows: JobRows) -> MachineSize:
@@ -534,9 +560,18 @@ def read_sacct_log(
     unit: str | None = None,
     limits: str = "at-least-run",
     timezone: str = "UTC",
+    time_unit: str | None = None,
 ) -> JobLog:
     """Read the jobs of a log of ``sacct -P`` (or ``-p``, or of a CSV file with such columns).
 
     It is `read_table_log` with the format ``sacct``: see there for parameters and errors.
     """
-    return read_table_log(path, "sacct", num_nodes=num_nodes, unit=unit, limits=limits, timezone=timezone)
+    return read_table_log(
+        path,
+        "sacct",
+        num_nodes=num_nodes,
+        unit=unit,
+        limits=limits,
+        timezone=timezone,
+        time_unit=time_unit,
+    )

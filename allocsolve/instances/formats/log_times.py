@@ -5,12 +5,18 @@ from __future__ import annotations
 import functools
 import re
 from datetime import UTC, datetime, tzinfo
-from typing import Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
-from allocsolve.errors import InvalidOption
+import numpy as np
+
+from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.model import MAX_INTEGER
 
-__all__ = ["Clock", "duration", "time_limit", "zone"]
+if TYPE_CHECKING:
+    from allocsolve.model.jobs import FloatArray
+
+__all__ = ["TIME_UNITS", "Clock", "check_times", "duration", "time_limit", "zone"]
 
 #: What is printed for a time that is not known, or for no limit.
 _UNKNOWN: Final = frozenset(
@@ -21,7 +27,18 @@ _DURATION: Final = re.compile(
     r"(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7})(?::(\d{1,7}(?:\.\d{1,9})?))?", re.ASCII
 )
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d", re.ASCII)
-_NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{0,9})?", re.ASCII)
+#: What is read.
+_FORMS: Final = "Unix seconds or as 2024-03-04T08:00:00"
+_NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{0,17})?", re.ASCII)
+#: Units of points in time that are plain numbers: seconds in one, and which number is 1970-01-01. Days are
+#: those of spreadsheets, which count from 1899-12-30.
+TIME_UNITS: Final = MappingProxyType(
+    {"s": (1.0, 0), "ms": (1e-3, 0), "us": (1e-6, 0), "ns": (1e-9, 0), "days": (86_400.0, 25_569)}
+)
+#: Logs of real machines are from 1990 to 2100, in Unix seconds, or they count from an origin of their own.
+_FIRST_S: Final = 631_152_000
+_LAST_S: Final = 4_102_444_800
+
 #: Slurm's numbers of minutes for no limit.
 _NO_LIMIT: Final = frozenset({0, 2**32 - 2, 2**32 - 1})
 
@@ -54,10 +71,15 @@ class Clock:
         The zone of times without one.
     knows_zero
         Whether second 0 is a time; Slurm writes it for what has not happened.
+    unit
+        Of times that are plain numbers, a name in `TIME_UNITS`.
     """
 
-    def __init__(self, local: tzinfo, *, knows_zero: bool = False) -> None:
+    def __init__(self, local: tzinfo, *, knows_zero: bool = False, unit: str = "s") -> None:
         self._local = local
+        self._second, self._epoch = TIME_UNITS[unit]
+        #: Whether 0 was read as a time that is not known.
+        self.passed_zero = False
         self._knows_zero = knows_zero
         #: Whether there were times without a zone.
         self.is_local = False
@@ -88,11 +110,14 @@ class Clock:
         if text.lower() in _UNKNOWN:
             return None
         if _NUMBER.fullmatch(text):
-            seconds = float(text)
-            if seconds > MAX_INTEGER:
+            number = float(text)
+            if number > MAX_INTEGER:
                 msg = f"{text[:20]!r} is beyond 2^53"
                 raise ValueError(msg)
-            return seconds if seconds or self._knows_zero else None
+            if not number and not self._knows_zero:
+                self.passed_zero = True
+                return None
+            return (number - self._epoch) * self._second
         return self._moment(text, later=later)
 
     def _moment(self, text: str, *, later: bool) -> float:
@@ -105,9 +130,70 @@ class Clock:
         except (ValueError, OverflowError):
             seconds = -1.0
         if seconds < 0:
-            msg = f"{text[:30]!r} is no time after 1970"
+            msg = f"{text[:30]!r} is no time after 1970 in {_FORMS}"
             raise ValueError(msg)
         return seconds
+
+
+def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
+    """Refuse points in time that cannot be what they are read as.
+
+    Parameters
+    ----------
+    seconds
+        All that are known, in seconds.
+    source
+        What the message calls the file.
+    unit
+        That of plain numbers, as the user says; seconds if nothing is said.
+
+    Raises
+    ------
+    FormatError
+        If they are neither Unix seconds between 1990 and 2100 nor count from an origin of their own, or look
+        like the days of a spreadsheet and nobody said that they are seconds; with the unit that would fit.
+    """
+    if not len(seconds):
+        return
+    low, high = float(seconds.min()), float(seconds.max())
+    if (_is_of_this_age(low) and _is_of_this_age(high)) or high < _FIRST_S:
+        looks_like_days = unit is None and _LEAST_DAY <= low <= high <= _MOST_DAY
+        if not (looks_like_days and (seconds != np.floor(seconds)).any()):
+            return
+    second, epoch = TIME_UNITS[unit or "s"]
+    numbers = low / second + epoch, high / second + epoch
+    fitting = [
+        name
+        for name, (each, first) in TIME_UNITS.items()
+        if name != (unit or "s") and all(_is_of_this_age((number - first) * each) for number in numbers)
+    ]
+    what = f"times are from {numbers[0]:.15g} to {numbers[1]:.15g}"
+    if fitting:
+        day = datetime.fromtimestamp(
+            (numbers[0] - TIME_UNITS[fitting[0]][1]) * TIME_UNITS[fitting[0]][0], UTC
+        )
+        hint = f"in {_UNIT_NAMES[fitting[0]]} they begin on {day:%Y-%m-%d}: say --time-unit {fitting[0]}"
+    else:
+        hint = "no unit makes of them times between 1990 and 2100"
+    as_seconds = ", or --time-unit s if they are seconds" if high < _FIRST_S else ""
+    msg = f"{what}, which are no {_UNIT_NAMES[unit or 's']} between 1990 and 2100; {hint}{as_seconds}"
+    raise FormatError(source, [msg])
+
+
+def _is_of_this_age(seconds: float) -> bool:
+    return _FIRST_S <= seconds <= _LAST_S
+
+
+#: The days from 1990 to 2100 as spreadsheets count them.
+_LEAST_DAY: Final = _FIRST_S / 86_400 + 25_569
+_MOST_DAY: Final = _LAST_S / 86_400 + 25_569
+_UNIT_NAMES: Final = {
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+    "days": "days of a spreadsheet",
+}
 
 
 def duration(text: str) -> float | None:

@@ -271,6 +271,9 @@ def _zero(log: JobLog, window: slice, origin: str) -> float:
 
 
 def _window(log: JobLog, from_job: int, jobs: int | None) -> slice:
+    if not log.names:
+        msg = f"{log.source}: none of its jobs can be used ({log.report})"
+        raise InvalidOption(msg)
     last = len(log.names) if jobs is None else from_job - 1 + jobs
     if from_job < 1 or last < from_job or last > len(log.names):
         msg = f"jobs {from_job}..{last} of {log.source}: it has {len(log.names)} ({log.report})"
