@@ -105,17 +105,21 @@ def _source(module: ModuleType, name: str) -> ModuleType:
     below = (part for key, part in sys.modules.items() if key.startswith(f"{module.__name__}."))
     value = getattr(module, name)
     holders = [part for part in below if getattr(part, name, None) is value]
-    return next((part for part in holders if name in getattr(part, "__all__", ())), module)
+    return next((part for part in holders if _comments(part, name)), module)
+
+
+def _comments(module: ModuleType, name: str) -> list[str]:
+    """Return the lines of the ``#:`` comment on a value, where it is assigned."""
+    from sphinx.pycode import ModuleAnalyzer  # noqa: PLC0415 - Sphinx calls this
+
+    return ModuleAnalyzer.for_module(module.__name__).find_attr_docs().get(("", name), [])
 
 
 def _describe(_: Sphinx, what: str, path: str, __: object, ___: object, lines: list[str]) -> None:
     """Describe a value by the ``#:`` comment where it is defined; Python keeps no docstring of it."""
     if what == "data":
-        from sphinx.pycode import ModuleAnalyzer  # noqa: PLC0415 - Sphinx calls this
-
         room, _dot, name = path.rpartition(".")
-        home = _source(sys.modules[room], name)
-        lines[:] = ModuleAnalyzer.for_module(home.__name__).find_attr_docs().get(("", name), [])
+        lines[:] = _comments(_source(sys.modules[room], name), name)
     _plain[path] = [*lines]
 
 

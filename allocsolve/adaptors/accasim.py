@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import EngineRules
 
-__all__ = ["AccasimScheduler"]
-
 
 class AccasimScheduler:
     """What makes a scheduler of AccaSim call one of our policies.

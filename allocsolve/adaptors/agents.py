@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.model import BoolArray, Budget, IntArray, WorkloadSchedule
     from allocsolve.simulation import QueueView, Simulation
 
-__all__ = [
-    "FEATURES",
-    "AgentPolicy",
-    "AgentTurn",
-    "Observation",
-    "checked_count",
-    "train_test_ranges",
-    "window_of_log",
-]
-
 
 def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tuple[range, range]:
     """Divide the jobs of a log, in the order of their submission, into those to train on and later ones.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import EngineRules
 
-__all__ = ["Machines", "PybatsimScheduler"]
-
 
 class Machines(tuple[int, ...]):
     """The numbers of the machines of a job, rising; its text is Batsim's: ``0-2 5``."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import EngineRules
 
-__all__ = ["CqsimBackfill", "cqsim_modules"]
-
 
 class _Nodes:
     """The node module of CQSim, but that no job fits: so CQSim asks its backfill module about all.

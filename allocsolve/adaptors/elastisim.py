@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, JobKind, Speedup
 
-__all__ = ["ElastisimScheduler"]
-
 
 class ElastisimScheduler:
     """A policy as the function ``schedule(jobs, nodes, system)`` that ElastiSim calls.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import QueueView
 
-__all__ = ["FluxScheduler"]
-
 
 class FluxScheduler:
     """What turns `flux.scheduler.Scheduler` into a scheduler with a policy of ours.

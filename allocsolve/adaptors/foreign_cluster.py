@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from allocsolve.model.speedup import Speedup
     from allocsolve.simulation import Knowledge
 
-__all__ = ["ForeignCluster", "ForeignJobs", "Key", "RunningJob", "stateless_view"]
-
 #: What another program calls a job by: a number, a name, or an object.
 Key: TypeAlias = "Hashable"
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
-__all__ = ["ENV_ID", "Reward", "Split", "WorkloadEnv"]
-
 ENV_ID: Final = "allocsolve/Workload-v0"
 
 #: What the rewards of an episode add up to, with a minus sign: mean turnaround in seconds, mean bounded

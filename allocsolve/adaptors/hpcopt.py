@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import QueueView
 
-__all__ = ["HpcoptPlugin", "HpcoptPolicy", "easy", "fcfs"]
-
 
 class _Queued(NamedTuple):
     """A job that waits, as a plug-in sees it; all times in whole seconds."""

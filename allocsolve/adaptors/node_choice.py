@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray
 
-__all__ = ["HeldNodes", "node_chooser"]
-
 
 def node_chooser(
     name: str, nodes: Topology | int, *, seed: int = 0

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation import Decision, EngineRules, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
-__all__ = ["IllegalOrder", "NamedPolicy", "Order", "PolicyDriver", "named_policy"]
-
-
 #: A policy as a function from views to decisions, and the rules by which it wants to be called.
 NamedPolicy: TypeAlias = RunnablePolicy
 

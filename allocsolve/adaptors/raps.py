@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import EngineRules
 
-__all__ = ["RapsScheduler"]
-
 #: The policy of RAPS that repeats what was: it puts jobs that run already onto the nodes before it begins.
 _REPLAY: Final = "replay"
 

@@ -11,8 +11,6 @@ from typing import Any
 from allocsolve.errors import SolverUnavailable
 from allocsolve.model.result import Clock
 
-__all__ = ["run_cbc"]
-
 
 def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - PuLP has no types
     """Minimise a model with an integer objective and give its variables their values.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Budget, Clock
 
-__all__ = ["Outcome", "run_cpsat"]
-
 #: Seconds between two looks for Ctrl-C.
 _TICK = 0.2
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = ["mean_busy_time"]
-
 #: Duals are rounded down to multiples of about 1 / _SCALE.
 _SCALE = 2**30
 #: The most rounds of cuts, and the most rounds times steps: 20 applications converge, 100 nearly.

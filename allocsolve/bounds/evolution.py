@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionProblem, EvolutionProfile, IntArray
 
-__all__ = ["configuration_lp", "energy", "longest_application", "makespan_bound", "total_completion"]
-
 #: Duals are rounded to multiples of 1 / _SCALE.
 _SCALE = 2**30
 #: The most configurations that a round prices: about as many as cover all steps once.

@@ -14,8 +14,6 @@ from allocsolve.bounds.town import town
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray, PartitionProblem, Topology
 
-__all__ = ["partition_bound", "star_bound"]
-
 #: The largest town that is computed for a bound, in nodes (0.3 s at the first call); bounds on larger sets
 #: follow from it.
 _LARGEST_TOWN = 100

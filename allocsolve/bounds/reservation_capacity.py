@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from allocsolve.model import ReservationProblem, ReservationTerm
 
-__all__ = ["reservation_capacity_bound"]
-
 
 def reservation_capacity_bound(problem: ReservationProblem, term: ReservationTerm) -> float:
     """Return a lower bound on a term: jobs that end in time at all share the area of the machine.

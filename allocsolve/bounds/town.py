@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["extent", "town", "town_set"]
-
 #: Side of the grid without a border, in nodes: above every size, and sums with it fit 64 bits.
 _ENDLESS = 2**62
 

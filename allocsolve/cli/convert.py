@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from allocsolve.instances import JobLog
     from allocsolve.model import Answer, Problem, Value, WorkloadSchedule
 
-__all__ = [
-    "add_exports",
-    "certified",
-    "check_exports",
-    "convert",
-    "earlier_of",
-    "export_paths",
-    "import_swf",
-    "import_table",
-    "write_exports",
-]
-
 
 def convert(args: argparse.Namespace) -> int:
     """Write a problem in another format, and say what that cannot hold."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import JobKind, Problem, Topology, WorkloadProblem
 
-__all__ = ["add_generators"]
-
 
 def generate_klein2011(args: argparse.Namespace) -> int:
     """Write instances of Klein & Perez 2011."""

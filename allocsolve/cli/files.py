@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record
     from allocsolve.model import Problem
 
-__all__ = [
-    "check_absent",
-    "check_outputs",
-    "check_writable",
-    "failure_fields",
-    "failure_lines",
-    "make_folder",
-    "problem_from",
-    "source_name",
-]
-
 #: What stands for stdin where a file is named.
 _STDIN = "-"
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from allocsolve.bench import Change, RecordStore
     from allocsolve.instances import Suite
 
-__all__ = ["build", "improve", "list_suites", "verify"]
-
 
 def list_suites(args: argparse.Namespace) -> int:
     """List suites and selections: how many instances, how many optima proven and not, by objective."""

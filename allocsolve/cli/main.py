@@ -15,8 +15,6 @@ from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["entry", "main"]
-
 FAILED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 

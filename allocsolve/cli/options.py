@@ -18,33 +18,6 @@ from allocsolve.registry import canonical_name, check_solver_name, plugin_place,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "FORCE_HELP",
-    "MACHINE_NAMES",
-    "add_again",
-    "add_budget",
-    "add_executor",
-    "claims",
-    "integer",
-    "integers",
-    "machine",
-    "names",
-    "number",
-    "objective",
-    "paths",
-    "percentages",
-    "seconds",
-    "setting",
-    "shape",
-    "share",
-    "solver",
-    "solver_of",
-    "solvers",
-    "window",
-    "wrap",
-]
-
-
 MACHINE_NAMES = tuple(MACHINES)
 
 #: Of the option of every command that writes files: without it, none that is there is replaced.

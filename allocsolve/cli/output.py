@@ -36,21 +36,6 @@ if TYPE_CHECKING:
 
     from rich.progress import Task
 
-__all__ = [
-    "compile_bar",
-    "count_bar",
-    "plain",
-    "remark",
-    "say",
-    "shortened",
-    "show_fields",
-    "show_lines",
-    "show_table",
-    "terminal_width",
-    "time_bar",
-    "write_json",
-]
-
 #: How many characters a message or a cell of a table has at most on the terminal.
 LENGTH = 300
 _GAP = " ... "

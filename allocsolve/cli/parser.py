@@ -13,8 +13,6 @@ from allocsolve.errors import AllocsolveError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Commands", "add_command", "commands_of", "make_command", "make_parser", "sentence"]
-
 #: The commands below a parser.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
 
@@ -111,6 +109,7 @@ class Parser(argparse.ArgumentParser):
         return action
 
     def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the command line."""
         raise UsageError(message)
 
 

@@ -26,20 +26,6 @@ if TYPE_CHECKING:
     from allocsolve.cli.parser import Commands
     from allocsolve.instances.formats.log_lines import LogTable
 
-__all__ = [
-    "add_check",
-    "add_conformance",
-    "add_convert",
-    "add_gate",
-    "add_imports",
-    "add_library",
-    "add_score",
-    "add_solve",
-    "add_solvers",
-    "add_study",
-    "add_warm",
-]
-
 
 def add_solve(parser: argparse.ArgumentParser) -> None:
     """Add the options of `solve`."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.statistics import Interval
     from allocsolve.model import Problem
 
-__all__ = ["compare_studies", "gate", "score"]
-
 _HEADS = (
     *("\nsolver", "bound\nmean", "bound\nmedian", "bound\nmax"),
     *("opt.\nmean", "opt.\nmedian", "opt.\nmax", "\non"),

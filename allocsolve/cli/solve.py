@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from allocsolve.instances import Proof
     from allocsolve.model import Answer, Problem, Result, Value
 
-__all__ = ["check", "solve"]
-
 #: How many violations are printed for people; the rest is counted. Machines get all.
 VIOLATIONS_SHOWN = 20
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from allocsolve.families import Alias, AnyFamily
 
-__all__ = ["conformance", "make_ready", "solvers", "warm"]
-
 #: The section of a docstring that says what the options are, up to the next section.
 _PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", re.MULTILINE | re.DOTALL)
 

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.gaps import Contradiction
     from allocsolve.report import Findings, StudyRecords
 
-__all__ = [
-    "Reused",
-    "export_study",
-    "keys_again",
-    "merge_studies",
-    "report_study",
-    "run_study",
-    "struck_out",
-    "verify_study",
-    "with_resume_hint",
-    "write_report",
-]
-
 
 @contextmanager
 def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from allocsolve.report.tables import Table
     from allocsolve.report.whatif import Variant, WhatIf
 
-__all__ = ["add_whatif", "whatif"]
-
 
 def add_whatif(parser: argparse.ArgumentParser) -> None:
     """Add the options of `whatif`."""

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.families.view import View
 
-__all__ = [
-    "Alias",
-    "AnyFamily",
-    "AnySolver",
-    "Codec",
-    "Family",
-    "Feature",
-    "Rules",
-    "Setting",
-    "SolverRow",
-    "TableFormat",
-    "relative_gap",
-]
-
 P = TypeVar("P")
 A = TypeVar("A")
 

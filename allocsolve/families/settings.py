@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem
 
-__all__ = ["setting_fault", "with_settings"]
-
 
 def with_settings(
     problem: Problem, values: Mapping[str, object], source: str, *, tighten: bool = False

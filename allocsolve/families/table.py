@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem
 
-__all__ = ["GROUP", "families", "family_named", "family_of", "unusable_families"]
-
 #: The families of this package, in the order in which they are shown: the only table of them. They are loaded
 #: when the family of a problem is first needed, so that files and judge need not import solvers.
 FAMILIES: Final = (

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-__all__ = ["Exhibit", "Export", "Line", "Picture", "View"]
-
 P = TypeVar("P")
 A = TypeVar("A")
 

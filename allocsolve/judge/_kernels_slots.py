@@ -9,8 +9,6 @@ from allocsolve.kernels import bisect_right, inner_kernel
 if TYPE_CHECKING:
     from allocsolve.judge.certificates import Prices
 
-__all__ = ["paid_until"]
-
 
 @inner_kernel
 def paid_until(prices: Prices, moment: int) -> int:

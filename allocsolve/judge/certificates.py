@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = [
-    "PriceList",
-    "Prices",
-    "are_integers",
-    "choice",
-    "integers",
-    "items",
-    "lower_float",
-    "positive_integer",
-    "price_list",
-    "rows_of_integers",
-]
-
 
 def choice(certificate: Mapping[str, object], key: str, options: Sequence[str]) -> str:
     """Return a word of the certificate that is one of two or more options."""

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["overloads", "shown_seconds"]
-
 
 def shown_seconds(seconds: float) -> str:
     """Return a time as people write it: a whole number without a point."""

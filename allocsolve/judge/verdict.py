@@ -13,8 +13,6 @@ from allocsolve.model import Result, Status, Value, terms
 if TYPE_CHECKING:
     from allocsolve.model import Problem
 
-__all__ = ["Verdict", "assess", "certify", "check_types", "confirm", "metrics", "value", "violations"]
-
 
 def violations(problem: Problem, answer: object) -> tuple[str, ...]:
     """Return what is wrong with an answer, one line each; empty if it answers the problem."""

@@ -18,8 +18,6 @@ from numba.np.numpy_support import as_dtype
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["by_address"]
-
 #: The models in which numba describes how each type is laid out.
 _ITEMS, _ITEM_SIZE, _DATA, _SHAPE, _STRIDES = range(2, 7)
 _INT: Final = ir.IntType(64)

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from numba.core.dispatcher import Dispatcher
 
-__all__ = ["KernelCache", "clear_kernels", "kernel_folder"]
-
 try:
     import fcntl
 except ImportError:  # Windows: processes that need the same code at the same time each compile it

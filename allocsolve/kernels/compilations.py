@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numba.core.dispatcher import Dispatcher
 
-__all__ = ["Compilation", "compilation", "compilations", "compiling", "loaded_kernels", "note_kernel"]
-
 
 class Compilation(NamedTuple):
     """An entry kernel that is being compiled."""

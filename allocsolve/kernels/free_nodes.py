@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     IntArray = NDArray[np.int64]
 
-__all__ = ["CHUNK", "FreeNodes", "change", "earliest", "forget_past", "new_free_nodes"]
-
 #: Steps of a chunk: 32 to 128 are equally fast.
 CHUNK: Final = 64
 

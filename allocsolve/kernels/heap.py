@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.kernels.records import Records
 
-__all__ = ["BY_ITEM", "Entry", "change", "lower", "raise_up", "take_out"]
-
 #: The mask of a heap whose places are noted by the items themselves.
 BY_ITEM: Final = -1
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numba.core.compiler import CompilerBase
 
-__all__ = ["allocating_kernel", "inner_kernel", "kernel"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -29,8 +29,6 @@ from allocsolve.kernels.arguments import by_address
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["EntryCompiler", "InnerCompiler"]
-
 
 class _InnerLibrary(JITCodeLibrary):
     """Code of an inner kernel: neither optimised as a module nor turned into machine code by itself."""

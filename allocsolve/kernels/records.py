@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Record", "Records", "numbers", "record", "records"]
-
 
 class Record:
     """Named numbers of 64 bits, as annotated: ``float`` or ``int``."""

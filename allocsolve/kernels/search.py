@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["bisect_right", "select"]
-
 
 @inner_kernel
 def bisect_right(values: NDArray[np.int64], count: int, value: int) -> int:

@@ -19,8 +19,6 @@ from numba.core.dispatcher import Dispatcher
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Source", "type_text"]
-
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, np.dtype)
 #: Modules whose contents follow from their versions and that of Python.
 _VERSIONED: Final = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator"})

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["run_in_threads"]
-
 #: Seconds between two looks for Ctrl-C.
 _TICK = 0.2
 

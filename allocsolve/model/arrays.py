@@ -10,17 +10,6 @@ from numpy.typing import NDArray
 from allocsolve.errors import InvalidAnswer
 from allocsolve.model.checks import shown
 
-__all__ = [
-    "MAX_INTEGER",
-    "UNLIMITED",
-    "BoolArray",
-    "IntArray",
-    "array_of",
-    "frozen",
-    "packed_integers",
-    "read_only_view",
-]
-
 S = TypeVar("S", bound=np.generic)
 
 #: Seconds, nodes, node ids and the like: 64-bit integers.

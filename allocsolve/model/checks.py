@@ -15,8 +15,6 @@ from allocsolve.errors import AllocsolveError, InvalidOption, InvalidProblem, Un
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["choice", "flag", "instance", "integer", "items", "natural", "real", "shown", "whole"]
-
 T = TypeVar("T")
 
 

@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model.speedup import Speedup
 
-__all__ = [
-    "FloatArray",
-    "counts_column",
-    "packed_speedups",
-    "plain",
-    "positive",
-    "seconds_column",
-    "texts_column",
-    "within",
-]
-
 #: Seconds that may have fractions, weights.
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -17,16 +17,6 @@ from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expande
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "EVOLUTION_OBJECTIVES",
-    "EvolutionObjective",
-    "EvolutionProblem",
-    "EvolutionSchedule",
-    "EvolutionTerm",
-    "PackedApplications",
-    "parse_evolution_objective",
-]
-
 #: What can be minimised of a schedule.
 EvolutionTerm: TypeAlias = Literal["makespan", "completion", "waste"]
 

@@ -25,24 +25,6 @@ if TYPE_CHECKING:
     from allocsolve.model.columns import FloatArray
     from allocsolve.model.jobs import PackedJobs
 
-__all__ = [
-    "NOT_EVOLVING",
-    "PROFILE",
-    "REACTIVE",
-    "REQUESTED",
-    "Evolution",
-    "Join",
-    "PackedEvolving",
-    "Phases",
-    "Profile",
-    "Reconfiguration",
-    "Requests",
-    "Stall",
-    "evolving_faults",
-    "packed_evolving",
-    "wrong_run_times",
-]
-
 #: Codes of the ways in which jobs evolve, in the arrays of `allocsolve.model.PackedEvolving`.
 NOT_EVOLVING: Final = 0
 REQUESTED: Final = 1

@@ -19,24 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model.jobs import PackedJobs
 
-__all__ = [
-    "ALL_SIZES",
-    "EVOLVING",
-    "JOB_KINDS",
-    "MALLEABLE",
-    "MOLDABLE",
-    "POWERS_OF_TWO",
-    "RIGID",
-    "JobKind",
-    "SizeSet",
-    "allowed_sizes",
-    "are_allowed_sizes",
-    "job_kind",
-    "kind_columns",
-    "kind_faults",
-    "size_set",
-]
-
 #: A rigid job runs on a fixed number of nodes. That of a moldable job is chosen at its start; that of a
 #: malleable job may change while it runs, by a decision of the scheduler; an evolving job asks for changes by
 #: itself.

@@ -16,8 +16,6 @@ from allocsolve.model.partition import Topology
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["NODE_ORDERS", "SLURM_BITS", "NodeOrder", "node_order"]
-
 #: How the nodes follow each other; `node_order` says more.
 NodeOrder: TypeAlias = Literal[
     "row-major",  # by node id: the first axis varies fastest

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model.arrays import BoolArray
 
-__all__ = [
-    "MAX_NODES",
-    "PARTITION_OBJECTIVES",
-    "Mesh",
-    "Partition",
-    "PartitionProblem",
-    "Topology",
-    "Torus",
-    "checked_request",
-]
-
 #: The most nodes of a topology, nodes along an axis, and axes: sums of pairwise distances then fit 64 bits.
 MAX_NODES = 2**24
 MAX_SIDE = 2**14

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from dataclasses import Field
 
-__all__ = ["Answer", "Answerable", "Problem", "checked_labels", "parse_objective"]
-
 A_co = TypeVar("A_co", covariant=True)
 
 

@@ -18,14 +18,6 @@ from allocsolve.model.checks import items, real, shown, whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "EvolutionProfile",
-    "Step",
-    "expand_ratio",
-    "max_expanded_duration",
-    "max_expanded_durations",
-]
-
 #: One step of a profile: (duration in seconds, nodes).
 Step: TypeAlias = tuple[int, int]
 

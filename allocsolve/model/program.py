@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from allocsolve.model.jobs import FloatArray
-__all__ = [
-    "COMPUTE",
-    "FORK",
-    "JOIN",
-    "OPERATIONS",
-    "RECEIVE",
-    "SEND",
-    "Operation",
-    "PackedProgram",
-    "Program",
-]
 
 #: What a process does next: ``("compute", work)``, ``("send", channel, weight)``, ``("receive", channel)``,
 #: ``("fork", process, weight)`` or ``("join", process)``.

@@ -21,26 +21,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model.jobs import FloatArray
 
-__all__ = [
-    "BOOKED",
-    "CANCELLED",
-    "OUTCOMES",
-    "PROGRAM_KINDS",
-    "REJECTED",
-    "RESERVATION_OBJECTIVES",
-    "RESERVATION_SHAPES",
-    "SUCCESSFUL",
-    "DeadlineJob",
-    "Hold",
-    "PackedDeadlineJobs",
-    "ReservationObjective",
-    "ReservationProblem",
-    "ReservationSchedule",
-    "ReservationShape",
-    "ReservationTerm",
-    "parse_reservation_objective",
-]
-
 #: Outcomes of a job: not accepted; accepted and not executed; ended by itself in time; stopped.
 REJECTED, BOOKED, SUCCESSFUL, CANCELLED = range(4)
 

@@ -15,8 +15,6 @@ from allocsolve.model.checks import integer, natural, real, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Budget", "Clock", "Limit", "Result", "Solver", "Status", "Value", "terms"]
-
 A = TypeVar("A")
 
 #: An objective value: a number, or a tuple of numbers for a lexicographic objective.

@@ -14,19 +14,6 @@ from allocsolve.model.checks import integer, items, real, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "AMDAHL",
-    "NO_SPEEDUP",
-    "OVERHEAD",
-    "POWER",
-    "SPEEDUP_TABLE",
-    "Amdahl",
-    "Overhead",
-    "PowerLaw",
-    "Speedup",
-    "SpeedupTable",
-]
-
 #: Codes of the laws in the arrays of `allocsolve.model.PackedJobs`.
 NO_SPEEDUP: Final = 0
 AMDAHL: Final = 1

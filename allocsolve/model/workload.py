@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.model.evolving import Phases
     from allocsolve.model.jobs import Job
 
-__all__ = [
-    "SLOWDOWN_FLOOR_S",
-    "WORKLOAD_OBJECTIVES",
-    "WorkloadObjective",
-    "WorkloadProblem",
-    "WorkloadSchedule",
-    "WorkloadTerm",
-    "parse_workload_objective",
-]
-
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
 

@@ -18,20 +18,6 @@ if TYPE_CHECKING:
     from allocsolve.families import Line
     from allocsolve.model import FloatArray, IntArray, ReservationProblem, ReservationSchedule, Topology
 
-__all__ = [
-    "Boxes",
-    "boxes_within",
-    "busy_instants",
-    "held_nodes",
-    "holders",
-    "machine_text",
-    "mesh_lines",
-    "mesh_strip",
-    "reservation_gantt",
-    "slices",
-    "time_span",
-]
-
 #: If there are more rectangles, this number of instants and ranks is sampled.
 _MOST_BOXES: Final = 2000
 _HOLD_INSTANTS: Final = 300

@@ -16,22 +16,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.workload_foreign import StartReason
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = [
-    "GANTT_PIECES",
-    "Mark",
-    "Scale",
-    "binned",
-    "busiest_window",
-    "busy_nodes",
-    "gantt",
-    "level_axis",
-    "node_prices",
-    "span",
-    "time_unit",
-    "timeline",
-    "waiting_jobs",
-]
-
 
 class TimeUnit(NamedTuple):
     """A unit of time with its seconds, and up to how many seconds it is used on an axis."""

@@ -16,24 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-__all__ = [
-    "SERIES",
-    "Axis",
-    "Chart",
-    "Drawing",
-    "counted",
-    "duration",
-    "limit_text",
-    "number",
-    "percent",
-    "probability",
-    "rules",
-    "seconds_tick",
-    "short_number",
-    "time_text",
-    "visible",
-]
-
 #: Units of durations that people wait for, with their seconds, the longest first.
 _LONG_UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 

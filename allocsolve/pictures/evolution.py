@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from allocsolve.model import EvolutionProblem, EvolutionSchedule
     from allocsolve.pictures.chart import Drawing
 
-__all__ = ["EVOLUTION_VIEW"]
-
 #: Applications times changes of all of them: what is drawn beyond cannot be seen any more.
 _LARGEST_DRAWN: Final = 1_000_000
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from allocsolve.families import Picture
     from allocsolve.model import Problem
 
-__all__ = ["plot"]
-
 #: Rows of a table; of more the first ones are shown.
 _ROWS: Final = 20
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from allocsolve.judge import PartitionMetrics
     from allocsolve.model import IntArray, Partition, PartitionProblem
 
-__all__ = ["PARTITION_VIEW"]
-
 #: What a node is, in the order of the numbers of `_slices`: the class of the drawing, and for a terminal the
 #: letter and its style.
 _STATES: Final = (("busy", "x", "dim"), ("free", ".", ""), ("chosen", "#", "bold green"))

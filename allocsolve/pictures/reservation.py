@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from allocsolve.model import ReservationProblem, ReservationSchedule
     from allocsolve.pictures.chart import Drawing
 
-__all__ = ["RESERVATION_VIEW"]
-
 #: Schedules: lines of more are hard to tell apart, and meshes of more make the page long.
 _LINES: Final = 6
 _STRIPS: Final = 2

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.pictures.chart import Drawing
 
-__all__ = [
-    "WORKLOAD_VIEW",
-    "breach_picture",
-    "over_time",
-    "size_classes",
-    "wait_bars",
-    "wait_chart",
-    "workload_exhibits",
-]
-
 _WIDTH: Final = Chart.NARROW
 _HEIGHT: Final = 200
 #: Pixels: from a bar to the next, and how thick it is.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray, Partition, Topology
 
-__all__ = ["make_allocator", "static", "static_execution"]
-
 
 def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray, int], IntArray | None]:
     """Return the solver of partition problems of this name as a function from free nodes to chosen ones.

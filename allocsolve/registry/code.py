@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import ModuleType
 
-__all__ = ["code_of"]
-
 _OWN: Final = "allocsolve"
 #: How names of files end that hold code, compiled or not.
 _SUFFIXES: Final = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)

@@ -31,10 +31,6 @@ from allocsolve.registry.table import CP_SAT, exact, heuristic
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-__all__ = ["EVOLUTION"]
-
-
 _TABLE = (
     heuristic("list-scheduling", "base fit in list order, as early as possible", "ListScheduling"),
     heuristic("rigid", "peak nodes for the whole duration, CBF-like", "Rigid"),

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from allocsolve.judge import Verdict
     from allocsolve.model import Answer, Answerable, Problem, Solver
 
-__all__ = ["announce_once", "ready", "resumed", "solve", "solve_and_assess"]
-
 #: The fields of a dataclass of solvers that take what an earlier run has left, and what it is.
 _FIELDS: Final = {"start": "answer", "certificate": "certificate"}
 

@@ -23,20 +23,6 @@ from allocsolve.errors import InvalidOption, UnknownName
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "OptionValue",
-    "SolverName",
-    "SolverOption",
-    "name_of",
-    "parse_name",
-    "parse_value",
-    "resolve",
-    "solver_options",
-    "split_names",
-    "value_text",
-    "with_options",
-]
-
 #: What the text of an option can say.
 OptionValue: TypeAlias = bool | int | float | str | None
 

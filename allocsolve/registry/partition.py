@@ -24,9 +24,6 @@ from allocsolve.registry.table import exact, heuristic
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-__all__ = ["PARTITION"]
-
 #: The warm-up problem has at least this number of nodes, or all of a smaller machine.
 _WARM_UP_NODES: Final = 24
 

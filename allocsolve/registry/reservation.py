@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import ReservationShape
 
-__all__ = ["RESERVATION"]
-
 #: By what part of a share the claims of solvers may differ from the quotient of the judge.
 _TOLERANCE: Final = 1e-9
 

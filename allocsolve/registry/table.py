@@ -27,34 +27,6 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily, AnySolver
     from allocsolve.registry.names import OptionValue
 
-__all__ = [
-    "CP_SAT",
-    "GROUP",
-    "Registered",
-    "canonical",
-    "canonical_name",
-    "check_solver_name",
-    "exact",
-    "families_named",
-    "families_solved",
-    "heuristic",
-    "identity",
-    "imported",
-    "is_reference",
-    "load",
-    "load_plugin",
-    "make_solver",
-    "plugin_place",
-    "plugins",
-    "provider",
-    "registered_names",
-    "solver_fault",
-    "solver_names",
-    "solver_row",
-    "solver_rows",
-    "with_objective",
-]
-
 
 def solver_rows() -> tuple[tuple[AnyFamily, SolverRow], ...]:
     """Return all registered classes of solvers, family by family."""

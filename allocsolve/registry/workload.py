@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from allocsolve.model import JobKind
     from allocsolve.simulation.compiled import PolicySolver
 
-__all__ = ["WORKLOAD"]
-
 #: By what part of a mean the sum of a solver may differ from the correctly rounded one of the judge.
 _TOLERANCE: Final = 1e-9
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from allocsolve.model import Answer, Problem
     from allocsolve.report.study import Findings, Section, StudyRecords
 
-__all__ = ["EXHIBIT_BYTES", "PICTURE_BYTES", "InstanceExhibits", "shown_instances"]
-
 #: Of all exhibits of a page: of instances beyond it none are made.
 EXHIBIT_BYTES: Final = 6_000_000
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from allocsolve.model import Answer, Problem
     from allocsolve.report.study import Findings, Section, StudyRecords
 
-__all__ = ["Figure", "figures", "html", "log_page"]
-
 #: An axis is logarithmic if the largest value is more than this multiple of the median.
 _SKEWED: Final = 20
 

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from allocsolve.report.study import Findings
     from allocsolve.report.tables import Table, TableCell
 
-__all__ = [
-    "document",
-    "escape",
-    "figure_html",
-    "isolated",
-    "markdown",
-    "table_html",
-]
-
 #: A cell of more letters may have several lines.
 _LONG: Final = 40
 

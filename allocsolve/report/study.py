@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Answer, Problem
 
-__all__ = ["Findings", "Section", "StudyRecords", "examine"]
-
 
 class StudyRecords(Protocol):
     """Records with the problems and answers that they are about."""

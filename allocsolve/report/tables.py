@@ -21,19 +21,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.summary import Summary
     from allocsolve.report.study import Findings, Section
 
-__all__ = [
-    "Table",
-    "TableCell",
-    "contradiction_tables",
-    "count",
-    "headline",
-    "overview_tables",
-    "seconds",
-    "section_tables",
-    "text",
-    "value",
-]
-
 
 class TableCell(NamedTuple):
     """What is shown, and the number or text that it is sorted by; NaN goes last."""

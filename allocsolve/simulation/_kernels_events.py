@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
     from allocsolve.simulation.state import Held
 
-__all__ = [
-    "advance",
-    "begin",
-    "close_gaps",
-    "complete",
-    "leave_queue",
-    "next_event",
-    "put_in_order",
-    "start_job",
-    "submit_now",
-    "take_out_of_order",
-    "to_next_event",
-]
-
 #: The list of running jobs is made dense when it has this many more gaps than jobs, so that the cost of
 #: moving the jobs is spread over many completions.
 _GAPS: Final = 64

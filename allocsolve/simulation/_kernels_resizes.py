@@ -63,27 +63,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
 
-__all__ = [
-    "ANSWER",
-    "ORDER_COLUMNS",
-    "PROMISE",
-    "RESIZE",
-    "START",
-    "advance_resizing",
-    "answer",
-    "begin_evolving",
-    "carry_out",
-    "happen",
-    "has_room",
-    "largest_start",
-    "promise",
-    "resize",
-    "start_promised",
-    "take_in",
-    "take_running",
-    "to_next_resizing_event",
-]
-
 
 @inner_kernel
 def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, limit: int) -> int:

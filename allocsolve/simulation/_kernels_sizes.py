@@ -29,23 +29,6 @@ if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
     from allocsolve.simulation.state import Resizing, State
 
-__all__ = [
-    "ask",
-    "await_change",
-    "await_moment",
-    "change_size",
-    "change_useful_nodes",
-    "go_through_phases",
-    "hold",
-    "largest_size",
-    "run_time",
-    "set_end",
-    "set_next_event",
-    "time_ratio",
-    "withdraw",
-    "work_left",
-]
-
 
 @inner_kernel
 def _in_size_set(size_step: int, limit: int) -> int:

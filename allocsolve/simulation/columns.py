@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.orders import Changes
     from allocsolve.simulation.rules import EngineRules
 
-__all__ = ["NO_PROFILES", "KnownColumns", "KnownProfiles", "Steps", "shown_plan", "user_numbers"]
-
 #: The columns that say how jobs evolve, and what changes of size cost.
 _OF_CHANGES: Final = (
     *("reading", "stall_fixed", "stall_per_node", "stall_shared", "holds_larger"),

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.state import Resizing, State
 
-__all__ = ["CompiledSolver", "PolicySolver", "run_to_end", "simulation_of"]
-
 
 class CompiledSolver:
     """A policy that runs a whole workload at once, as a solver: it always runs to the end of the workload."""

@@ -8,20 +8,6 @@ from typing import Final, TypeAlias
 
 from allocsolve.errors import AllocsolveError
 
-__all__ = [
-    "AT_HEAD",
-    "BACKFILLED",
-    "PROMISED",
-    "Answer",
-    "Decision",
-    "IllegalDecision",
-    "Promise",
-    "Reason",
-    "Resize",
-    "Start",
-    "Wake",
-]
-
 #: Codes of reasons, for kernels; see `Reason`.
 AT_HEAD: Final = 1
 BACKFILLED: Final = 2

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.outcome import Log
 
-__all__ = ["Engine"]
-
 #: A checked start: job, nodes, code of the reason, blocked job or -1.
 _Chosen: TypeAlias = tuple[int, int, int, int]
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.rules import EngineRules
     from allocsolve.simulation.view import JobColumns, QueueView
 
-__all__ = ["PromiseError", "Reserving", "forecast", "promise_error", "promised_starts"]
-
 
 @runtime_checkable
 class Reserving(CompiledPolicy, Protocol):

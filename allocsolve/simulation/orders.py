@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.decisions import Answer
     from allocsolve.simulation.state import Resizing, State
 
-__all__ = ["Changes", "Orders"]
-
 
 class Orders:
     """The decisions of one call, checked one after the other on a copy of what they change.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.simulation.state import Resizing, State
 
-__all__ = ["Log", "Simulation"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:

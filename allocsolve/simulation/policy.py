@@ -12,8 +12,6 @@ from allocsolve.simulation.decisions import Decision
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.view import QueueView
 
-__all__ = ["Decider", "Policy", "PolicyLike", "RunnablePolicy", "instantiated", "runnable"]
-
 #: From what a policy sees to what it decides.
 Policy: TypeAlias = Callable[[QueueView], Iterable[Decision]]
 

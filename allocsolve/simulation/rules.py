@@ -14,8 +14,6 @@ from allocsolve.model.job_kinds import EVOLVING
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["EngineRules", "Knowledge", "ProfileKnowledge", "ResizeEffect"]
-
 #: What a policy may know of run times: what users said, or the truth.
 Knowledge: TypeAlias = Literal["estimate", "actual"]
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.rules import EngineRules
 
-__all__ = ["CompiledPolicy", "run_policy", "simulate"]
-
 
 @runtime_checkable
 class CompiledPolicy(Protocol):

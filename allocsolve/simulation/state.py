@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from allocsolve.model.evolving import PackedEvolving
     from allocsolve.model.jobs import FloatArray
 
-__all__ = [
-    "EngineNumbers",
-    "Held",
-    "Resizing",
-    "State",
-    "initial_resizing",
-    "initial_state",
-    "roomier",
-]
-
 
 class EngineNumbers(Record):
     """The single numbers of `State`."""

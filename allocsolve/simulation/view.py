@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.columns import Steps
 
-__all__ = ["JobColumns", "QueueView", "can_run_on", "relative_time", "run_time"]
 
-
-class SizedJobs(Protocol):
+class _SizedJobs(Protocol):
     """The columns that say on how many nodes jobs run."""
 
     @property
@@ -44,7 +42,7 @@ class SizedJobs(Protocol):
     def size_step(self) -> IntArray: ...
 
 
-def can_run_on(jobs: SizedJobs, job: int, nodes: int) -> bool:
+def can_run_on(jobs: _SizedJobs, job: int, nodes: int) -> bool:
     """Return whether a job can run on `nodes` nodes. O(rows of its table)."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return nodes in jobs.table_nodes[_rows(jobs, job)].tolist()
@@ -54,14 +52,14 @@ def can_run_on(jobs: SizedJobs, job: int, nodes: int) -> bool:
     return bool(nodes & (nodes - 1) == 0 if step == POWERS_OF_TWO else nodes % step == 0)
 
 
-def relative_time(jobs: SizedJobs, job: int, nodes: int) -> float:
+def relative_time(jobs: _SizedJobs, job: int, nodes: int) -> float:
     """Return the run time on `nodes` nodes, which the job must allow, over that on its own nodes."""
     if jobs.speedup[job] == NO_SPEEDUP or nodes == jobs.nodes[job]:
         return 1.0
     return _time_factor(jobs, job, nodes) / _time_factor(jobs, job, int(jobs.nodes[job]))
 
 
-def run_time(jobs: SizedJobs, job: int, nodes: int) -> float:
+def run_time(jobs: _SizedJobs, job: int, nodes: int) -> float:
     """Return how long a job runs on `nodes` nodes, which it must allow, in seconds; exact if from a table."""
     law = jobs.speedup[job]
     if law == NO_SPEEDUP:
@@ -71,11 +69,11 @@ def run_time(jobs: SizedJobs, job: int, nodes: int) -> float:
     return float(jobs.runtime[job]) * relative_time(jobs, job, nodes)
 
 
-def _rows(jobs: SizedJobs, job: int) -> slice:
+def _rows(jobs: _SizedJobs, job: int) -> slice:
     return slice(int(jobs.table_offsets[job]), int(jobs.table_offsets[job + 1]))
 
 
-def _time_factor(jobs: SizedJobs, job: int, nodes: int) -> float:
+def _time_factor(jobs: _SizedJobs, job: int, nodes: int) -> float:
     """Return the time on `nodes` nodes, in a unit that is the same for all numbers of nodes of the job."""
     law, parameter = jobs.speedup[job], float(jobs.parameter[job])
     if law == AMDAHL:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.state import Resizing, State
     from allocsolve.simulation.view import QueueView
 
-__all__ = ["packed_jobs", "renumbered", "resizing_of_view", "start_of", "state_of_view"]
-
 
 def renumbered(view: QueueView) -> tuple[QueueView, IntArray]:
     """Return a view of only the jobs that wait or run, and the original index of each of them.

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.model import Answer
 
-__all__ = ["Check", "SolverConformance", "check_repeatable", "check_solver", "example_problems"]
-
 #: Called with a solver, its family and problems of it.
 Check: TypeAlias = Callable[[AnySolver, AnyFamily, Sequence[Problem]], None]
 

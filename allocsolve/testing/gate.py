@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import GateReport, SolverLike
 
-__all__ = ["Gate", "allocsolve_gate", "pytest_addoption"]
-
 _OPTION = "--allocsolve-update-gate"
 
 

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import Decision, QueueView
 
-__all__ = ["PolicyConformance", "check_policy", "example_workloads"]
-
-
 #: What is checked: a policy, or what somebody takes for one.
 Subject: TypeAlias = Any
 

@@ -37,7 +37,8 @@ def log_in(path: Path, unit: str, first: float = START) -> Path:
 def waits(path: Path, unit: str | None) -> list[float]:
     log = read_table_log(path, "sacct", num_nodes=4, time_unit=unit)
     problem, recorded = log_problem(log), recorded_schedule(log)
-    return np.round(recorded.first_starts - problem.packed.submit, 3).tolist()
+    seconds: list[float] = np.round(recorded.first_starts - problem.packed.submit, 3).tolist()
+    return seconds
 
 
 @pytest.mark.parametrize("unit", [name for name in TIME_UNITS if name not in {"s", "ns"}])

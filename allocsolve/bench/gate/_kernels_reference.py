@@ -12,8 +12,6 @@ from allocsolve.kernels import inner_kernel, kernel
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray
 
-__all__ = ["draw", "relax", "scan", "sort", "sweep", "walk"]
-
 
 @kernel
 def draw(array: IntArray) -> None:

@@ -40,19 +40,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.gate.gate import Measured
     from allocsolve.instances.formats.files import Document
 
-__all__ = [
-    "Baseline",
-    "GateChange",
-    "GateProblem",
-    "GateResult",
-    "GateSolver",
-    "changes",
-    "failures",
-    "faster",
-    "read_baseline",
-    "write_baseline",
-]
-
 FORMAT: Final = "allocsolve-gate/1"
 
 

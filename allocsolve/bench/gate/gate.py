@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily, AnySolver
     from allocsolve.model import Problem
 
-__all__ = ["GateReport", "Measured", "measure", "run_gate"]
-
 _NO_REFERENCES: Final = References(*(1.0 for _ in References._fields))
 
 

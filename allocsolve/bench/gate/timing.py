@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, FloatArray, IntArray
 
-__all__ = ["RESULTS", "Ratios", "References", "do", "median_references", "ratios"]
-
 
 class References(NamedTuple):
     """The CPU time of each reference work on one machine, in units of the walk."""

@@ -41,19 +41,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionProblem, PartitionProblem, Problem
 
-__all__ = [
-    "DESIGN",
-    "KLEIN",
-    "LIMITS",
-    "SELECTIONS",
-    "SUITES",
-    "build_library",
-    "folder_problems",
-    "folder_references",
-    "klein_problem",
-    "suite",
-]
-
 _LIMITS: Final = ("l1", "l2", "inf")
 _KLEIN: Final = ("klein-5", "klein-8", "klein-10", "klein-12", "klein")
 #: Suites of partition problems, with the sizes of each.

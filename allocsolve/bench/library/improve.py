@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from allocsolve.instances import Suite
     from allocsolve.model import Answer, Budget, Problem
 
-__all__ = ["Change", "claimed_bounds", "improve_suites", "improved", "verify_suite"]
-
 _BACKENDS = ("allocsolve", "numba", "ortools")
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily
     from allocsolve.instances.formats import Document
 
-__all__ = ["Description", "Identity", "describe", "identity_of", "main", "recorded_name"]
-
 #: How long importing a plug-in may take, in seconds.
 _IMPORT_S: Final = 300.0
 _LARGEST: Final = 1 << 20

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Limit, Status, Value
 
-__all__ = ["Record", "RecordKey", "machine", "objective_terms"]
-
 
 def objective_terms(objective: str) -> tuple[str, ...]:
     """Return the terms of an objective as records have it; whoever planned the run has checked them."""

@@ -38,19 +38,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats import Document
     from allocsolve.model import Answer, Budget, Problem, Value
 
-__all__ = [
-    "Call",
-    "GivenAnswer",
-    "SolverInterrupted",
-    "call_solver",
-    "clock",
-    "decoded_reply",
-    "encoded_reply",
-    "given_answer",
-    "is_given",
-    "traceback_text",
-]
-
 E = TypeVar("E", bound="StrEnum")
 
 #: What a message of a solver may have, in characters; the traceback holds the rest.

@@ -26,23 +26,6 @@ from allocsolve.model import Limit, Status, Value, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = [
-    "FIELDS",
-    "KEY_FIELDS",
-    "BadCellError",
-    "check_place",
-    "columns_of",
-    "decoded",
-    "decoded_facts",
-    "decoded_key",
-    "encoded",
-    "open_base",
-    "packed",
-    "read_catalogue",
-    "unpacked",
-    "write_catalogue",
-]
-
 FIELDS: Final = tuple(field.name for field in fields(Record))
 #: What a row is found by: the key, and which attempt it is.
 KEY_FIELDS: Final = (*RecordKey._fields, "attempt")

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
 
-__all__ = ["MEMORY_MB", "Announce", "Progress", "open_executor", "outcomes", "run", "run_missing"]
-
 #: Called with the number of runs done, their total and what comes next, or what has just been done.
 Progress: TypeAlias = Callable[[int, int, str], None]
 #: Called, once in a process, when kernels are being compiled for longer than a moment.

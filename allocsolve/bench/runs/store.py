@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.catalogue import Catalogue
     from allocsolve.model import Answer, Problem
 
-__all__ = ["RecordStore"]
-
 _MACHINE: Final = FIELDS.index("machine")
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in FIELDS)
 _INSERT: Final = (

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily
     from allocsolve.model import Problem
 
-__all__ = ["Study", "problems_of", "read_study", "references_of"]
-
-
 #: The longest file, and how many points a line has at most.
 _MAX_BYTES: Final = 2**22
 _POINTS: Final = 1000

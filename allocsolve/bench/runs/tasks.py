@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
-__all__ = ["Claims", "SolverLike", "Task", "again", "check_code", "family_of_all", "plan", "task_text"]
-
 #: A name, or a solver.
 SolverLike: TypeAlias = str | AnySolver
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.store import RecordStore
     from allocsolve.model import Problem
 
-__all__ = ["merge_records", "verify_records"]
-
 
 def verify_records(store: RecordStore, *, progress: Progress | None = None) -> Iterator[str]:
     """Yield what is wrong with the records of a file, a line for each fault, with the number of its row.

@@ -26,26 +26,6 @@ from allocsolve.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = [
-    "COMPILING",
-    "DONE",
-    "GRACE_S",
-    "LOOK_S",
-    "READY",
-    "REPLY",
-    "Channel",
-    "Timing",
-    "Watch",
-    "exit_reason",
-    "held_mb",
-    "kept_waiting",
-    "kill",
-    "listen",
-    "packed",
-    "start",
-    "tell",
-]
-
 
 def start(function: str, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start a process that calls a function, with pipes to it.

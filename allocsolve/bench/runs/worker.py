@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Problem
 
-__all__ = ["Order", "main"]
-
 
 class Order(NamedTuple):
     """What is to be called: a problem goes only once to a process that gets several orders on it."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
-__all__ = ["FILES", "Catalogue", "Reference", "select"]
-
 
 class Reference(NamedTuple):
     """What a file states of an instance under an objective of one term; nothing here has recomputed it."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.scores.statistics import Interval
 
-__all__ = ["Comparison", "InstanceResult", "PairedStudies", "SolverChange", "compare", "pair_studies"]
-
 
 @dataclass(frozen=True, slots=True)
 class InstanceResult:

@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.scores.catalogue import Reference
 
-__all__ = [
-    "Best",
-    "Contradiction",
-    "Gaps",
-    "SolverScore",
-    "best",
-    "consistent",
-    "contradictions",
-    "gap",
-    "is_lost_share",
-    "solver_scores",
-]
-
 
 class _Conflict(NamedTuple):
     """Who claims what, and who found what."""

@@ -19,26 +19,6 @@ from allocsolve.errors import InvalidAnswer, InvalidOption
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = [
-    "FEWEST",
-    "STATISTICS",
-    "Bracket",
-    "Interval",
-    "Ratios",
-    "Steps",
-    "bootstrap_interval",
-    "holm",
-    "performance_profile",
-    "primal_gap",
-    "primal_integral",
-    "quantile",
-    "ratio",
-    "ratios",
-    "sharpened",
-    "shifted_geometric_mean",
-    "signed_rank",
-]
-
 #: Where a step function changes, in increasing order, and what it is from there on.
 Steps: TypeAlias = tuple[tuple[float, float], ...]
 

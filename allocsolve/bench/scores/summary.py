@@ -35,21 +35,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.comparison import Comparison, InstanceResult
     from allocsolve.bench.scores.statistics import Interval
 
-__all__ = [
-    "EXPORTS",
-    "Distribution",
-    "Duel",
-    "PrimalCurve",
-    "Summary",
-    "duels",
-    "export",
-    "primal_curves",
-    "profiles",
-    "proof_profiles",
-    "relative_difference",
-    "summaries",
-]
-
 #: Shifts of the geometric means: seconds, and a gap of 1 %.
 TIME_SHIFT: Final = 1.0
 GAP_SHIFT: Final = 0.01

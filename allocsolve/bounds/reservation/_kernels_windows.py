@@ -12,8 +12,6 @@ from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["PricedJobs", "cheapest_windows", "soft_gains"]
-
 #: In temperatures: a window that is farther behind the best has no share, as exp(-40) is lost in a double.
 _FAR = 40.0
 

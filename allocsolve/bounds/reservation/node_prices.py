@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Clock, FloatArray, IntArray, ReservationProblem, ReservationTerm
 
-__all__ = ["PriceAscent", "ReservationPriceBound", "counted_weights", "node_prices"]
-
 #: Numbers of slots, and the temperatures on each grid in mean weights of a job: from coarse and smooth to
 #: fine.
 _ROUNDS: Final = (

@@ -20,22 +20,6 @@ from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = [
-    "Breaks",
-    "PricedJobs",
-    "SlotEntries",
-    "break_points",
-    "cheapest_starts",
-    "dot",
-    "fullest_slots",
-    "list_entries",
-    "mean_prices",
-    "new_breaks",
-    "soft_jobs",
-    "soft_slots",
-    "turned",
-]
-
 
 @inner_kernel
 def _dot(left: FloatArray, right: FloatArray) -> float:

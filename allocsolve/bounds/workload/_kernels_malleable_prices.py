@@ -14,8 +14,6 @@ from allocsolve.model import MALLEABLE, NO_SPEEDUP
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
-__all__ = ["CheapestWork", "cheapest_work"]
-
 #: The most steps of the search for a work price at an edge.
 _MOST_STEPS = 60
 #: The relative gap that ends the search: far below the tolerance of the judge.

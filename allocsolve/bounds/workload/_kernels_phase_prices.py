@@ -13,17 +13,6 @@ from allocsolve.model import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
-__all__ = [
-    "PhaseRows",
-    "Phased",
-    "WorkLaw",
-    "cheapest_phases",
-    "held_nodes",
-    "level_price",
-    "phased",
-    "work_law",
-]
-
 #: The share by which a path may be dearer than a run without waiting: above the rounding of both.
 _LOOSE = 1e-9
 

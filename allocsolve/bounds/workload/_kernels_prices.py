@@ -12,19 +12,6 @@ from allocsolve.model import AMDAHL, MALLEABLE, OVERHEAD, SPEEDUP_TABLE
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
-__all__ = [
-    "Cheapest",
-    "PriceList",
-    "ProfileRows",
-    "Sweep",
-    "cheapest",
-    "cheapest_profiles",
-    "paid_until",
-    "price_list",
-    "slot_of",
-    "sweep",
-]
-
 
 class PriceList(NamedTuple):
     """What a node-second costs: nothing outside the slots."""

@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
-__all__ = [
-    "MakespanBound",
-    "in_quarters",
-    "least_areas",
-    "makespan_bound",
-    "shortest_run_times",
-    "workload_bound",
-]
-
 #: Seconds by which times that are not multiples of a quarter may be off in a valid schedule.
 _TOLERANCE_S = 1e-6
 #: The share by which the work of a job that changes its size may be off in addition.

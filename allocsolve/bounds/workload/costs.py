@@ -15,8 +15,6 @@ from allocsolve.model.arrays import frozen
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
-__all__ = ["MEAN_TERMS", "JobCosts", "job_costs"]
-
 #: The terms that are a mean over the jobs.
 MEAN_TERMS: Final = ("turnaround", "slowdown", "wait")
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["PRIOR", "DualJobs", "JobDual", "JobWindows", "ascend", "joined", "read_only", "slots_of"]
-
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return the array itself, made read-only: kernels are compiled for read-only arrays."""

@@ -37,20 +37,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
-__all__ = [
-    "MARGIN",
-    "PIECE",
-    "Ascended",
-    "Plan",
-    "Round",
-    "ascended",
-    "ascended_pieces",
-    "further",
-    "job_prices",
-    "job_prices_of",
-    "plan",
-]
-
 #: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
 _SHARES: Final = (0.5, 1.0)
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Clock, WorkloadProblem, WorkloadTerm
 
-__all__ = ["PriceBound", "TimeDual", "time_prices"]
-
 #: Evaluations that the certificate of jobs that change their size takes at the end, the judge included.
 _CERTIFYING: Final = 8
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from allocsolve.bounds.workload.time_prices import PriceBound
     from allocsolve.model import FloatArray, WorkloadProblem
 
-__all__ = ["work_prices"]
-
 
 def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
     """Return the price of all the work of each job that changes its size by a law, at its cheapest end.

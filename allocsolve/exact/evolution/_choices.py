@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from allocsolve.exact.evolution._segments import Fact
 
-__all__ = ["Holes", "choices_of", "places_of"]
-
 #: First and last value of each hole of the difference of two points, in order, for both arcs of the pair.
 Holes: TypeAlias = "dict[tuple[int, int], list[tuple[int, int]]]"
 

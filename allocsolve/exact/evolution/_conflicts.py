@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionProblem, IntArray
 
-__all__ = ["Block", "blocks_of", "conflicting_sets", "violated_covers"]
-
 
 class Block(NamedTuple):
     """Steps ``first..last`` of an application, which hold at least `nodes` nodes."""

@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionProblem
 
-__all__ = ["LATEST", "expansion_order"]
-
 #: The latest second of schedules that are considered: all differences of times then fit 32 bits.
 LATEST = 1 << 29
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["Arcs", "before_hole", "raise_arc"]
-
 #: Entries of `Engine.state`: the lengths of the trail, of its propagated part, and of the list of decisions;
 #: the number of clauses; the cause of a conflict (a clause, or -1: the last raise contradicts the reverse
 #: arc); the conflicts in all, and since the last restart; the learned clauses that stay at a clean-up; the

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.evolution._kernels_offsets import Engine
 
-__all__ = ["UNNEEDED", "learn"]
-
 #: Value of `Engine.needed` for an arc that is no premise.
 UNNEEDED = -(1 << 62)
 

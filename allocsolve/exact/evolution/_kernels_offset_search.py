@@ -33,8 +33,6 @@ from allocsolve.exact.evolution._kernels_sum import CONFLICT, LIMIT, RAISED, UNL
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import select
 
-__all__ = ["ANSWER", "MORE", "NO_ANSWER", "add_fact", "search"]
-
 #: Results of `search`: there is no answer; the values of the arcs from the origin are times that satisfy all
 #: clauses; there is more to do.
 NO_ANSWER, ANSWER, MORE = range(3)

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["Engine", "arcs_of", "attach", "propagate", "undo"]
-
 #: Columns of `Engine.watches`: the value of the fact, the other watched fact, and 2 * clause + the side (0 or
 #: 1).
 BAR, OTHER_ARC, OTHER_VALUE, WATCH = range(4)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._kernels_offsets import Engine
     from allocsolve.model import IntArray
 
-__all__ = ["CLAUSE", "COVER", "DELETION", "HORIZON", "encode", "note_clause"]
-
 #: The last two bits of an item of a proof; see docs/formats.md.
 HORIZON, COVER, CLAUSE, DELETION = range(4)
 

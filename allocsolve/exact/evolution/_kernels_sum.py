@@ -40,8 +40,6 @@ from allocsolve.kernels import inner_kernel
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["CONFLICT", "LIMIT", "MAX_APPS", "RAISED", "UNLIMITED", "SumLimit", "explain_sum", "hold_sum"]
-
 #: Results of `hold_sum`: nothing new; arcs were raised, which must be propagated; a clause fails.
 _QUIET, RAISED, CONFLICT = range(3)
 

@@ -23,8 +23,6 @@ from allocsolve.model import Budget, Limit
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective, IntArray
 
-__all__ = ["TotalKnowledge"]
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Protocol

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._segments import Fact
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
-__all__ = ["Lemmas", "OffsetModel"]
-
 #: Room for clauses, and for the facts in them.
 _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
 #: Watches per clause. Two are in use; with buckets that double, at most 16 are taken after a clean-up.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.model import Clock, EvolutionProblem, EvolutionTerm, IntArray
 
-__all__ = ["OrderModel"]
-
 T = TypeVar("T")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.model import IntArray
 
-__all__ = ["ProofLog"]
-
 #: The level of the compression: 6 is the usual one, and takes 1-2 % of the time of a search.
 _LEVEL = 6
 #: The most bytes that a number of 32 bits takes.

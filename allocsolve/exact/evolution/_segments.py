@@ -15,8 +15,6 @@ from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionProblem
 
-__all__ = ["Fact", "Segments", "segments_of"]
-
 
 class Fact(NamedTuple):
     """Point `after` is at least `seconds` later than point `before`."""

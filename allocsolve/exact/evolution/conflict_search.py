@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._makespan_lanes import Lane
     from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, EvolutionSchedule, Value
 
-__all__ = ["EvolutionConflictSearch"]
-
 
 @dataclass(frozen=True, slots=True)
 class EvolutionConflictSearch:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
         Value,
     )
 
-__all__ = ["EvolutionCpSat", "start_budget", "step_starts"]
-
 #: The share of the time for the search from above, by term; the rest goes into refuting values from below.
 #: The mean completion of 12 applications is proven in half a minute, or not in several minutes either.
 _FROM_ABOVE: Final[dict[EvolutionTerm, float]] = {"makespan": 0.75, "completion": 0.5, "waste": 1.0}

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._order_model import OrderModel
     from allocsolve.model import Budget, Clock, EvolutionObjective, EvolutionProblem, IntArray, Value
 
-__all__ = ["EvolutionLns"]
-
 #: The neighbourhoods that are searched if the budget limits neither seconds nor iterations.
 _DEFAULT_ITERATIONS = 50
 #: The effort for one neighbourhood, in CP-SAT's deterministic seconds (about a second each).

@@ -39,18 +39,6 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Value
     from allocsolve.model.result import Clock
 
-__all__ = [
-    "EvolutionMilp",
-    "Times",
-    "Window",
-    "coarsened",
-    "fits",
-    "list_schedule",
-    "objective_values",
-    "time_unit",
-    "windows",
-]
-
 #: For each application, the starts of its steps and the end of the last one.
 Times: TypeAlias = "Sequence[Sequence[int]]"
 

@@ -11,8 +11,6 @@ from allocsolve.model import Budget
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionProblem
 
-__all__ = ["pairs_relaxation"]
-
 
 def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, workers: int = 1) -> int:
     """Return a lower bound on the makespan: the optimum if only pairs of applications could be in conflict.

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
 
-__all__ = ["CutModel", "CutSearch", "Walks", "cut_model", "with_line"]
-
 
 class Walks(NamedTuple):
     """The axes as kernels take them, one after the other; axis 0 here is the main axis."""

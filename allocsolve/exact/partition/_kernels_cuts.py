@@ -18,8 +18,6 @@ from allocsolve.kernels import inner_kernel
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["INFINITE", "SCALE", "Axis", "backward", "forward", "pass_through", "price", "trace", "trim"]
-
 #: Units of cost per hop. Even, so that the half weights of odd rings are whole.
 SCALE = 64
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.partition._kernels_relaxation import States
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["fill", "is_connected", "keep_reachable", "least_component"]
-
 
 @allocating_kernel
 def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray, scarce: BoolArray) -> bool:

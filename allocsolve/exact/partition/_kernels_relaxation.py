@@ -38,20 +38,6 @@ if TYPE_CHECKING:
     #: OUT, OPEN or FORCED for each cell.
     States: TypeAlias = NDArray[np.int8]
 
-__all__ = [
-    "FORCED",
-    "OPEN",
-    "OUT",
-    "Node",
-    "Work",
-    "copy",
-    "estimated_work",
-    "evaluate",
-    "new_work",
-    "restrict",
-    "sort_cells",
-]
-
 #: States of a cell: excluded, undecided, or in every set of the node.
 OUT, OPEN, FORCED = 0, 1, 2
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.partition._kernels_cuts import Axis
     from allocsolve.model import IntArray
 
-__all__ = ["backward_ring", "forward_ring", "trace_ring"]
-
 
 @inner_kernel
 def _passed(r: int, num: int) -> tuple[int, int]:

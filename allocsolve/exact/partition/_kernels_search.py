@@ -40,40 +40,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.partition._kernels_relaxation import Node, States
     from allocsolve.model import IntArray
 
-__all__ = [
-    "ACTIVE",
-    "BEST",
-    "BEST_OF_NODE",
-    "BOUND",
-    "CELL",
-    "CURRENT",
-    "DONE",
-    "FINAL",
-    "FULL",
-    "KEPT",
-    "LEAF",
-    "LEVEL",
-    "LOWER_FIRST",
-    "MORE",
-    "NARROW",
-    "NODES",
-    "ON",
-    "REACH",
-    "ROOT",
-    "ROUND",
-    "STALLED",
-    "STEPS",
-    "TOP",
-    "UPPER_FIRST",
-    "Log",
-    "Search",
-    "has_room",
-    "new_log",
-    "note",
-    "note_multipliers",
-    "search",
-]
-
 #: Entries of `Search.state`.
 TOP, ACTIVE, ROUND, BEST, NODES, BOUND, LEVEL, STALLED, FINAL, ROOT = range(10)
 

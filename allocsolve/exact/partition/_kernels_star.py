@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["stars"]
-
 
 @kernel
 def stars(lattice: Lattice, free: BoolArray, size: int, begin: int, end: int, totals: IntArray) -> None:

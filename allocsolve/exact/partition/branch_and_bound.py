@@ -16,8 +16,6 @@ from allocsolve.model import Budget, Limit, Partition, Result, Status
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
 
-__all__ = ["PartitionBranchAndBound"]
-
 #: The share of the remaining time for each heuristic that looks for a start set.
 _START = 0.25
 #: Seconds after which the bounds of `partition_bound` are computed, which takes about as long again.

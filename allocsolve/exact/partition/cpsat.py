@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, IntArray, Topology
     from allocsolve.model.result import Clock
 
-__all__ = ["PartitionCpSat"]
-
 #: The share of the time for each heuristic of the start, and its most seconds.
 _START = (0.2, 10.0)
 #: The centres from which the start descends by swaps.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, PartitionProblem, Topology
     from allocsolve.model.result import Clock
 
-__all__ = ["PartitionMilp"]
-
 
 @dataclass(frozen=True, slots=True)
 class PartitionMilp:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import ReservationProblem, ReservationTerm, Topology
 
-__all__ = ["ReservationModel", "ScaledTerm", "connected_sets", "scaled_term"]
-
 #: The most connected sets of all jobs together; with more, the model leaves out shapes of node sets.
 _MOST_SETS = 20_000
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.reservation.greedy import BestSchedule
     from allocsolve.model import Budget, ReservationObjective, ReservationSchedule
 
-__all__ = ["CpSatProof", "is_same", "offer_start", "proven_result"]
-
 
 def offer_start(best: BestSchedule, start: ReservationSchedule | None) -> None:
     """Offer a schedule to start from.

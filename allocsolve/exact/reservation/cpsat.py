@@ -21,8 +21,6 @@ if TYPE_CHECKING:
         Result,
     )
 
-__all__ = ["ReservationCpSat"]
-
 #: The shares of the time for prices, and for the search before the model.
 _PRICED: Final = 0.1
 _SEARCHED: Final = 0.1

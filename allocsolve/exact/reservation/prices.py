@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
     from allocsolve.model import Budget, ReservationObjective, ReservationProblem, ReservationSchedule, Result
 
-__all__ = ["ReservationPrices"]
-
 #: The share of the time for prices; with few jobs, the search before CP-SAT gets as much.
 _PRICED: Final = 0.3
 #: The most jobs of which CP-SAT finds the optimum in seconds.

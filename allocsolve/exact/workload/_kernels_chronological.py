@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["MAX_JOBS", "Instance", "Tables", "Tree", "new_tree", "search"]
-
 #: The most jobs: the jobs of a set are bits of a signed integer of 64 bits.
 MAX_JOBS = 62
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
         WorkloadTerm,
     )
 
-__all__ = ["ScaledTerm", "WorkloadModel", "best_of_policies"]
-
 #: Sums in models stay below this, as CP-SAT has integers of 64 bits.
 _MOST = 2**58
 

@@ -39,21 +39,6 @@ if TYPE_CHECKING:
         WorkloadTerm,
     )
 
-__all__ = [
-    "ALWAYS_BY_JOB",
-    "Earlier",
-    "Grid",
-    "TermBound",
-    "bound_by_jobs",
-    "bound_by_time",
-    "bound_of_certificate",
-    "bound_of_jobs_alone",
-    "grid_of",
-    "search_window",
-    "term_slopes",
-    "value_step",
-]
-
 #: The jobs that are free in a window, and its effort in CP-SAT's deterministic seconds.
 _FREE, _EFFORT = 40, 1.0
 #: The most changes of the free nodes in a window; windows with more are skipped, as they take too long.

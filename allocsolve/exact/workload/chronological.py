@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload.serial import Costs, Sizes
     from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
-__all__ = ["ChronologicalOutcome", "chronological_search"]
-
 #: States between two looks at the clock.
 _ROUND = 20_000
 #: The most states that are visited: about two minutes.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.model import Budget, WorkloadObjective, WorkloadProblem
 
-__all__ = ["WorkloadCpSat"]
-
 #: Relative; values that differ by less count as equal, as when the harness compares claims.
 _TOLERANCE = 1e-9
 #: The moves of the search before the model, for each job.

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import WorkloadObjective, WorkloadProblem
 
-__all__ = ["Prices"]
-
 #: The share of the time in which serial generation may begin plans.
 _BY_SERIES = 0.4
 #: With one worker, the share of the time for prices of node-seconds, and the share of the rest for prices per

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     ProfileT = TypeVar("ProfileT")
 
-__all__ = ["Request", "Segments", "add", "compact", "compact_request", "fit_request", "place"]
-
 
 class Request(NamedTuple):
     """The steps of one application, each array of shape (steps,)."""

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray, PackedApplications
 
-__all__ = [
-    "ListWork",
-    "Walk",
-    "anneal_order",
-    "draw_order",
-    "list_schedule",
-    "list_work",
-    "new_walk",
-    "uniform",
-]
-
 
 class ListWork(NamedTuple):
     """The work space of a list schedule; made once for many schedules."""

@@ -13,8 +13,6 @@ from allocsolve.kernels import kernel
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, PackedApplications
 
-__all__ = ["place_next"]
-
 
 @kernel
 def place_next(

@@ -18,29 +18,6 @@ from allocsolve.kernels import inner_kernel
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = [
-    "BASE",
-    "COUNT",
-    "END",
-    "LAZY",
-    "LIMIT",
-    "PEAK",
-    "POOL",
-    "ROOM",
-    "SIZE",
-    "STALE",
-    "TIME",
-    "USED",
-    "PeakIndex",
-    "add_step",
-    "cut",
-    "first_busy",
-    "first_free",
-    "has_room",
-    "last_busy",
-    "segment_at",
-]
-
 SmallArray: TypeAlias = NDArray[np.int16]
 
 #: Columns of `PeakIndex.leaves`: the first segment, the number of segments, the room for segments, the usage

@@ -30,8 +30,6 @@ from allocsolve.kernels.search import bisect_right
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["change", "class_of", "next_leaf", "repair", "rules_out"]
-
 #: More nodes than are ever busy.
 _ABOVE_ALL = 1 << 62
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.evolution._kernels_fit import Request
     from allocsolve.model import IntArray
 
-__all__ = ["add", "fit_request", "take_away"]
-
 
 @kernel
 def fit_request(

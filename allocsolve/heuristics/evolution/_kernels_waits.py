@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.evolution._kernels_list import Walk
     from allocsolve.model import IntArray, PackedApplications
 
-__all__ = ["Staircases", "Trial", "anneal_waits", "new_trial", "staircases"]
-
 #: The share of the moves that change a wait, the share of those on a waiting application that end its wait,
 #: and the number of pairs of steps that are drawn to find a wait that delays.
 _WAITS, _ENDED, _DRAWN = 0.2, 0.5, 20

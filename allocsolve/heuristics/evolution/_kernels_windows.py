@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.evolution._kernels_fit import Request
     from allocsolve.model import IntArray
 
-__all__ = ["TABLE_COLUMNS", "place_in"]
-
 #: Columns of the table of windows. EXACT is 0 for a composite, which only the index tests. VERIFIED is the
 #: time at which the window was last seen free, FIRST the first leaf that the index allows. Column RANK does
 #: not belong to the row: in row r it has the row of the window of rank r.

@@ -13,8 +13,6 @@ from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, PackedApplications
 
-__all__ = ["long_list_schedule"]
-
 
 def long_list_schedule(
     order: IntArray, apps: PackedApplications, num_nodes: int, *, compacting: bool

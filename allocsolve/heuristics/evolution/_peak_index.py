@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["duration_classes", "flat", "make_index"]
-
 #: The least mean number of segments per leaf when the index is full, a balance of longer scans and more
 #: leaves; the same while the index fits the cache of the processor; and the most segments with which it does.
 _SEGMENTS, _FEW_SEGMENTS, _FEW = 12, 6, 200_000

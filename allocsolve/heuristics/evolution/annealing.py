@@ -25,8 +25,6 @@ if TYPE_CHECKING:
         Value,
     )
 
-__all__ = ["Annealing"]
-
 #: The schedules that are tried if the budget limits neither seconds nor iterations.
 _DEFAULT_ITERATIONS = 250_000
 

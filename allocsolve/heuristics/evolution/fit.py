@@ -19,8 +19,6 @@ from allocsolve.model.checks import instance, integer, natural, shown
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["Placement", "compact", "fit", "placement_of", "request_arrays"]
-
 
 class Placement(NamedTuple):
     """Where an application goes."""

@@ -28,8 +28,6 @@ from allocsolve.model.checks import choice, instance, shown
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["ORDERS", "Fit", "ListScheduling", "Order", "Rigid", "list_order", "list_starts", "schedule_of"]
-
 #: How the list is sorted; ties keep the order of submission.
 Order: TypeAlias = Literal[
     "submission",  # as the problem lists them

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionObjective, IntArray
 
-__all__ = ["anneal", "anneal_in_rounds", "interval_value", "mirrored", "mirrored_starts", "starts_value"]
-
 #: The least moves of a round, and the moves for each application. Longer rounds get stuck more often than
 #: they gain.
 _ROUND, _ROUND_PER_APPLICATION = 16384, 800

@@ -27,8 +27,6 @@ from allocsolve.heuristics.evolution.fit import Placement, placement_of, request
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
 from allocsolve.model.checks import flag, integer, shown
 
-__all__ = ["ResourceProfile"]
-
 #: The last requests that are remembered for the choice of the index.
 _REMEMBERED = 256
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["Lines", "values_of_centres"]
-
 
 class Lines(NamedTuple):
     """The points of a machine, line by line in canonical order."""

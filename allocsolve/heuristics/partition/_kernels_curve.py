@@ -15,17 +15,6 @@ from allocsolve.kernels import kernel
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = [
-    "FAIL",
-    "LARGEST_RUNS",
-    "MIN_SPAN",
-    "collect",
-    "fit",
-    "largest_runs",
-    "least_span",
-    "sufficient_run",
-]
-
 #: What `fit` does when no run suffices; with FAIL it returns no nodes.
 FAIL, MIN_SPAN, LARGEST_RUNS = range(3)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["grow", "grow_cheapest", "grow_first", "spread"]
-
 
 @allocating_kernel
 def grow(

@@ -20,16 +20,6 @@ from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = [
-    "add_distances",
-    "first_places",
-    "gather",
-    "grid",
-    "hops",
-    "take_greedily",
-    "total_distance",
-]
-
 
 @inner_kernel
 def hops(shape: IntArray, wrap: IntArray, here: IntArray, there: IntArray) -> int:

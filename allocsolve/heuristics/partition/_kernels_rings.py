@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     #: Shape (4, width + 2, height + 2).
     Sums: TypeAlias = NDArray[np.int32]
 
-__all__ = ["costs_of_mesh_centres", "mesh_shell_sums", "prefix_sums"]
-
 
 @kernel
 def prefix_sums(points: IntArray, width: int, height: int) -> Sums:

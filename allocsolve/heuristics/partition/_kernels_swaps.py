@@ -12,8 +12,6 @@ from allocsolve.kernels import kernel
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["descend"]
-
 
 @kernel
 def descend(shape: IntArray, wrap: IntArray, points: IntArray, chosen: IntArray, max_swaps: int) -> int:

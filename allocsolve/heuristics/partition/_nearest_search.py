@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray, Topology
     from allocsolve.model.result import Clock
 
-__all__ = [
-    "CENTRES",
-    "LAST_SHELLS",
-    "Centres",
-    "Field",
-    "LastShell",
-    "NearestSet",
-    "cheapest",
-    "field_of",
-    "least_shells",
-]
-
 #: Which nodes are tried as centres.
 Centres: TypeAlias = Literal[
     "grid",  # the product of the distinct coordinates of the free nodes

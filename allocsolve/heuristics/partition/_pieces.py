@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model.result import Clock
 
-__all__ = ["pieces"]
-
 #: About how many seconds a piece takes: short against any budget, long against a look at the clock.
 _PACE = 0.01
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
         Topology,
     )
 
-__all__ = ["MultipleBuddy", "Paging", "RandomNodes", "multiple_buddy", "paging", "random_nodes"]
-
 #: A page of 2^24 nodes a side holds any machine.
 _MAX_EXPONENT = 24
 

@@ -27,19 +27,6 @@ if TYPE_CHECKING:
         Topology,
     )
 
-__all__ = [
-    "CURVE_METHODS",
-    "FALLBACKS",
-    "CurveFit",
-    "CurveMethod",
-    "Fallback",
-    "best_fit_run",
-    "first_fit_run",
-    "largest_runs",
-    "min_span",
-    "sorted_free_list",
-]
-
 #: What is taken from the node order.
 CurveMethod: TypeAlias = Literal[
     "sorted-free-list",  # the first free nodes

@@ -24,8 +24,6 @@ from allocsolve.model.result import Clock
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, Budget, IntArray, Partition, PartitionProblem, Result, Topology
 
-__all__ = ["SEEDS", "Growth", "Leak", "Seeds", "growth", "leak"]
-
 #: From which nodes `Growth` starts.
 Seeds: TypeAlias = Literal[
     "first",  # free nodes by id, until one succeeds

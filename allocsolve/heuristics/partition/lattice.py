@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray, PartitionProblem, Topology
     from allocsolve.model.result import Clock
 
-__all__ = [
-    "Lattice",
-    "component_sizes",
-    "distance_along",
-    "lattice",
-    "line_cost",
-    "nodes_at",
-    "pairwise_distance",
-    "partition_result",
-    "total_distances",
-]
-
 
 class Lattice(NamedTuple):
     """Read-only arrays; node ids as in `allocsolve.model.Topology`."""

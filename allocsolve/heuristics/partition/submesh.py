@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, Budget, IntArray, Partition, PartitionProblem, Result, Topology
 
-__all__ = ["SUBMESH_CHOICES", "Submesh", "SubmeshChoice", "submesh"]
-
 #: Which of the free boxes of the most compact sides is taken.
 SubmeshChoice: TypeAlias = Literal[
     "first",  # by orientation, then by base

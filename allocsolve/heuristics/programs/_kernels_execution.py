@@ -79,8 +79,6 @@ from allocsolve.model.reservation import CANCELLED, REJECTED, SUCCESSFUL
 if TYPE_CHECKING:
     from allocsolve.heuristics.programs.state import Executed, Machine, Programs, State
 
-__all__ = ["run_jobs"]
-
 
 @inner_kernel
 def _set_job_event(state: State, time: float, key: int) -> None:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.programs.state import Executed, State
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["BITS", "MASK", "begin_flow", "drop_flows", "end_flow", "set_rates"]
-
 #: The number of bits of a key that hold its slot, and their mask; the higher bits are the kind of the event.
 BITS: Final = 40
 MASK: Final = (1 << BITS) - 1

@@ -61,18 +61,6 @@ if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = [
-    "add_event",
-    "drop",
-    "give_back",
-    "go_on",
-    "hops",
-    "room",
-    "room_in_partition",
-    "stop_computing",
-    "take_node",
-]
-
 
 @inner_kernel
 def hops(shape: IntArray, wrap: IntArray, coordinates: IntArray, first: int, second: int) -> int:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.model import BoolArray, FloatArray, IntArray
 
-__all__ = ["STEPS", "cheapest_seeds", "grown_from", "linked", "waves", "worker_rounds"]
-
 #: The number of supersteps of kind 1, of rounds of kind 2 and of waves of kind 3: a choice, as the paper
 #: describes the kinds in words only.
 STEPS: Final = 10

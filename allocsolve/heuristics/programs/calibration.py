@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.programs.state import Programs
     from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem, Topology
 
-__all__ = ["calibrate", "reference_partition"]
-
 #: Known scales and lengths of programs, by machine, rules, name and number of nodes.
 _KNOWN: Final[dict[tuple[Topology, ExecutionRules, object, int], tuple[float, ...]]] = {}
 #: The number of entries above which the table is emptied, so that memory stays bounded (some MB).

@@ -18,8 +18,6 @@ from allocsolve.model.checks import choice, instance
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
 
-__all__ = ["execute"]
-
 
 def execute(
     problem: ReservationProblem,

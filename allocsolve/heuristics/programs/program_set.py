@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem
     from allocsolve.model.program import Operation
 
-__all__ = [
-    "FIRST_DRAWN",
-    "ProgramSet",
-    "forking",
-    "linnert_arrays",
-    "linnert_program",
-    "program_of",
-    "program_set",
-]
-
 #: This kind and the kinds after it are random: a program is drawn for each job.
 FIRST_DRAWN: Final = 2
 

@@ -17,17 +17,6 @@ from allocsolve.model.checks import choice, flag, integer, real, shown
 if TYPE_CHECKING:
     from allocsolve.model import Topology
 
-__all__ = [
-    "OVERRUNS",
-    "REFERENCES",
-    "WAITINGS",
-    "ExecutionRules",
-    "LeakRules",
-    "Overrun",
-    "Reference",
-    "Waiting",
-]
-
 #: The reference on which a program takes exactly the run time of its job.
 Reference: TypeAlias = Literal[
     "booked",  # the most compact partition of the size that it books, on an empty machine

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["Executed", "Machine", "Programs", "Scales", "State", "executed", "new_state", "seconds"]
-
 #: Kinds of events, in the order in which they are handled at one instant.
 COMPUTED, DELIVERED, FORKED, RESULT, KILL, START = range(6)
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.reservation._kernels_timeline import Timeline
     from allocsolve.model import IntArray
 
-__all__ = ["Requests", "admit_jobs", "earliest_start", "label_nodes", "move_on", "sort_sets"]
-
 
 class Requests(NamedTuple):
     """Jobs that ask for nodes, as read-only arrays of shape (jobs,).

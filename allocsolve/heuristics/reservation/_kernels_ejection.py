@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, PackedDeadlineJobs
 
-__all__ = [
-    "REJECTED_START",
-    "Capacity",
-    "Guide",
-    "Walk",
-    "book",
-    "draw_below",
-    "draw_uniform",
-    "earliest_start",
-    "eject",
-    "fill",
-    "fits",
-    "new_capacity",
-    "place_in_order",
-    "search_orders",
-]
-
 #: The start that stands for a rejected job.
 REJECTED_START = -1
 

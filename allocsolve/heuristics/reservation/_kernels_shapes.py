@@ -17,23 +17,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.reservation._kernels_timeline import WordArray
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = [
-    "ANY",
-    "ANY_SHAPE",
-    "COUNT_ONLY",
-    "GROWTH",
-    "LITERAL",
-    "LITERAL_EXACT",
-    "LITERAL_SET",
-    "RUN",
-    "Machine",
-    "choose",
-    "grow_together",
-    "has_shape",
-    "write_bits",
-    "write_free",
-]
-
 
 @inner_kernel
 def _hops(lattice: Lattice, first: int, second: int) -> int:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.programs.rules import Overrun, Reference
     from allocsolve.model import Budget, IntArray, ReservationProblem, ReservationShape
 
-__all__ = ["Admission", "Static", "StaticExecution", "admit"]
-
 
 class Admission(NamedTuple):
     """Which jobs were accepted, when they start, and on which nodes."""

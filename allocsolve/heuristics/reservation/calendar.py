@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, ReservationShape
 
-__all__ = ["ReservationCalendar", "Slot"]
-
 
 class Slot(NamedTuple):
     """When and on which nodes a job could run; the arguments of `ReservationCalendar.book`."""

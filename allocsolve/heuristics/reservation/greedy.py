@@ -38,20 +38,6 @@ if TYPE_CHECKING:
         Value,
     )
 
-__all__ = [
-    "RESERVATION_ORDERS",
-    "BestSchedule",
-    "ReservationGreedy",
-    "ReservationOrder",
-    "booked_starts",
-    "greedy_starts",
-    "placed",
-    "placed_in_order",
-    "rejected_shares",
-    "reservation_order",
-    "shown_values",
-]
-
 #: The orders in which jobs are placed, the best orders first. Jobs with small values go first, unless it is
 #: said otherwise.
 ReservationOrder: TypeAlias = Literal[

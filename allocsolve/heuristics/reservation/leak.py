@@ -25,8 +25,6 @@ from allocsolve.model.checks import instance
 if TYPE_CHECKING:
     from allocsolve.model import Budget, FloatArray, IntArray
 
-__all__ = ["ReservationLeak", "execute_leaking"]
-
 
 def execute_leaking(
     problem: ReservationProblem,

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
         ReservationProblem,
     )
 
-__all__ = ["ScheduleSearch"]
-
 #: The weight of the second term against the first in moves, in mean counts of a job: small, so that it
 #: decides among equals only.
 _SECOND: Final = 1e-3

@@ -11,8 +11,6 @@ from allocsolve.heuristics.reservation import _kernels_shapes as kernels
 from allocsolve.model import BoolArray, IntArray, Topology
 from allocsolve.model.checks import choice
 
-__all__ = ["ALLOCATORS", "Allocator", "Rule", "rule_of"]
-
 #: A function from a topology, the mask of free nodes and a number of nodes to the nodes taken, or to None.
 Allocator: TypeAlias = Callable[[Topology, BoolArray, int], IntArray | None]
 

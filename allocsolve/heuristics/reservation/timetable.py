@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.reservation.shapes import Rule
     from allocsolve.model import BoolArray, IntArray, ReservationShape, Topology
 
-__all__ = ["Timetable"]
-
 #: The number of breakpoints that there is room for at first; the room doubles when it is full.
 _ROOM: Final = 64
 

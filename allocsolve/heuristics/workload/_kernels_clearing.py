@@ -23,22 +23,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = [
-    "HIGHEST",
-    "LINEAR",
-    "Demand",
-    "Offers",
-    "accept_requests",
-    "cheapness_at",
-    "clearing",
-    "grant_accepted",
-    "initial_offers",
-    "price_takers",
-    "profit_takers",
-    "size_at",
-    "wanted_nodes",
-]
-
 #: The relative difference of the cheapness of neighbouring rungs: so small that sizes, rounded to whole
 #: nodes, hardly depend on it. The lowest and the highest rung lie at a cheapness of e^-30 and e^30, beyond
 #: any price.

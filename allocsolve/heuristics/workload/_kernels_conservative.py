@@ -20,16 +20,6 @@ from allocsolve.kernels.free_nodes import FreeNodes, change, earliest, forget_pa
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "COMPRESS",
-    "NO_COMPRESSION",
-    "REPLAN",
-    "Plan",
-    "QueuedJobs",
-    "conservative_call",
-    "conservative_starts",
-]
-
 #: What happens to reservations when a job ends before its expected end.
 NO_COMPRESSION = 0
 COMPRESS = 1

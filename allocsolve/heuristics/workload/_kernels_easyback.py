@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = ["EasybackRule", "Ticking", "initial_ticking", "run_easyback"]
-
 
 class EasybackRule(NamedTuple):
     """The options of the policy for kernels, see `allocsolve.heuristics.EvolvEasyback`."""

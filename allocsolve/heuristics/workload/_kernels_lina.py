@@ -39,18 +39,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = [
-    "Candidates",
-    "Growing",
-    "LinaRule",
-    "initial_candidates",
-    "initial_growing",
-    "note_growth",
-    "run_lina",
-    "shrink_for",
-    "was_shrunk",
-]
-
 #: Codes of `LinaRule.candidates`: their places in `ShrinkCandidates` of
 #: `allocsolve.heuristics.workload.lina`.
 _APPLICATION: Final = 1

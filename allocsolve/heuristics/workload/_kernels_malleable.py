@@ -36,25 +36,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = [
-    "ABOVE_MIN",
-    "ABOVE_PREFERRED",
-    "FOR_NOBODY",
-    "PROMISED_NODES",
-    "SHARE_ABOVE_MIN",
-    "SHARE_ABOVE_PREFERRED",
-    "STARTED_NOW",
-    "MalleableRule",
-    "Scratch",
-    "decide_malleable",
-    "expand_level",
-    "expand_one_by_one",
-    "initial_scratch",
-    "note",
-    "run_malleable",
-    "shrink_for_queue",
-]
-
 #: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, as numbers or as shares of
 #: the range from there to the most nodes. With shares, jobs shrink and grow node by node, all together.
 ABOVE_MIN: Final = 0

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
     from allocsolve.model.jobs import FloatArray
 
-__all__ = ["ROWS", "JobSteps", "new_plan", "new_room", "no_reservations", "place_jobs", "place_known_steps"]
-
 
 class JobSteps(NamedTuple):
     """The steps of all jobs; read-only."""

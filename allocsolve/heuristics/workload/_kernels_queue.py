@@ -28,29 +28,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = [
-    "EASY",
-    "FCFS",
-    "FIRST_AGING",
-    "FIRST_FIT",
-    "HPCOPT",
-    "MAX_SIZE",
-    "MIN_SIZE",
-    "MJS2023",
-    "ONLY_PREFERRED",
-    "ORDER_CODES",
-    "PREFERRED_SIZE",
-    "RAPS",
-    "Blocked",
-    "Estimates",
-    "QueueRule",
-    "decide",
-    "one_pass",
-    "reservation",
-    "run",
-    "sort_queue",
-]
-
 #: Codes of the orders; from `FIRST_AGING` on, scores change with time. See
 #: `allocsolve.heuristics.workload.policies.QueueOrder` for their meaning.
 ORDER_CODES: Final = {

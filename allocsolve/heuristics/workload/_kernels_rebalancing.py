@@ -45,20 +45,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = [
-    "CALLS_MADE",
-    "COMPLETE",
-    "LOG_FULL",
-    "Auction",
-    "RebalancingRule",
-    "Supply",
-    "decide_rebalancing",
-    "grow",
-    "initial_auction",
-    "run_rebalancing",
-    "shrink_and_start",
-]
-
 #: Ratio of the time that a job is expected to go on to the time that it has run; decides whether a change
 #: that stalls the job pays.
 _RUNS_ON: Final = 1 / 3

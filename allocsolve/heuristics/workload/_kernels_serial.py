@@ -14,20 +14,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = [
-    "MAX_REMOVED",
-    "Costs",
-    "Moves",
-    "Placed",
-    "Sizes",
-    "fill",
-    "place",
-    "put",
-    "reinsert",
-    "serial_schedule",
-    "take_out",
-]
-
 
 class Sizes(NamedTuple):
     """The sizes on which jobs may run, the fastest first, with the run times in seconds.

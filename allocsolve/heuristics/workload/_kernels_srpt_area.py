@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = ["Ranking", "initial_ranking", "run_ranked"]
-
 #: The code of the order of the queue by area, see `_kernels_queue.ORDER_CODES`.
 _SMALLEST_AREA: Final = 2
 

@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray
     from allocsolve.simulation import Decision, QueueView
 
-__all__ = [
-    "COMPRESSIONS",
-    "Compression",
-    "Conservative",
-    "ConservativePlan",
-    "OnlineConservative",
-    "conservative_plan",
-]
-
 #: How the reservations change when a job ends before its expected end.
 Compression: TypeAlias = Literal[
     "compress",  # each job, in queue order, is taken out of the plan and put back at its earliest place

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, IntArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation.kernels import Resizing, State
 
-__all__ = ["EvolvEasyback", "RequestOrder", "final_states"]
-
 #: When requests of running jobs are granted: before queued jobs start, or after.
 RequestOrder: TypeAlias = Literal["first", "last"]
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.kernels import Resizing, State
     from allocsolve.simulation.outcome import Simulation
 
-__all__ = ["Expands", "Lina", "ShrinkCandidates", "VictimOrder", "final_states"]
-
 #: When running jobs may be shrunk at all, see `Lina`.
 ShrinkCandidates: TypeAlias = Literal["default", "application", "system-printed", "system-text"]
 

@@ -57,18 +57,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.kernels import Resizing, State
     from allocsolve.simulation.outcome import Simulation
 
-__all__ = [
-    "Backfill",
-    "MalleableAverage",
-    "MalleableMin",
-    "MalleablePref",
-    "MalleablePrefkeeper",
-    "NodeBase",
-    "ResizeDecision",
-    "decide_resizes",
-    "final_states",
-]
-
 #: A decision of a policy that resizes jobs.
 ResizeDecision: TypeAlias = Start | Resize | Promise
 

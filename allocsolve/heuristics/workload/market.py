@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.model import Budget, WorkloadObjective, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
-__all__ = ["Market", "market_schedule", "or_coarse_market"]
-
 #: Shares of the time limit for the prices and for the coarse prices; the rest is for the two markets.
 _PRICING, _COARSE = 0.6, 0.08
 #: The hysteresis of sizes (a share, see `RebalancingRule`) where they change at points only. Without one,

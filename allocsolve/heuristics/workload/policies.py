@@ -40,22 +40,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.decisions import Start
 
-__all__ = [
-    "EASY_PRESETS",
-    "QUEUE_ORDERS",
-    "Easy",
-    "EstimateSource",
-    "Fcfs",
-    "FirstFit",
-    "Moldable",
-    "Preset",
-    "QueueOrder",
-    "QueuePolicy",
-    "decide_view",
-    "order_code",
-    "run_queue",
-]
-
 #: Which job comes first; ties go to the job that was submitted first. Let r be the estimate (s) of a job, n
 #: its size (nodes), s its submission (s, at least 1) and w its wait so far (s):
 #:

@@ -31,8 +31,6 @@ from allocsolve.simulation.rules import ProfileKnowledge
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["ProfileFit"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProfileFit(CompiledSolver):

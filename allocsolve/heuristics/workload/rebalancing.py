@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation.kernels import Resizing, State
     from allocsolve.simulation.outcome import Simulation
 
-__all__ = ["StaticPrice", "run_auctions"]
-
 #: The end of the message for workloads that the policy does not support.
 _NO_PROFILES = "has a profile: static-price knows no price of nodes that a job has to wait for"
 

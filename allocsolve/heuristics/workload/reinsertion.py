@@ -36,16 +36,6 @@ if TYPE_CHECKING:
         WorkloadSchedule,
     )
 
-__all__ = [
-    "DEFAULT_MOVES_PER_JOB",
-    "Reinserter",
-    "Reinsertion",
-    "default_moves",
-    "dual_plans",
-    "improve",
-    "serial_plans",
-]
-
 #: Moves for each job, and the least number of moves, if the budget limits neither seconds nor iterations;
 #: 20,000 moves take about .2 s.
 DEFAULT_MOVES_PER_JOB, _LEAST_MOVES = 50, 20_000

@@ -17,8 +17,6 @@ from allocsolve.simulation.outcome import schedule_of
 if TYPE_CHECKING:
     from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["SrptArea", "srpt_area_schedule"]
-
 
 @dataclass(frozen=True, slots=True)
 class SrptArea:

@@ -58,27 +58,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import Answer, Problem
 
-__all__ = [
-    "Proof",
-    "digest",
-    "parse_problem",
-    "parse_solution",
-    "problem_columns",
-    "problem_document",
-    "problem_from_columns",
-    "read_certificate",
-    "read_outcome",
-    "read_problem",
-    "read_solution",
-    "solution_columns",
-    "solution_digest",
-    "solution_document",
-    "solution_from_columns",
-    "write_certificate",
-    "write_problem",
-    "write_solution",
-]
-
 FORMAT = "allocsolve/1"
 
 

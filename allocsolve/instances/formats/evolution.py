@@ -43,15 +43,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
 
-__all__ = [
-    "PROBLEM_TABLE",
-    "SCHEDULE_TABLE",
-    "decode_problem",
-    "decode_solution",
-    "encode_problem",
-    "encode_solution",
-]
-
 _ANSWER_FIELDS: Final = {"name", "start", "durations"}
 
 

@@ -27,23 +27,6 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "Checker",
-    "Document",
-    "PathLike",
-    "canonical",
-    "load",
-    "open_input",
-    "parse",
-    "read_input",
-    "read_stream",
-    "replace_file",
-    "save",
-    "show",
-]
-
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 #: The largest document that is read: two million applications of one step.

@@ -17,8 +17,6 @@ from typing import Final, TypeAlias
 
 from allocsolve.errors import InvalidOption
 
-__all__ = ["Formula", "parse_formula"]
-
 #: What a formula is read to: from the values of its names to its own.
 Formula: TypeAlias = Callable[[Mapping[str, int]], Fraction]
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.logs import JobLog
     from allocsolve.model import FloatArray
 
-__all__ = ["Columns", "JobRows", "columns_of", "read_sacct_log", "read_table_log"]
-
 #: What is kept of a job, a number each; 1 and 0 for yes and no.
 NUMBERS: Final = (
     *("submit", "start", "end", "run", "limit", "size"),

@@ -29,20 +29,6 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.formats.files import PathLike
 
-__all__ = [
-    "FIELDS",
-    "LOG_FORMATS",
-    "LOG_TABLES",
-    "MAX_JOBS",
-    "MAX_LINE",
-    "Faults",
-    "LogTable",
-    "log_format",
-    "plain_name",
-    "read_lines",
-    "read_parquet",
-]
-
 #: Characters of a line of a log; a longer one is faulty.
 MAX_LINE: Final = 10_000
 #: Characters of all lines together.

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.logs import JobLog
     from allocsolve.model import FloatArray
 
-__all__ = ["SwfLog", "read_swf", "read_swf_log", "swf_problem"]
-
 #: The fields that are read, by their number in the format.
 FIELDS: Final = {
     1: "job number",

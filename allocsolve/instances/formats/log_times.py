@@ -16,8 +16,6 @@ from allocsolve.model import MAX_INTEGER
 if TYPE_CHECKING:
     from allocsolve.model.jobs import FloatArray
 
-__all__ = ["TIME_UNITS", "Clock", "check_times", "duration", "time_limit", "zone"]
-
 #: What is printed for a time that is not known, or for no limit.
 _UNKNOWN: Final = frozenset(
     {"", "unknown", "none", "n/a", "na", "nan", "nat", "null", "invalid", "unlimited", "infinite"}

@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.log_lines import Faults
 
-__all__ = [
-    "CleaningReport",
-    "JobLog",
-    "LogColumns",
-    "LogOptions",
-    "MachineSize",
-    "cleaned",
-    "log_problem",
-    "recorded_schedule",
-]
-
 UNITS: Final = ("nodes", "processors")
 LIMITS: Final = ("at-least-run", "as-given")
 ORIGINS: Final = ("first", "header")

@@ -40,17 +40,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import IntArray
 
-__all__ = [
-    "PARTITION_TABLE",
-    "PROBLEM_TABLE",
-    "decode_problem",
-    "decode_solution",
-    "decode_topology",
-    "encode_problem",
-    "encode_solution",
-    "encode_topology",
-]
-
 
 def decode_topology(check: Checker, value: object) -> Topology | None:
     """Return the topology; None if it has a fault, so that nothing is compared with a wrong one."""

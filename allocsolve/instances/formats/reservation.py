@@ -45,8 +45,6 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document
 
-__all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule"]
-
 _TIMES: Final = ("arrival", "nodes", "runtime", "deadline")
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from allocsolve.families import TableFormat
     from allocsolve.instances.formats.files import PathLike
 
-__all__ = ["Rows", "is_table", "read_rows", "rows_of", "write_columns"]
-
 #: The largest file: a million rows or so. A row takes far more room than its text.
 _MAX_BYTES: Final = 2**25
 _NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?[iI]nf", re.ASCII)

@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document
     from allocsolve.model import Evolution, FloatArray, IntArray, Reconfiguration, SizeSet, Speedup
 
-__all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule"]
-
 _READINGS: Final = ("requests", "phases", "profile")
 _COSTS: Final = {"stall": ("fixed", "per_node", "shared"), "join": ("start", "grow", "shrink")}
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["BATSIM_VERSIONS", "read_batsim", "write_batsim"]
-
 #: The versions of Batsim that files may be written for: their names of profiles differ.
 BATSIM_VERSIONS: Final = ("5", "4")
 _DELAYS: Final = {"5": "DelayProfile", "4": "delay"}

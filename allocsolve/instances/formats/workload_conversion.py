@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem, WorkloadSchedule
 
-__all__ = ["CONVERSIONS", "format_by_name", "read_workload", "write_workload"]
-
 
 @dataclass(frozen=True, slots=True)
 class Conversion:

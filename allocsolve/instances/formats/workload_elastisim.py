@@ -48,16 +48,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import Speedup, WorkloadProblem, WorkloadSchedule
 
-__all__ = [
-    "NODE_FLOPS",
-    "NODE_PREFIX",
-    "Application",
-    "Phase",
-    "as_texts",
-    "read_application",
-    "write_elastisim",
-]
-
 #: Operations that a host does in a second: a task of a model computes as many for each second of its law.
 NODE_FLOPS: Final = 1e9
 #: What the names of hosts begin with.

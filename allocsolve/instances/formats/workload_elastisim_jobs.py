@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import Speedup
 
-__all__ = ["read_elastisim"]
-
 _TYPES: Final = ("rigid", "moldable", "malleable", "evolving", "adaptive")
 #: A law may differ from the run times by this part of them.
 _CLOSE: Final = 1e-9

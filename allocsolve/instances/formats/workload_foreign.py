@@ -37,18 +37,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = [
-    "FOREIGN_TABLES",
-    "ReadWorkload",
-    "StartReason",
-    "Unheld",
-    "elastic_kinds",
-    "lanes",
-    "node_intervals",
-    "pieces_within",
-    "start_reasons",
-]
-
 _INTERVALS: Final = re.compile(r"\d{1,15}(-\d{1,15})?([ ,]+\d{1,15}(-\d{1,15})?)*", re.ASCII)
 #: ElastiSim writes six digits: this is how far a time of its may be from the true one, as a part of it.
 _SIX_DIGITS: Final = 5e-6

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
-__all__ = ["PROBLEM_TABLE", "SCHEDULE_TABLE", "swf_text", "swf_with_unheld"]
-
 _COMPLETED, _UNKNOWN = 1, -1
 _HEADER = """\
 ; Version: 2.2

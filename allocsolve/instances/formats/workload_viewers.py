@@ -20,8 +20,6 @@ from allocsolve.instances.formats.workload_foreign import lanes, node_intervals,
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
-__all__ = ["EVALYS_COLUMNS", "evalys_rows", "evalys_text", "perfetto_events", "perfetto_text"]
-
 #: As Batsim writes them and evalys reads them.
 EVALYS_COLUMNS: Final = (
     *("job_id", "workload_name", "submission_time", "requested_number_of_resources", "requested_time"),

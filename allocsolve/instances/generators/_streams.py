@@ -15,8 +15,6 @@ from allocsolve.model.checks import real
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
 
-__all__ = ["MOST_JOBS", "Seed", "check_stream", "poisson_submits", "seed_entry", "seed_name", "seed_words"]
-
 #: The most jobs of a stream: far more than a file of a workload has.
 MOST_JOBS = 2**24
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["amr", "amr_nodes", "amr_seconds", "amr_stream", "check_amr", "draw_amr"]
-
 #: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

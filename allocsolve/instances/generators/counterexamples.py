@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem
 
-__all__ = ["counterexamples", "easy_counterexamples", "shape_counterexamples"]
-
 #: The version of the cases: raised whenever a case changes.
 _VERSION = 1
 

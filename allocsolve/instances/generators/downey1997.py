@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray
 
-__all__ = ["downey1997"]
-
 #: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

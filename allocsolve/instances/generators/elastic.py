@@ -17,8 +17,6 @@ from allocsolve.model.job_kinds import RIGID
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, JobKind
 
-__all__ = ["elastic_workload"]
-
 #: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

@@ -25,13 +25,6 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = [
-    "evolution_of_workload",
-    "evolution_schedule_of_workload",
-    "workload_of_evolution",
-    "workload_schedule_of_evolution",
-]
-
 
 def workload_of_evolution(problem: EvolutionProblem) -> WorkloadProblem:
     """Return an evolution problem as a workload of jobs with profiles.

@@ -31,22 +31,6 @@ from allocsolve.model.checks import choice, real
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "BRANCH",
-    "EVOTREE_KINDS",
-    "JOBS",
-    "NUM_NODES",
-    "SIZES",
-    "TREE",
-    "EvotreeBatch",
-    "EvotreeKind",
-    "draw_evotree",
-    "evotree",
-    "evotree_batch",
-    "evotree_jobs",
-    "evotree_stream",
-]
-
 #: The version of the generators: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import ReservationShape, Speedup
 
-__all__ = [
-    "evolution_examples",
-    "leaking_reservations",
-    "partition_examples",
-    "random_reservations",
-    "random_workload",
-    "reservation_examples",
-    "workload_examples",
-]
-
 
 def evolution_examples() -> Iterator[EvolutionProblem]:
     """Yield problems whose names say what is at the edge; the random ones have fixed seeds."""

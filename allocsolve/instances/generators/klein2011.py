@@ -10,8 +10,6 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
 
-__all__ = ["klein2011"]
-
 #: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

@@ -17,8 +17,6 @@ from allocsolve.model.job_kinds import RIGID
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, JobKind
 
-__all__ = ["LINA_FLEXIBILITIES", "LINA_MOMENTS", "STALL_HOLDS", "lina_workload", "shrunk_arrivals"]
-
 #: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray
 
-__all__ = ["LINNERT_STREAMS", "LinnertStream", "linnert2024"]
-
 #: The models of the jobs: fitted to the figures of the paper, or after Feitelson 1996.
 LinnertStream: TypeAlias = Literal["linnert", "feitelson96"]
 

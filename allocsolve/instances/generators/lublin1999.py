@@ -16,8 +16,6 @@ from allocsolve.model.checks import choice
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["LUBLIN_MODELS", "lublin1999"]
-
 #: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

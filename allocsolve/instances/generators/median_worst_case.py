@@ -13,8 +13,6 @@ from allocsolve.model import Mesh, PartitionProblem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["median_worst_case"]
-
 #: The version of the generator: raised whenever the same options give other problems than before.
 _VERSION = 1
 

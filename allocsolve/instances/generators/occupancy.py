@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["MACHINES", "churned_occupancy", "uniform_occupancy"]
-
 #: The version of the generators: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 

@@ -40,22 +40,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.model import Problem
 
-__all__ = [
-    "BEST_KNOWN",
-    "PACKAGED",
-    "BestKnown",
-    "HistoryEntry",
-    "Library",
-    "Member",
-    "Selection",
-    "Statement",
-    "Suite",
-    "read_best_known",
-    "read_statements",
-    "write_best_known",
-    "write_index",
-]
-
 BEST_KNOWN_FORMAT: Final = "allocsolve-best-known/1"
 
 Kind: TypeAlias = Literal["solution", "bound"]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray, Problem
 
-__all__ = ["regenerate"]
-
 
 def regenerate(
     meta: Mapping[str, Any],

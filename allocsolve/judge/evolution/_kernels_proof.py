@@ -22,20 +22,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = [
-    "MORE",
-    "PROVEN",
-    "ROOM",
-    "Base",
-    "check_items",
-    "is_refuted",
-    "propagate",
-    "settle",
-    "take_back",
-    "want",
-    "watch",
-]
-
 #: Seconds. Values and horizons of proofs are below this, so that sums fit into 64 bits and facts into 32.
 BEYOND = 1 << 29
 #: Stands for "no value": below every value that an arc can have.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.judge.evolution._kernels_proof import Base
     from allocsolve.model import EvolutionObjective, EvolutionProblem, IntArray
 
-__all__ = ["evolution_certified_bound"]
-
 T = TypeVar("T", bound=np.generic)
 
 #: Bytes of a log that are decompressed and checked at a time: a certificate from anybody may unpack to any

@@ -14,16 +14,6 @@ from allocsolve.model import UNLIMITED, expand_ratio
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective, EvolutionProblem, EvolutionSchedule, IntArray, Value
 
-__all__ = [
-    "ApplicationMetrics",
-    "EvolutionMetrics",
-    "application_metrics",
-    "evolution_metrics",
-    "evolution_value",
-    "evolution_violations",
-    "value_of_evolution_metrics",
-]
-
 
 def _step_starts(schedule: EvolutionSchedule) -> IntArray:
     """Return the start of each step; refuse sums that do not fit into 64 bits."""

@@ -21,28 +21,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = [
-    "CELL",
-    "FORCED",
-    "LEAF",
-    "LOWER_FIRST",
-    "NARROW",
-    "NEVER",
-    "OPEN",
-    "OUT",
-    "REACH",
-    "UPPER_FIRST",
-    "Branch",
-    "Tables",
-    "Windows",
-    "backward",
-    "forward",
-    "least_through",
-    "open_leaf",
-    "relaxed_cost",
-    "trim",
-]
-
 #: States of a cell: it is in no set of the branch, in some of them, or in all.
 OUT, OPEN, FORCED = 0, 1, 2
 

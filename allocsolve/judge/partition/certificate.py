@@ -31,17 +31,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray, PartitionProblem
 
-__all__ = [
-    "Medians",
-    "PartitionAxes",
-    "checked_axes",
-    "checked_sums",
-    "is_ring",
-    "partition_certificate_bound",
-    "partition_tree_bound",
-    "stars",
-]
-
 #: Entries of a table of 64-bit integers: 512 MB.
 _MAX_TABLE: Final = 2**26
 #: Units that all sums of costs stay below, so that none of them is taken for `NEVER`.

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray, Partition, PartitionProblem, Topology
 
-__all__ = [
-    "PartitionMetrics",
-    "component_labels",
-    "partition_metrics",
-    "partition_value",
-    "partition_violations",
-    "topology_links",
-    "value_of_partition_metrics",
-]
-
 
 def partition_violations(problem: PartitionProblem, partition: Partition) -> tuple[str, ...]:
     """Return what is wrong with a partition; empty if it answers the problem.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from allocsolve.judge.certificates import Prices
     from allocsolve.model import IntArray
 
-__all__ = ["cheapest_windows"]
-
 
 @kernel
 def cheapest_windows(

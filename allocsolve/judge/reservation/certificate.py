@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import ReservationProblem
 
-__all__ = ["reservation_certified_bound"]
-
 #: Units of prices that the machine costs in all: sums below this fit into 64 bits.
 _MAX_PAID: Final = 2**62
 #: Jobs times slots: some seconds.

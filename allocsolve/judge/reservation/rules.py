@@ -25,19 +25,6 @@ if TYPE_CHECKING:
         Value,
     )
 
-__all__ = [
-    "EXECUTION_TOLERANCE_S",
-    "SIZE_CLASSES",
-    "ReservationMetrics",
-    "curve_bits",
-    "has_shape",
-    "mean_hops",
-    "reservation_metrics",
-    "reservation_value",
-    "reservation_violations",
-    "value_of_reservation_metrics",
-]
-
 #: Bits of each axis of the Hilbert curve, as in Slurm; more where a side needs more.
 _CURVE_BITS: Final = 5
 

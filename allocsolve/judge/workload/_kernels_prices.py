@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from allocsolve.judge.certificates import Prices
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
-__all__ = [
-    "HIGHEST",
-    "Delays",
-    "JobRows",
-    "PhasedRun",
-    "WindowPrices",
-    "fullest_sets",
-    "least_cost_of_phases",
-    "least_costs",
-    "least_job_costs",
-]
-
 #: Costs above this count as this, which is a lower bound on them; sums of a few such costs fit into 64 bits.
 HIGHEST = 2**61
 

@@ -14,8 +14,6 @@ from allocsolve.model import AMDAHL, MALLEABLE, NO_SPEEDUP, OVERHEAD, SPEEDUP_TA
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, PackedJobs
 
-__all__ = ["ROUNDING_MARGIN", "Slots", "WorkCosts", "least_work_costs", "slot_at"]
-
 #: The share of the sum of all its terms by which a bound is lowered: far above the rounding over 10^5 slots.
 ROUNDING_MARGIN = 1e-9
 #: Prices of work that are tried for a slot, and the relative gain below which no more are tried.

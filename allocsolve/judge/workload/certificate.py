@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from allocsolve.judge.certificates import PriceList, Prices
     from allocsolve.model import FloatArray, IntArray, WorkloadObjective, WorkloadProblem
 
-__all__ = ["workload_certified_bound"]
-
 #: Starts that are compared, of all jobs together: some seconds.
 _MAX_STEPS: Final = 10**8
 #: Where times are no quarters of a second, a unit of time is the finest power of two, but at least 2^-16 s,

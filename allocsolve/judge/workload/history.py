@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["Breach", "Decision", "History"]
-
 
 @dataclass(frozen=True, slots=True)
 class Breach:

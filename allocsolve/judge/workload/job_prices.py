@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
     from allocsolve.model.workload import WorkloadProblem
 
-__all__ = ["job_price_bound"]
-
 #: Ticks in a second: for whole seconds, for quarters, and for other times, which are rounded down to ticks.
 _WHOLE, _QUARTERS, _REALS = 1, 4, 1024
 

@@ -12,8 +12,6 @@ from allocsolve.judge.messages import shown_seconds
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
-__all__ = ["reactive_matter"]
-
 
 @dataclass(slots=True)
 class _Job:

@@ -37,27 +37,6 @@ if TYPE_CHECKING:
         WorkloadSchedule,
     )
 
-__all__ = [
-    "TIME_TOLERANCE_S",
-    "WORK_TOLERANCE",
-    "Progress",
-    "WindowMetrics",
-    "WorkloadMetrics",
-    "elastic_matters",
-    "elastic_violations",
-    "least_areas_by_law",
-    "needed_sizes",
-    "off_points",
-    "reconfigurations",
-    "schedule_tolerance",
-    "value_of_workload_metrics",
-    "window_metrics",
-    "work_done",
-    "workload_metrics",
-    "workload_value",
-    "workload_violations",
-]
-
 #: The share of its work by which a job may be off its end or one of its points, besides the tolerance of
 #: times: sums over many pieces are rounded.
 WORK_TOLERANCE: Final = 1e-9

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from allocsolve.judge.certificates import PriceList
     from allocsolve.model import FloatArray, WorkloadProblem
 
-__all__ = [
-    "LOOSE_STEP_S",
-    "LOOSE_WORK",
-    "least_cost_of_evolution",
-    "least_cost_of_work",
-    "least_phases",
-    "least_seconds",
-    "least_times_and_areas",
-]
-
 #: Slots that are visited for all jobs, ends and trials together: some 10 s.
 _MAX_STEPS: Final = 10**9
 #: The share of its work that a job may leave out in a schedule that the judge admits: twice the tolerance of

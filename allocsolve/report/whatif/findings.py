@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from allocsolve.instances import JobLog
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
 
-__all__ = [
-    "ELASTIC_POLICIES",
-    "HINDSIGHT",
-    "POLICIES",
-    "RECORDED",
-    "Case",
-    "Variant",
-    "WhatIf",
-    "means_by",
-    "periods_of",
-    "variants",
-    "what_if",
-]
-
 _DAY_S: Final = 86400.0
 _WEEK: Final = 7
 #: Days: a longer log is divided into weeks.

@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray, WorkloadSchedule
     from allocsolve.report.whatif.findings import WhatIf
 
-__all__ = [
-    "NAMES",
-    "Sentence",
-    "anchor",
-    "at_least",
-    "cases_table",
-    "cautions",
-    "definitions",
-    "elastic_table",
-    "headlines",
-    "limits",
-    "plain",
-    "subject",
-    "whatif_page",
-]
-
 #: What people call the schedules, by the names of their solvers.
 NAMES: Final = {
     "recorded": "as it was",
