@@ -201,7 +201,7 @@ CHEATS = {
     # What the owner of the process finds.
     "says_nonsense": Cheat(
         "write_to_pipes(b'nonsense'); return honest(problem, budget)",
-        r"killed: reply: b'n' where b'd' should",
+        r"killed: reply: the process sent b'n', b'd' was expected",
     ),
     "forges_a_reply": Cheat(
         """
