@@ -93,7 +93,7 @@ class Site:
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1
         path.write_text(text.replace(old, new), encoding="utf-8")
-        # byte code is that of a second and a size: an edit at once, of one letter, has to be of another second
+        # byte code is that of a second and a size: an edit of one letter has to be of another second
         later = path.stat().st_mtime + 10
         os.utime(path, (later, later))
 
