@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 #: Steps of a chunk: 32 to 128 are equally fast.
 CHUNK: Final = 64
 
-#: Steps that are over, in the first chunk, before they are dropped: to move the others costs as much.
-_PAST_STEPS: Final = 8
-
 
 class FreeNodes(NamedTuple):
     """Free nodes over time; the arrays are written."""
@@ -250,15 +247,12 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
 
 
 @inner_kernel
-def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float, known: float) -> float:
-    """Return the first time from `submit` on from which `nodes` nodes are free for `seconds`, or `known`.
-
-    From `known` on, infinite for never, they are free: the answer is not later.
-    """
+def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> float:
+    """Return the first time from `submit` on from which `nodes` nodes are free for `seconds`."""
     times, free, used = profile.times, profile.free, profile.used[0]
     position = _chunk_at(profile, submit)
     first = max(0, _step_at(profile, profile.order[position], submit))
-    start, end, blocked = submit, min(submit + seconds, known), False
+    start, end, blocked = submit, submit + seconds, False
     while position < used:
         chunk = profile.order[position]
         passed = profile.high[chunk] < nodes if blocked else profile.low[chunk] >= nodes
@@ -268,33 +262,13 @@ def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float, know
                 if blocked:
                     if free[chunk, idx] >= needed:
                         start, blocked = times[chunk, idx], False
-                        if start >= known:
-                            return known
-                        end = min(start + seconds, known)
+                        end = start + seconds
                 elif times[chunk, idx] >= end:
                     return start
                 elif free[chunk, idx] < needed:
                     blocked = True
         position += 1
         first = 0
-        if position < used and profile.begins[position] < (known if blocked else end):
-            continue
-        return known if blocked else start
+        if not blocked and (position == used or profile.begins[position] >= end):
+            return start
     return start
-
-
-@inner_kernel
-def forget_past(profile: FreeNodes, now: float) -> None:
-    """Drop what is over by now, but for a few steps. O(chunks) for each chunk that is dropped."""
-    while profile.used[0] > 1 and profile.begins[1] <= now:
-        _drop_chunk(profile, 0)
-    chunk = profile.order[0]
-    past = _step_at(profile, chunk, now)
-    if past < _PAST_STEPS:
-        return
-    for at in range(past, profile.lengths[chunk]):
-        profile.times[chunk, at - past] = profile.times[chunk, at]
-        profile.free[chunk, at - past] = profile.free[chunk, at]
-    profile.lengths[chunk] -= past
-    profile.begins[0] = profile.times[chunk, 0]
-    _measure(profile, chunk)

@@ -91,8 +91,6 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Problem
 
-__all__ = ["BATCHES_IF_DOUBTFUL", "Stopwatch", "Times", "ladder_problem", "rung", "timing_problems"]
-
 #: A call that takes less is not timed if there is a larger problem: its kernel would not be most of it.
 _LEAST_S: Final = 0.5e-3
 #: A solver that takes longer than that is timed on the smallest problem.

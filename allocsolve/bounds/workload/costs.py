@@ -68,8 +68,6 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
 #: Relative; far above the rounding of a product of doubles.
 _ROUNDING = 1e-12
 
-__all__ = ["least_phases", "phase_rows", "profile_rows"]
-
 
 def least_phases(problem: WorkloadProblem, idx: int) -> list[tuple[float, float]]:
     """Return the least that a job with phases does: in order, pairs of seconds and the most useful nodes.

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
             """Search for a while."""
 
 
-__all__ = ["Beside", "CpSatLane", "FromAbove", "FromBelow", "Knowledge", "Orders"]
-
 #: The first step of the search from below is 1/6 of the gap. The length of the next one is chosen for twice
 #: the conflicts of the last (`_GROWTH`), and at most 1.2 times its length (`_LONGER`). A step that takes
 #: 3 times the expected conflicts (`_PATIENCE`) is cut to 0.6 of its length (`_SHORTER`). Fewer than 5,000

@@ -17,7 +17,6 @@ from allocsolve.heuristics.workload._kernels_conservative import (
     conservative_call,
     conservative_starts,
 )
-from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model import WorkloadProblem, WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, instance
@@ -87,8 +86,7 @@ def conservative_plan(
         column.setflags(write=False)
     count = len(order)
     ordered = Plan(np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))
-    free = new_free_nodes(problem.num_nodes, count)
-    conservative_starts(free, jobs, problem.num_nodes, _CODES[compression], ordered)
+    conservative_starts(jobs, problem.num_nodes, _CODES[compression], ordered)
     starts, promised, blocked = np.empty(count), np.empty(count), np.full(count, -1)
     starts[order], promised[order] = ordered.starts, ordered.promised
     passed = ordered.blocked >= 0
@@ -224,7 +222,6 @@ class OnlineConservative:
         reserved = np.array([self._reserved.get(job, np.nan) for job in queue.tolist()])
         starts = np.zeros(len(queue), dtype=bool)
         conservative_call(
-            new_free_nodes(view.free + int(view.held.sum()), len(queue) + len(view.held)),
             view.now,
             view.free,
             view.expected_ends,
