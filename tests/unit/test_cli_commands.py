@@ -374,3 +374,12 @@ def test_names_are_shown_as_they_are(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "[bold] :smile: 100 %.json"
     write_problem(EvolutionProblem(1, (EvolutionProfile(((1, 1),)),), name="[red]"), file)
     assert f"{file} (1 application, 1 node," in run(capsys, "solve", file, "--solver", "noX")
+
+
+def test_reproductions_need_a_checkout(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package has none: any words after the command are answered by where they are."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    for words in (["reproduce"], ["reproduce", "klein2011", "--tests", "3"]):
+        said = refused(capsys, *words)
+        assert "reproductions are in the repository" in said
+        assert "pip install -e ." in said
