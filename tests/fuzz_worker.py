@@ -91,7 +91,7 @@ def _faults(status: int | None, out: str, err: str) -> Iterator[str]:
 def main_loop(first: int, end: int) -> None:
     """Run cases, each in a folder of its own, and write a line of JSON about each."""
     warnings.simplefilter("error")
-    files._PATIENCE_S = 0.05  # type: ignore[misc]  # nobody writes into the pipes of cases
+    files._PATIENCE_S = 0.05  # type: ignore[misc]  # a constant elsewhere; here no pipe of a case has a writer
     home = Path.cwd()
     for number in range(first, end):
         case = draw_case(number)

@@ -12,6 +12,7 @@ from cli_tools import Capture, refused, run, run_json
 
 from allocsolve import bench
 from allocsolve.bench import RecordKey, RecordStore
+from allocsolve.bench.runs.execution import failed_outcome
 from allocsolve.cli import main
 from reproductions.klein2011 import expansion_draws, heuristics
 
@@ -115,8 +116,6 @@ def test_a_failed_row_is_told_and_the_rest_is_shown(
 
 
 def _failing(tasks: list[bench.Task], **_: Any) -> list[bench.Record]:
-    from allocsolve.bench.runs.execution import failed_outcome  # noqa: PLC0415 - what the harness does with them
-
     return [failed_outcome(task, "RuntimeError: boom", 0.1).record for task in tasks]
 
 

@@ -11,6 +11,7 @@ from cli_tools import refused, run, run_json
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
+from allocsolve.bench.runs.execution import failed_outcome
 from allocsolve.model import Job, WorkloadProblem
 from reproductions import zojer2025
 
@@ -72,8 +73,6 @@ def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) 
 def test_a_failed_run_is_told_and_the_rest_is_shown(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from allocsolve.bench.runs.execution import failed_outcome  # noqa: PLC0415 - what the harness does with them
-
     def failing(tasks: list[bench.Task], *, store: RecordStore, **_: Any) -> list[bench.Record]:
         for task in tasks:
             store.append(failed_outcome(task, "RuntimeError: boom", 0.1).record, task.problem, None)

@@ -107,7 +107,7 @@ def test_views_cannot_be_changed() -> None:
         (Start("j0", 3), "is malformed"),  # type: ignore[arg-type]
         (Start(0, 3.5), "is malformed"),  # type: ignore[arg-type]
         (Start(0, 3, Reason.BACKFILLED, 7), "job 0: is backfilled before job 7, which is not in 0.."),
-        (Start(0, 3, 5), "job 0: reason 5 is not in 0..3"),  # type: ignore[arg-type]
+        (Start(0, 3, 5), "job 0: reason 5 is not in 0..3"),  # type: ignore[arg-type]  # what the test is about
         (Wake(0), "wake-up at 0.0 is not after now, 0"),
         (Wake(math.nan), "wake-up at nan is not after now"),
         (Wake(math.inf), "wake-up at inf is not after now"),

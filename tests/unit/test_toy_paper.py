@@ -15,6 +15,7 @@ from cli_tools import run, run_json
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
+from allocsolve.bench.runs.execution import failed_outcome
 from allocsolve.instances import lublin1999
 from allocsolve.model import Budget, terms
 from reproductions.claims import Claims, looked_up
@@ -115,7 +116,7 @@ def entered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reproductions.commands.PAPERS", {**PAPERS})
     paper("A toy")(_toy2026)
     module = types.ModuleType("reproductions.toy2026.command")
-    module.toy2026 = Toy.command  # type: ignore[attr-defined]
+    vars(module)["toy2026"] = Toy.command
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
@@ -141,8 +142,6 @@ def test_a_paper_is_run_measured_written_and_shown(tmp_path: Path, capsys: Captu
 
 
 def test_a_failed_run_is_told(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from allocsolve.bench.runs.execution import failed_outcome  # noqa: PLC0415 - what the harness does with them
-
     def failing(tasks: list[bench.Task], **_: Any) -> list[bench.Record]:
         return [failed_outcome(task, "RuntimeError: boom", 0.1).record for task in tasks]
 

@@ -20,6 +20,7 @@ from allocsolve.bounds.workload import (
 )
 from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.instances.formats.log_swf import read_swf
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem
 
@@ -283,8 +284,6 @@ def test_limits_of_time() -> None:
 
 def test_kth_log(traces: Path) -> None:
     """Prices on coarse slots are worth more than 4 % over the run times alone."""
-    from allocsolve.instances.formats.log_swf import read_swf  # noqa: PLC0415
-
     log = read_swf(traces / "KTH-SP2-1996-2.1-cln.swf.gz")
     problem = WorkloadProblem(log.max_procs, Jobs(log.submits - log.submits.min(), log.procs, log.runs))
     assert workload_bound(problem, "turnaround") == pytest.approx(8874.657)

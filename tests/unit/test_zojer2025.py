@@ -35,7 +35,7 @@ from reproductions.zojer2025 import (
     variants,
 )
 from reproductions.zojer2025.claims import RUN_CLAIMS
-from reproductions.zojer2025.experiment import WARM_UP_S
+from reproductions.zojer2025.experiment import WARM_UP_S, _changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,8 +192,6 @@ def test_a_value_below_a_bound_is_refused(small: tuple[Reproduction, RecordStore
 
 @given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_changes_are_those_inside_jobs(sizes: list[list[int]]) -> None:
-    from reproductions.zojer2025.experiment import _changes  # noqa: PLC0415 - looked at from inside
-
     offsets = np.cumsum([0, *map(len, sizes)])
     changes = _changes(offsets, np.array([size for job in sizes for size in job]))
     expected = [job[idx] - job[idx - 1] if idx else 0 for job in sizes for idx in range(len(job))]
