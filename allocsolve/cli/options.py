@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINES
+from allocsolve.instances.formats.log_times import TIME_UNITS
 from allocsolve.judge import WORKLOAD_CLAIMS
 from allocsolve.model import MAX_INTEGER
 from allocsolve.registry import canonical_name, check_solver_name, plugin_place, split_names
@@ -34,7 +35,7 @@ def add_again(parser: argparse.ArgumentParser) -> None:
 def add_time_unit(parser: argparse.ArgumentParser) -> None:
     """Add the unit of points in time that a log writes as plain numbers."""
     help_text = "of times that are plain numbers; days are those of spreadsheets (default: s)"
-    parser.add_argument("--time-unit", choices=("s", "ms", "us", "ns", "days"), help=help_text)
+    parser.add_argument("--time-unit", choices=tuple(TIME_UNITS), help=help_text)
 
 
 def add_budget(parser: argparse.ArgumentParser, help_text: str, default: float) -> None:

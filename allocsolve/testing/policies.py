@@ -14,6 +14,7 @@ from allocsolve.errors import UnknownName
 from allocsolve.instances.generators.counterexamples import easy_counterexamples
 from allocsolve.model import Amdahl, Job, Jobs, WorkloadProblem
 from allocsolve.simulation import Engine, EngineRules, IllegalDecision, Promise, Resize, Start
+from allocsolve.simulation.policy import instantiated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +120,7 @@ def _apply(
     claimed: tuple[Callable[[QueueView], Sequence[int]], bool, str | None],
     examples: Sequence[WorkloadProblem] | None,
 ) -> None:
-    subject = policy() if isinstance(policy, type) else policy
+    subject = instantiated(policy)
     claims = _Claims(getattr(subject, "rules", EngineRules()), *claimed)
     check(subject, claims, example_workloads() if examples is None else examples)
 

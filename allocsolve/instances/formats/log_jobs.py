@@ -33,7 +33,7 @@ from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -359,12 +359,13 @@ def read_table_log(
         return rows, headers, sha256, times
 
     rows, headers, sha256, times = read(knows_zero=layout.is_relative)
-    if times.passed_zero and _points(rows).max(initial=0.0) < _UNIX:
+    numbers = rows.numbers()
+    if times.passed_zero and _points(numbers).max(initial=0.0) < _UNIX:
         # no time of this log is of this century: 0 is where its seconds begin
         rows, headers, sha256, times = read(knows_zero=True)
-    check_times(_points(rows), str(path), time_unit)
+        numbers = rows.numbers()
+    check_times(_points(numbers), str(path), time_unit)
     header = _beside(path, sha256) if layout.name == "hpcopt" else {}
-    numbers = rows.numbers()
     kept, joined = _joined(rows.names, numbers, layout)
     numbers = {field: column[kept] for field, column in numbers.items()}
     names, users = list(compress(rows.names, kept)), list(compress(rows.users, kept))
@@ -401,9 +402,8 @@ def read_table_log(
     )
 
 
-def _points(rows: JobRows) -> FloatArray:
+def _points(numbers: Mapping[str, FloatArray]) -> FloatArray:
     """Return all points in time that are known, in seconds."""
-    numbers = rows.numbers()
     points = np.concatenate([numbers[field] for field in ("submit", "start", "end")])
     known: FloatArray = points[np.isfinite(points)]
     return known
