@@ -28,10 +28,11 @@ def renumbered(view: QueueView) -> tuple[QueueView, IntArray]:
     the length of the workload. The view shows neither jobs that have just completed nor profiles. O(n log n)
     with n such jobs.
     """
-    listed = np.unique(np.concatenate((view.queue, view.running, view.promises)))
+    listed = np.concatenate((view.queue, view.running, view.promises))
+    listed.sort()
+    lists = {name: getattr(view, name) for name in ("queue", "running", "promises", "requests")}
     places: dict[str, Any] = {
-        name: frozen(listed.searchsorted(getattr(view, name)))
-        for name in ("queue", "running", "promises", "requests")
+        name: frozen(listed.searchsorted(jobs)) for name, jobs in lists.items() if len(jobs)
     }
     nothing = view.completed[:0]
     return dataclasses.replace(
