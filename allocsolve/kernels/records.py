@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 class Record:
     """Named numbers of 64 bits, as annotated: ``float`` or ``int``."""
+
+    #: How numpy holds them.
+    layout: ClassVar[np.dtype[Any]]
+
+    def __init_subclass__(cls) -> None:
+        kinds = {"float": np.float64, "int": np.int64}
+        fields = [(name, kinds[text]) for name, text in cls.__annotations__.items()]
+        cls.layout = np.dtype(fields, align=True)
 
     if TYPE_CHECKING:
 
@@ -52,7 +60,7 @@ class Records(Protocol[R]):
 
 def record(kind: type[R]) -> R:
     """Return a record of zeros."""
-    made: R = np.zeros(1, _layout(kind))[0]
+    made: R = np.zeros(1, kind.layout)[0]
     return made
 
 
@@ -72,7 +80,7 @@ def records(
     **columns
         The columns by names of fields.
     """
-    made: Any = np.zeros(count, _layout(kind))
+    made: Any = np.zeros(count, kind.layout)
     single: dict[str, float] = {}
     whole: dict[str, NDArray[Any]] = {}
     for name, values in columns.items():
@@ -111,13 +119,3 @@ def _bits(layout: np.dtype[Any], fields: tuple[tuple[str, float], ...]) -> NDArr
     bits: NDArray[np.int64] = made.view(np.int64)
     bits.setflags(write=False)
     return bits
-
-
-def _layout(kind: type[Record]) -> np.dtype[Any]:
-    return _dtype(tuple(kind.__annotations__.items()))
-
-
-@functools.cache
-def _dtype(fields: tuple[tuple[str, str], ...]) -> np.dtype[Any]:
-    kinds = {"float": np.float64, "int": np.int64}
-    return np.dtype([(name, kinds[text]) for name, text in fields], align=True)

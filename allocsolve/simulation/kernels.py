@@ -18,6 +18,7 @@ from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ra
 from allocsolve.simulation.state import Resizing, State, initial_resizing, initial_state, roomier
 from allocsolve.simulation.view_states import (
     packed_jobs,
+    queue_state,
     renumbered,
     resizing_of_view,
     start_of,
@@ -39,6 +40,7 @@ __all__ = [
     "leave_queue",
     "packed_jobs",
     "promise",
+    "queue_state",
     "renumbered",
     "resize",
     "resizing_of_view",

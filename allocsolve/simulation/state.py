@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -112,13 +112,12 @@ def initial_state(
         Whether running jobs may change their sizes, and so their ends.
     """
     count = len(submit) if num_jobs is None else num_jobs
-    order = np.argsort(submit, kind="stable")
     engine = record(EngineNumbers)
     engine["free"], engine["ordered"] = num_nodes, ordered
     return State(
         engine=engine,
         job=records(JobState, count, start=np.nan, end=np.nan, expected=np.nan, blocked=-1),
-        arrivals=records(Entry, len(submit), frozen=True, time=submit[order], item=order),
+        arrivals=_arrivals(submit) if len(submit) else _NO_ARRIVALS,
         queue=np.empty(count, dtype=np.int64),
         ends=records(Entry, count),
         end_places=np.empty(count if resizable else 0, dtype=np.int64),
@@ -126,6 +125,14 @@ def initial_state(
         events=np.empty(count, dtype=np.int64),
         started=np.empty(count, dtype=np.int64),
     )
+
+
+def _arrivals(submit: FloatArray) -> Records[Entry]:
+    order = np.argsort(submit, kind="stable")
+    return records(Entry, len(submit), frozen=True, time=submit[order], item=order)
+
+
+_NO_ARRIVALS: Final = records(Entry, 0, frozen=True)
 
 
 class Ledger(Record):

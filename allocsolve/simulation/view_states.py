@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from allocsolve.simulation.view import JobColumns
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.state import Resizing, State
     from allocsolve.simulation.view import QueueView
 
@@ -70,20 +71,67 @@ def packed_jobs(jobs: JobColumns) -> PackedJobs:
     return PackedJobs(*columns)
 
 
+class QueueState(NamedTuple):
+    """What a queue policy decides on: the jobs that wait or run, numbered in their order."""
+
+    jobs: PackedJobs
+    #: Before the running jobs were started.
+    state: State
+    #: Running jobs by (start, job), and their starts in seconds.
+    running: IntArray
+    starts: FloatArray
+    #: The original index of each job.
+    listed: IntArray
+
+
+def queue_state(view: QueueView) -> QueueState:
+    """Return what a view shows to a policy that changes no sizes. O(n log n) with n jobs that wait or run.
+
+    The kernels of these policies need about half of the columns that `renumbered` gathers.
+    """
+    columns = view.jobs
+    listed = np.concatenate((view.queue, view.running))
+    listed.sort()
+    places: Any = listed.searchsorted
+    starts = columns.start[view.running]
+    by_start = np.lexsort((view.running, starts))
+    running = places(view.running)
+    state = _state(view, len(listed), places(view.queue), running, starts, resizable=False)
+    return QueueState(_packed(columns, listed), state, running[by_start], starts[by_start], listed)
+
+
+def _packed(columns: JobColumns, listed: IntArray) -> PackedJobs:
+    """Return some jobs as kernels take them."""
+    if len(columns.table_nodes):
+        return packed_jobs(_columns(columns, listed))
+    jobs = packed_jobs(columns)
+    taken: Any = [frozen(column[listed]) for column in (*jobs[: _TABLES.start], *jobs[_TABLES.stop :])]
+    taken[_TABLES.start : _TABLES.start] = jobs.table_offsets[: len(listed) + 1], *jobs[_TABLES][1:]
+    return PackedJobs(*taken)
+
+
 def state_of_view(view: QueueView, *, resizable: bool) -> State:
     """Return the state of the engine that a view shows, before its running jobs were started.
 
     O(all jobs of the view, with those that neither wait nor run); `renumbered` leaves these out.
     """
-    jobs = view.jobs
-    state = initial_state(
-        view.num_nodes, _NO_ARRIVALS, ordered=True, resizable=resizable, num_jobs=len(jobs.submit)
+    running = view.running
+    return _state(
+        view, len(view.jobs.submit), view.queue, running, view.jobs.start[running], resizable=resizable
     )
-    state.engine["clock"], state.engine["tail"] = view.now, len(view.queue)
-    state.engine["free"] = view.free + int(view.held.sum())
-    state.queue[: len(view.queue)] = view.queue
-    state.job["size"][view.running] = view.held
-    state.job["start"][view.running] = jobs.start[view.running]
+
+
+def _state(
+    view: QueueView, num_jobs: int, queue: IntArray, running: IntArray, starts: FloatArray, *, resizable: bool
+) -> State:
+    """Return the state of the engine that a view shows, in other numbers of its jobs."""
+    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, resizable=resizable, num_jobs=num_jobs)
+    engine = state.engine
+    engine["clock"], engine["tail"] = view.now, len(queue)
+    engine["free"] = view.free + int(view.held.sum())
+    state.queue[: len(queue)] = queue
+    state.job["size"][running] = view.held
+    state.job["start"][running] = starts
     return state
 
 
@@ -121,5 +169,8 @@ def start_of(state: State, job: int, listed: IntArray, nodes: int | None = None)
 
 #: Columns with one number per job: all but the tables of speedup.
 _BY_JOB: Final = tuple(name for name in JobColumns._fields if not name.startswith("table_"))
+
+#: The places of the tables of speedup among the columns of `PackedJobs`.
+_TABLES: Final = slice(PackedJobs._fields.index("table_offsets"), PackedJobs._fields.index("kind"))
 
 _NO_ARRIVALS: Final = frozen(np.empty(0))

@@ -30,7 +30,7 @@ from allocsolve.model.checks import choice, flag, natural, shown
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import initial_state, packed_jobs, renumbered, start_of, state_of_view
+from allocsolve.simulation.kernels import initial_state, queue_state, start_of
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -127,16 +127,13 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
 
     A policy that learns from users also examines all jobs that have ended.
     """
-    shown = view
-    view, listed = renumbered(shown)
-    jobs, running = view.jobs, view.running
-    running = running[np.lexsort((running, jobs.start[running]))]
+    jobs, state, running, starts, listed = queue_state(view)
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
     if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime).any():
         msg = "the view hides actual run times, which the policy needs"
         raise InvalidOption(msg)
     if policy.rule.learning:
-        sources["user-average"] = _learned(shown, listed)
+        sources["user-average"] = _learned(view, listed)
     estimates = _estimates(
         jobs.estimate,
         sources[policy.running],
@@ -144,9 +141,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
         np.empty(0, dtype=np.int64),
         scored=policy.rule.order != 0,
     )
-    state = state_of_view(view, resizable=False)
-    memory = nothing_blocked(usable=False)
-    decide(packed_jobs(jobs), state, estimates, policy.rule, memory, running, jobs.start[running])
+    decide(jobs, state, estimates, policy.rule, nothing_blocked(usable=False), running, starts)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
     return tuple(start_of(state, job, listed) for job in chosen)
 
