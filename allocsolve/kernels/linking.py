@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from typing import TYPE_CHECKING, Any
+import operator
+from typing import TYPE_CHECKING, Any, Final
 
-from numba.core import itanium_mangler
+from numba.core import itanium_mangler, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
+from numba.core.typing.context import Context
 
 from allocsolve.kernels.arguments import by_address
 
@@ -35,6 +38,9 @@ class _InnerLibrary(JITCodeLibrary):
 
     #: What `set_env` was given: the name and the constants that code in this library may need at run time.
     environment: tuple[str, object] | None = None
+
+    def _optimize_functions(self, _: object) -> None:
+        """Leave the module as it is: the entry kernel optimises it."""
 
     def finalize(self) -> None:
         """Be ready to be linked."""
@@ -121,7 +127,60 @@ class _Flags(Flags):
         return _ListedFlags(self)
 
 
-class _InnerLower(Lower):
+class _TypingContext(Context):
+    """A typing context of numba that remembers which signature a call of a function of numba has.
+
+    numba tries all implementations of an operator again for each of its uses in a function.
+    """
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:  # noqa: ANN401 - numba has no types
+        """Return the signature of a call."""
+        if not isinstance(func, types.Function):
+            return super().resolve_function_type(func, args, kws)
+        # an implementation is compiled by the flags of the function that calls it
+        call = func, tuple(args), tuple(kws.items()), ConfigStack.top_or_none()
+        signature = _SIGNATURES.get(call)
+        if signature is None:
+            signature = super().resolve_function_type(func, args, kws)
+            if signature is not None:
+                _SIGNATURES[call] = signature
+        return signature
+
+
+#: By function, types of arguments and flags.
+_SIGNATURES: Final[dict[tuple[object, ...], object]] = {}
+
+
+def _remembering(context: Context) -> _TypingContext:
+    """Return the same context, whose state it shares, with a memory."""
+    made = object.__new__(_TypingContext)
+    made.__dict__ = context.__dict__
+    return made
+
+
+class _Lower(Lower):
+    """Lowers binary operators by the signatures that typing has remembered.
+
+    numba asks three times for each operator whether there is an implementation for constants; of those on
+    numbers only powers have one.
+    """
+
+    def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:  # noqa: ANN401 - numba has no types
+        """Return the value of an operator."""
+        if op in {operator.pow, operator.ipow}:
+            return super().lower_binop(resty, expr, op)
+        typing = _remembering(self.context.typing_context)
+        called, signature = typing.resolve_value_type(op), self.fndesc.calltypes[expr]
+        operands = [
+            self.context.cast(self.builder, self.loadvar(side.name), self.typeof(side.name), kind)
+            for side, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)
+        ]
+        resolved = typing.resolve_function_type(called, signature.args, {})
+        value = self.context.get_function(called, resolved)(self.builder, operands)
+        return self.context.cast(self.builder, value, signature.return_type, resty)
+
+
+class _InnerLower(_Lower):
     """Lowers a function that takes its arrays by address, under a short name.
 
     numba writes the types of all arguments into the name, for records with all their fields, and the name
@@ -133,6 +192,17 @@ class _InnerLower(Lower):
         digest = hashlib.sha256(fndesc.mangled_name.encode()).hexdigest()
         fndesc.mangled_name = itanium_mangler.mangle(f"{fndesc.qualname}.{digest}", ())
         super().__init__(context, library, fndesc, *args, **options)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _EntryLowering(NativeLowering):
+    """Numba's lowering by `_Lower`."""
+
+    _name = "entry_kernel_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _Lower
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -162,11 +232,22 @@ class EntryCompiler(Compiler):
         state = self.state
         state.library = self._library_class(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
-        return super().define_pipelines()
+        managers = super().define_pipelines()
+        lowering = self._lowering()
+        for manager in managers:
+            manager.passes = [
+                (lowering if step is NativeLowering else step, text) for step, text in manager.passes
+            ]
+            manager.finalize()
+        return managers
+
+    def _lowering(self) -> type[NativeLowering]:
+        return _EntryLowering
 
     def _compile_core(self) -> Any:  # noqa: ANN401 - numba has no types
         """Compile without garbage collection: there is no garbage before the end."""
         self.state.flags = _Flags(self.state.flags)
+        self.state.typingctx = _remembering(self.state.typingctx)
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -181,14 +262,6 @@ class InnerCompiler(EntryCompiler):
 
     _library_class = _InnerLibrary
 
-    def define_pipelines(self) -> Any:  # noqa: ANN401 - numba has no types
+    def _lowering(self) -> type[NativeLowering]:
         """Pass arrays by address, unless the function counts references to them."""
-        managers = super().define_pipelines()
-        if not self.state.flags.nrt:
-            for manager in managers:
-                manager.passes = [
-                    (_InnerLowering if step is NativeLowering else step, text)
-                    for step, text in manager.passes
-                ]
-                manager.finalize()
-        return managers
+        return _EntryLowering if self.state.flags.nrt else _InnerLowering
