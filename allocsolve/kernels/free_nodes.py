@@ -1,48 +1,61 @@
 """Free nodes over time as a step function, for kernels: what is reserved is taken away, and given back.
 
-The steps lie in chunks of up to `CHUNK`, in order of time. Each chunk knows its least and its largest number
-of free nodes, so a search passes over it at once, and what is the same for all its steps is written once.
-A change costs O(chunks + CHUNK), a search O(chunks + CHUNK) for each step at which it is stopped.
+The steps lie in chunks of up to `CHUNK`, in order of time; a short function is a single chunk, a plain list.
+If there are more, each chunk knows bounds of its numbers of free nodes, so that a search passes over it at
+once, and a change of all its steps is written once. A change costs O(chunks + CHUNK), a search O(chunks +
+CHUNK) for each chunk at which it is stopped.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.kernels.jit import inner_kernel
+from allocsolve.kernels.records import Record, Records, record, records
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+#: Steps of a chunk.
+CHUNK: Final = 128
 
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
 
-#: Steps of a chunk: 32 to 128 are equally fast.
-CHUNK: Final = 64
+class FreeNumbers(Record):
+    """The single number of `FreeNodes`."""
+
+    #: Chunks that have steps.
+    used: int
+
+
+class Step(Record):
+    """From `time` (s) on, `free` nodes are free, plus the `shift` of its chunk."""
+
+    time: float
+    free: int
+
+
+class Chunk(Record):
+    """Neighbouring steps, ``steps[first:last]``."""
+
+    #: When the first step begins, in seconds.
+    begin: float
+    first: int
+    last: int
+    #: The first of the `CHUNK` places that the chunk may fill.
+    room: int
+    #: To be added to the free nodes of each step.
+    shift: int
+    #: No step has fewer and none has more free nodes; not kept up while there is only one chunk.
+    low: int
+    high: int
 
 
 class FreeNodes(NamedTuple):
-    """Free nodes over time; the arrays are written."""
+    """Free nodes over time; all is written."""
 
-    #: Shape (chunks, CHUNK): when each step begins, in seconds.
-    times: FloatArray
-    #: Shape (chunks, CHUNK): free nodes from then on, less the `shift` of the chunk.
-    free: IntArray
-    #: Shape (chunks,): steps of each chunk.
-    lengths: IntArray
-    #: Shape (chunks,): to be added to `free`.
-    shift: IntArray
-    #: Shape (chunks,): least and largest number of free nodes.
-    low: IntArray
-    high: IntArray
-    #: Shape (chunks,): the chunks in order of time, then those without steps.
-    order: IntArray
-    #: Shape (chunks,): when the chunks begin, in this order.
-    begins: FloatArray
-    #: One number: chunks that have steps.
-    used: IntArray
+    numbers: FreeNumbers
+    #: The chunks in order of time, then those without steps.
+    chunks: Records[Chunk]
+    steps: Records[Step]
 
 
 def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
@@ -50,30 +63,23 @@ def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
 
     Neighbours have more than half a chunk of steps together, and each job adds two steps at most.
     """
-    chunks = 4 * (2 * num_jobs + 4) // CHUNK + 8
-    made = FreeNodes(
-        times=np.zeros((chunks, CHUNK)),
-        free=np.zeros((chunks, CHUNK), dtype=np.int64),
-        lengths=np.zeros(chunks, dtype=np.int64),
-        shift=np.zeros(chunks, dtype=np.int64),
-        low=np.zeros(chunks, dtype=np.int64),
-        high=np.zeros(chunks, dtype=np.int64),
-        order=np.arange(chunks),
-        begins=np.zeros(chunks),
-        used=np.ones(1, dtype=np.int64),
-    )
-    made.free[0, 0] = made.low[0] = made.high[0] = num_nodes
-    made.lengths[0] = 1
-    return made
+    count = 4 * (2 * num_jobs + 4) // CHUNK + 8
+    numbers, chunks = record(FreeNumbers), records(Chunk, count)
+    steps = records(Step, count * CHUNK)
+    chunks["room"] = np.arange(0, count * CHUNK, CHUNK)
+    numbers["used"] = chunks[0]["last"] = 1
+    steps[0]["free"] = num_nodes
+    return FreeNodes(numbers, chunks, steps)
 
 
 @inner_kernel
 def _chunk_at(profile: FreeNodes, time: float) -> int:
-    """Return the position of the last chunk that begins by `time`."""
-    low, high = 0, profile.used[0]
+    """Return the last chunk that begins by `time`, or the first one."""
+    chunks = profile.chunks
+    low, high = 0, profile.numbers.used
     while high - low > 1:
         middle = (low + high) >> 1
-        if profile.begins[middle] <= time:
+        if chunks[middle].begin <= time:
             low = middle
         else:
             high = middle
@@ -81,13 +87,12 @@ def _chunk_at(profile: FreeNodes, time: float) -> int:
 
 
 @inner_kernel
-def _step_at(profile: FreeNodes, chunk: int, time: float) -> int:
-    """Return the last step of a chunk that begins by `time`; -1 if there is none."""
-    times = profile.times
-    low, high = -1, profile.lengths[chunk]
+def _step_at(steps: Records[Step], first: int, last: int, time: float) -> int:
+    """Return the last step in ``first:last`` that begins by `time`, or the first one."""
+    low, high = first, last
     while high - low > 1:
         middle = (low + high) >> 1
-        if times[chunk, middle] <= time:
+        if steps[middle].time <= time:
             low = middle
         else:
             high = middle
@@ -95,126 +100,142 @@ def _step_at(profile: FreeNodes, chunk: int, time: float) -> int:
 
 
 @inner_kernel
-def _measure(profile: FreeNodes, chunk: int) -> None:
-    """Set the least and the largest number of free nodes of a chunk."""
-    free = profile.free
-    low = high = free[chunk, 0]
-    for idx in range(1, profile.lengths[chunk]):
-        value = free[chunk, idx]
-        low = min(low, value)
-        high = max(high, value)
-    profile.low[chunk] = low + profile.shift[chunk]
-    profile.high[chunk] = high + profile.shift[chunk]
+def _measure(chunk: Chunk, steps: Records[Step]) -> None:
+    """Set the bounds of the free nodes of a chunk. O(CHUNK)."""
+    low = high = steps[chunk.first].free
+    for at in range(chunk.first + 1, chunk.last):
+        low = min(low, steps[at].free)
+        high = max(high, steps[at].free)
+    chunk.low, chunk.high = low + chunk.shift, high + chunk.shift
 
 
 @inner_kernel
-def _halve(profile: FreeNodes, position: int) -> None:
-    """Move the later half of a full chunk into a new one behind it."""
-    order, begins = profile.order, profile.begins
-    chunk, used = order[position], profile.used[0]
-    new, half = order[used], CHUNK // 2
-    for at in range(used, position + 1, -1):
-        order[at] = order[at - 1]
-        begins[at] = begins[at - 1]
-    for idx in range(half, CHUNK):
-        profile.times[new, idx - half] = profile.times[chunk, idx]
-        profile.free[new, idx - half] = profile.free[chunk, idx]
-    profile.lengths[chunk] = half
-    profile.lengths[new] = CHUNK - half
-    profile.shift[new] = profile.shift[chunk]
-    order[position + 1] = new
-    begins[position + 1] = profile.times[new, 0]
-    profile.used[0] = used + 1
-    _measure(profile, chunk)
-    _measure(profile, new)
+def _is_full(chunk: Chunk) -> bool:
+    """Return whether a chunk has no room for two more steps."""
+    return chunk.last + 2 > chunk.room + CHUNK
 
 
 @inner_kernel
-def _drop_chunk(profile: FreeNodes, position: int) -> None:
-    """Take a chunk out of the order."""
-    order, begins = profile.order, profile.begins
-    chunk, last = order[position], profile.used[0] - 1
-    for at in range(position, last):
-        order[at] = order[at + 1]
-        begins[at] = begins[at + 1]
-    order[last] = chunk
-    profile.used[0] = last
+def _make_room(profile: FreeNodes, at: int) -> bool:
+    """Make room in a full chunk; return whether its later half had to go to a new one."""
+    chunks, steps = profile.chunks, profile.steps
+    chunk = chunks[at]
+    first, last, room = chunk.first, chunk.last, chunk.room
+    if 4 * (first - room) >= CHUNK:  # a quarter is free before the steps: to move them is paid for by that
+        for k in range(first, last):
+            steps[room + k - first] = steps[k]
+        chunk.first, chunk.last = room, room + last - first
+        return False
+    used = profile.numbers.used
+    new = chunks[used].room
+    for k in range(used, at + 1, -1):
+        chunks[k] = chunks[k - 1]
+    middle = (first + last) >> 1
+    for k in range(middle, last):
+        steps[new + k - middle] = steps[k]
+    chunk.last = middle
+    behind = chunks[at + 1]
+    behind.begin, behind.shift = steps[new].time, chunk.shift
+    behind.room, behind.first, behind.last = new, new, new + last - middle
+    profile.numbers.used = used + 1
+    _measure(chunk, steps)
+    _measure(behind, steps)
+    return True
 
 
 @inner_kernel
-def _join(profile: FreeNodes, position: int) -> None:
+def _drop_chunk(profile: FreeNodes, at: int) -> None:
+    """Take a chunk out of the order. O(chunks)."""
+    chunks, last = profile.chunks, profile.numbers.used - 1
+    room = chunks[at].room
+    for k in range(at, last):
+        chunks[k] = chunks[k + 1]
+    chunks[last].room = room
+    profile.numbers.used = last
+
+
+@inner_kernel
+def _join(profile: FreeNodes, at: int) -> None:
     """Put the chunk behind this one into it, if both fill half a chunk at most."""
-    if position < 0 or position + 1 >= profile.used[0]:
+    if at < 0 or at + 1 >= profile.numbers.used:
         return
-    chunk, behind = profile.order[position], profile.order[position + 1]
-    count = profile.lengths[chunk]
-    if count + profile.lengths[behind] > CHUNK // 2:
+    steps = profile.steps
+    chunk, behind = profile.chunks[at], profile.chunks[at + 1]
+    count, more = chunk.last - chunk.first, behind.last - behind.first
+    if count + more > CHUNK // 2:
         return
-    more = profile.shift[behind] - profile.shift[chunk]
-    for idx in range(profile.lengths[behind]):
-        profile.times[chunk, count + idx] = profile.times[behind, idx]
-        profile.free[chunk, count + idx] = profile.free[behind, idx] + more
-    profile.lengths[chunk] = count + profile.lengths[behind]
-    _drop_chunk(profile, position + 1)
-    _measure(profile, chunk)
+    for k in range(count):
+        steps[chunk.room + k] = steps[chunk.first + k]
+    chunk.first = chunk.room
+    shift = behind.shift - chunk.shift
+    for k in range(more):
+        steps[chunk.room + count + k].time = steps[behind.first + k].time
+        steps[chunk.room + count + k].free = steps[behind.first + k].free + shift
+    chunk.last = chunk.room + count + more
+    _drop_chunk(profile, at + 1)
+    _measure(profile.chunks[at], steps)
 
 
 @inner_kernel
-def _begin_step(profile: FreeNodes, time: float) -> tuple[int, int]:
-    """Have a step begin at `time`, with as many free nodes as before.
+def _change_within(  # noqa: C901, PLR0912 - in one pass, as this is where policies with plans spend their time
+    steps: Records[Step], chunk: Chunk, start: float, end: float, nodes: int, until_time: float
+) -> None:
+    """Add nodes from `start` to `end` in a chunk that lasts until `until_time`, with room for two more steps.
 
-    Returns the position of its chunk and its place there.
+    Steps that begin or no longer have a reason to begin move the later ones, in one go.
     """
-    position = _chunk_at(profile, time)
-    chunk = profile.order[position]
-    idx = _step_at(profile, chunk, time)
-    if profile.times[chunk, idx] == time:
-        return position, idx
-    if profile.lengths[chunk] == CHUNK:
-        _halve(profile, position)
-        if idx >= CHUNK // 2:
-            idx -= CHUNK // 2
-            position += 1
-            chunk = profile.order[position]
-    times, free = profile.times, profile.free
-    for at in range(profile.lengths[chunk], idx + 1, -1):
-        times[chunk, at] = times[chunk, at - 1]
-        free[chunk, at] = free[chunk, at - 1]
-    times[chunk, idx + 1] = time
-    free[chunk, idx + 1] = free[chunk, idx]
-    profile.lengths[chunk] += 1
-    return position, idx + 1
+    head, last = chunk.first, chunk.last
+    first = _step_at(steps, head, last, start)
+    begins = steps[first].time < start
+    if begins:
+        first += 1
+    until = first
+    while until < last and steps[until].time < end:
+        until += 1
+    ends = (steps[until].time if until < last else until_time) != end
+    before = steps[max(first - 1, head)].free
+    # where the changed steps and those after them move
+    middle = 0
+    if begins:
+        middle = 1
+    elif first > head and steps[first].free + nodes == before:
+        middle = -1
+    at_end = steps[until - 1].free  # that of the step before `first` if no step lies between
+    tail, rest = middle, until
+    if ends:
+        tail += 1
+    elif until < last and at_end + nodes == steps[until].free:
+        tail -= 1
+        rest += 1
+    if tail > 0:
+        for k in range(last - 1, until - 1, -1):
+            steps[k + tail] = steps[k]
+    if middle > 0:
+        for k in range(until - 1, first - 1, -1):
+            steps[k + 1].time = steps[k].time
+            steps[k + 1].free = steps[k].free + nodes
+        steps[first].time, steps[first].free = start, before + nodes
+    elif middle < 0:
+        for k in range(first + 1, until):
+            steps[k - 1].time = steps[k].time
+            steps[k - 1].free = steps[k].free + nodes
+    else:
+        for k in range(first, until):
+            steps[k].free += nodes
+    if ends:
+        steps[until + middle].time, steps[until + middle].free = end, at_end
+    if tail < 0:
+        for k in range(rest, last):
+            steps[k + tail] = steps[k]
+    chunk.last = last + tail
 
 
 @inner_kernel
-def _forget_step(profile: FreeNodes, time: float) -> None:
-    """Drop the step that begins at `time` if it has as many free nodes as the one before it."""
-    position = _chunk_at(profile, time)
-    chunk = profile.order[position]
-    idx = _step_at(profile, chunk, time)
-    if profile.times[chunk, idx] != time or (position == 0 and idx == 0):
-        return
-    value = profile.free[chunk, idx] + profile.shift[chunk]
-    if idx > 0:
-        before = profile.free[chunk, idx - 1] + profile.shift[chunk]
-    else:
-        earlier = profile.order[position - 1]
-        before = profile.free[earlier, profile.lengths[earlier] - 1] + profile.shift[earlier]
-    if before != value:
-        return
-    times, free = profile.times, profile.free
-    last = profile.lengths[chunk] - 1
-    for at in range(idx, last):
-        times[chunk, at] = times[chunk, at + 1]
-        free[chunk, at] = free[chunk, at + 1]
-    profile.lengths[chunk] = last
-    if last == 0:
-        _drop_chunk(profile, position)
-    else:
-        profile.begins[position] = times[chunk, 0]
-        _measure(profile, chunk)
-        _join(profile, position)
-    _join(profile, position - 1)
+def _update(profile: FreeNodes, at: int) -> None:
+    """Measure a chunk that has changed, and join it with its neighbours if they are short."""
+    _measure(profile.chunks[at], profile.steps)
+    _join(profile, at)
+    _join(profile, at - 1)
 
 
 @inner_kernel
@@ -222,53 +243,86 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
     """Add so many free nodes from `start` to `end`; a negative number takes them away."""
     if end <= start:
         return
-    _begin_step(profile, end)
-    position, first = _begin_step(profile, start)
-    times, free, used = profile.times, profile.free, profile.used[0]
-    while position < used:
-        chunk = profile.order[position]
-        if first == 0 and position + 1 < used and profile.begins[position + 1] <= end:
-            profile.shift[chunk] += nodes
-            profile.low[chunk] += nodes
-            profile.high[chunk] += nodes
-        else:
-            idx, count = first, profile.lengths[chunk]
-            while idx < count and times[chunk, idx] < end:
-                free[chunk, idx] += nodes
-                idx += 1
-            _measure(profile, chunk)
-        position += 1
-        first = 0
-        if position < used and profile.begins[position] >= end:
-            break
-    if nodes > 0:
-        _forget_step(profile, end)
-        _forget_step(profile, start)
+    chunks, steps = profile.chunks, profile.steps
+    at = _chunk_at(profile, start)
+    if _is_full(chunks[at]) and _make_room(profile, at):
+        at = _chunk_at(profile, start)
+    if profile.numbers.used == 1:
+        _change_within(steps, chunks[0], start, end, nodes, np.inf)
+        return
+    behind = chunks[at + 1].begin if at + 1 < profile.numbers.used else np.inf
+    if end <= behind:
+        _change_within(steps, chunks[at], start, end, nodes, behind)
+        _update(profile, at)
+        return
+    until = _chunk_at(profile, end)
+    if _is_full(chunks[until]) and _make_room(profile, until):
+        until = _chunk_at(profile, end)
+    _change_within(steps, chunks[at], start, behind, nodes, behind)
+    for between in range(at + 1, until):
+        chunk = chunks[between]
+        chunk.shift += nodes
+        chunk.low += nodes
+        chunk.high += nodes
+    if chunks[until].begin < end:
+        behind = chunks[until + 1].begin if until + 1 < profile.numbers.used else np.inf
+        _change_within(steps, chunks[until], chunks[until].begin, end, nodes, behind)
+    _update(profile, until)
+    _update(profile, at)
 
 
 @inner_kernel
-def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> float:
-    """Return the first time from `submit` on from which `nodes` nodes are free for `seconds`."""
-    times, free, used = profile.times, profile.free, profile.used[0]
-    position = _chunk_at(profile, submit)
-    first = max(0, _step_at(profile, profile.order[position], submit))
-    start, end, blocked = submit, submit + seconds, False
-    while position < used:
-        chunk = profile.order[position]
-        passed = profile.high[chunk] < nodes if blocked else profile.low[chunk] >= nodes
-        if not passed:
-            needed = nodes - profile.shift[chunk]
-            for idx in range(first, profile.lengths[chunk]):
+def earliest(  # noqa: C901 - in one pass, as `_change_within`
+    profile: FreeNodes, submit: float, nodes: int, seconds: float, known: float
+) -> float:
+    """Return the first time from `submit` on from which `nodes` nodes are free for `seconds`, or `known`.
+
+    From `known` on, infinite for never, they are free anyway: the answer is not later.
+    """
+    chunks, steps, used = profile.chunks, profile.steps, profile.numbers.used
+    at, k = 0, chunks[0].first
+    if submit > chunks[0].begin:
+        at = _chunk_at(profile, submit)
+        k = _step_at(steps, chunks[at].first, chunks[at].last, submit)
+    start, end, blocked = submit, min(submit + seconds, known), False
+    while True:
+        chunk = chunks[at]
+        if used == 1 or (chunk.high >= nodes if blocked else chunk.low < nodes):
+            needed, last = nodes - chunk.shift, chunk.last
+            while True:
                 if blocked:
-                    if free[chunk, idx] >= needed:
-                        start, blocked = times[chunk, idx], False
-                        end = start + seconds
-                elif times[chunk, idx] >= end:
-                    return start
-                elif free[chunk, idx] < needed:
+                    while k < last and steps[k].free < needed:
+                        k += 1
+                    if k == last:
+                        break
+                    start, blocked = steps[k].time, False
+                    if start >= known:
+                        return known
+                    end = min(start + seconds, known)
+                else:
+                    while k < last and steps[k].free >= needed and steps[k].time < end:
+                        k += 1
+                    if k == last:
+                        break
+                    if steps[k].time >= end:
+                        return start
                     blocked = True
-        position += 1
-        first = 0
-        if not blocked and (position == used or profile.begins[position] >= end):
-            return start
-    return start
+                k += 1
+        at += 1
+        until = known if blocked else end
+        if at == used or chunks[at].begin >= until:
+            return known if blocked else start
+        k = chunks[at].first
+
+
+@inner_kernel
+def forget_past(profile: FreeNodes, now: float) -> None:
+    """Let the first step begin now. O(chunks) for each chunk that is over, O(1) for each step."""
+    while profile.numbers.used > 1 and profile.chunks[1].begin <= now:
+        _drop_chunk(profile, 0)
+    steps, chunk = profile.steps, profile.chunks[0]
+    first, last = chunk.first, chunk.last
+    while first + 1 < last and steps[first + 1].time <= now:
+        first += 1
+    steps[first].time = now
+    chunk.begin, chunk.first = now, first

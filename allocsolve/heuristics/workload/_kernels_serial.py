@@ -37,7 +37,7 @@ def place(profile: FreeNodes, sizes: Sizes, first: int, last: int, submit: float
         nodes, seconds = sizes.nodes[size], sizes.seconds[size]
         if submit + seconds > best_end:
             break
-        begin = earliest(profile, submit, nodes, seconds)
+        begin = earliest(profile, submit, nodes, seconds, np.inf)
         if begin + seconds < best_end or (begin + seconds == best_end and nodes * seconds < best_area):
             best_size, start, best_end, best_area = size, begin, begin + seconds, nodes * seconds
     return start, best_size

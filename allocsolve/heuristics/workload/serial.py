@@ -427,15 +427,15 @@ class Plan:
 
     def free_nodes(self, begin: float, end: float) -> tuple[FloatArray, IntArray]:
         """Return the steps of the free nodes that overlap a span: their starts (s) and numbers of nodes."""
-        profile = self.profile
-        used = int(profile.used[0])
-        first = max(0, int(np.searchsorted(profile.begins[:used], begin, side="right")) - 1)
-        last = max(first + 1, int(np.searchsorted(profile.begins[:used], end, side="left")))
+        chunks, steps = self.profile.chunks, self.profile.steps
+        begun = chunks["begin"][: self.profile.numbers["used"]]
+        first = max(0, int(np.searchsorted(begun, begin, side="right")) - 1)
+        last = max(first + 1, int(np.searchsorted(begun, end, side="left")))
         times, free = [], []
-        for chunk in profile.order[first:last].tolist():
-            count = int(profile.lengths[chunk])
-            times.append(profile.times[chunk, :count])
-            free.append(profile.free[chunk, :count] + profile.shift[chunk])
+        for chunk in chunks[first:last]:
+            within = steps[chunk["first"] : chunk["last"]]
+            times.append(within["time"])
+            free.append(within["free"] + chunk["shift"])
         begins, numbers = np.concatenate(times), np.concatenate(free)
         low = max(0, int(np.searchsorted(begins, begin, side="right")) - 1)
         high = int(np.searchsorted(begins, end, side="left"))

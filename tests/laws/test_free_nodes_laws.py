@@ -1,0 +1,91 @@
+"""The step function of free nodes says what a list with a number for each second says."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, strategies as st
+from kernel_tools import entry
+from naive_free_nodes import FreeBySecond
+
+from allocsolve.kernels.free_nodes import (
+    CHUNK,
+    FreeNodes,
+    change,
+    earliest,
+    forget_past,
+    new_free_nodes,
+)
+
+change_nodes, earliest_time, forget = entry(change), entry(earliest), entry(forget_past)
+
+
+def by_second(profile: FreeNodes, seconds: int) -> list[int]:
+    """Return the free nodes of each second."""
+    free = np.zeros(seconds, dtype=np.int64)
+    for chunk in profile.chunks[: profile.numbers["used"]]:
+        steps = profile.steps[chunk["first"] : chunk["last"]]
+        assert len(steps)
+        assert chunk["room"] <= chunk["first"]
+        assert chunk["last"] <= chunk["room"] + CHUNK
+        assert steps["time"][0] == chunk["begin"]
+        if profile.numbers["used"] > 1:
+            assert chunk["low"] <= steps["free"].min() + chunk["shift"]
+            assert chunk["high"] >= steps["free"].max() + chunk["shift"]
+        for step in steps:
+            free[int(step["time"]) :] = step["free"] + chunk["shift"]
+    return free.tolist()
+
+
+@given(seed=st.integers(0, 2**32), jobs=st.sampled_from([5, 40, 400]), longest=st.sampled_from([3, 30]))
+def test_it_is_the_list_of_seconds(seed: int, jobs: int, longest: int) -> None:
+    rng = np.random.default_rng(seed)
+    num_nodes = int(rng.integers(1, 20))
+    horizon = 2 * jobs * longest + longest + 10
+    profile, naive = new_free_nodes(num_nodes, jobs), FreeBySecond(num_nodes, horizon)
+    now, held = 0, []
+    for _ in range(2 * jobs):
+        kind = rng.random()
+        if kind < 0.6 and len(held) < jobs:
+            nodes, seconds = int(rng.integers(1, num_nodes + 1)), int(rng.integers(1, longest + 1))
+            submit = now if kind < 0.5 else now + int(rng.integers(0, jobs))
+            start = earliest_time(profile, submit, nodes, seconds, np.inf)
+            assert start == naive.earliest(submit, nodes, seconds, np.inf)
+            held.append((int(start), int(start) + seconds, nodes))
+            sign = -1
+        elif held:
+            start, end, nodes = held.pop(int(rng.integers(0, len(held))))
+            known = max(start, now)
+            if kind < 0.8 and known == start:  # put back at its earliest place
+                new = earliest_time(profile, now, nodes, end - start, start)
+                assert new == naive.earliest(now, nodes, end - start, start)
+                for made in (profile, naive):
+                    (change_nodes if made is profile else FreeBySecond.change)(made, start, end, nodes)
+                end += int(new) - start
+                start, sign = int(new), -1
+                held.append((start, end, nodes))
+            else:
+                start, sign = known, 1
+        else:
+            continue
+        if sign < 0:
+            start, end, nodes = held[-1]
+        change_nodes(profile, float(start), float(end), sign * nodes)
+        naive.change(start, end, sign * nodes)
+        if rng.random() < 0.2:
+            now += int(rng.integers(0, longest))
+            forget(profile, float(now))
+        if jobs < CHUNK or rng.random() < 0.05:
+            assert by_second(profile, horizon)[now:] == naive.free[now:].tolist()
+
+
+def test_long_functions_are_cut_and_joined_again() -> None:
+    profile = new_free_nodes(1, 2 * CHUNK)
+    for second in range(2 * CHUNK):
+        change_nodes(profile, 2.0 * second, 2.0 * second + 1, -1)
+    assert profile.numbers["used"] > 3
+    change_nodes(profile, 0.0, 4.0 * CHUNK, 1)
+    assert earliest_time(profile, 0.0, 2, 1.0, np.inf) == 1
+    change_nodes(profile, 0.0, 4.0 * CHUNK, -1)
+    for second in range(2 * CHUNK):
+        change_nodes(profile, 2.0 * second, 2.0 * second + 1, 1)
+    assert profile.numbers["used"] == 1
