@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_easy_variants import (
+    HPCOPT,
+    MJS2023,
+    RAPS,
+    decide_variant,
+    run_variant,
+)
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
     FIRST_FIT,
-    HPCOPT,
-    MJS2023,
     ORDER_CODES,
-    RAPS,
     Estimates,
     QueueRule,
     decide,
@@ -77,6 +81,8 @@ EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 #: The scan limit, in jobs, that stands for none: more than any queue holds.
 ALL_JOBS: Final = 2**62
 
+#: Kinds of policies that have kernels of their own.
+_VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
 #: Kinds of policies that need running jobs in the order of their expected ends.
 _RESERVING: Final = frozenset({EASY, HPCOPT, RAPS})
 
@@ -114,11 +120,14 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
     )
     state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _RESERVING)
-    # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
-    # behind.
-    lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
-    memory = nothing_blocked(usable=problem.is_rigid and lasting)
-    run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+    if policy.rule.kind in _VARIANTS:
+        run_variant(packed, state, estimates, policy.rule, rules.coalesce)
+    else:
+        # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
+        # behind.
+        lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
+        memory = nothing_blocked(usable=problem.is_rigid and lasting)
+        run(packed, state, estimates, policy.rule, memory, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -145,8 +154,11 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
         scored=policy.rule.order != 0,
     )
     state = state_of_view(view, resizable=False)
-    memory = nothing_blocked(usable=False)
-    decide(packed_jobs(jobs), state, estimates, policy.rule, memory, running, jobs.start[running])
+    packed, starts = packed_jobs(jobs), jobs.start[running]
+    if policy.rule.kind in _VARIANTS:
+        decide_variant(packed, state, estimates, policy.rule, running, starts)
+    else:
+        decide(packed, state, estimates, policy.rule, nothing_blocked(usable=False), running, starts)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
     return tuple(start_of(state, job, listed) for job in chosen)
 
