@@ -68,6 +68,36 @@ def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
 
 
 @inner_kernel
+def restart(profile: FreeNodes, time: float, nodes: int) -> None:
+    """Forget all steps: from `time` on, the the first, there are `nodes` free nodes. O(1)."""
+    chunk = profile.order[0]
+    profile.times[chunk, 0], profile.free[chunk, 0], profile.shift[chunk] = time, nodes, 0
+    profile.low[chunk] = profile.high[chunk] = nodes
+    profile.lengths[chunk] = 1
+    profile.begins[0] = time
+    profile.used[0] = 1
+
+
+@inner_kernel
+def append(profile: FreeNodes, time: float, nodes: int) -> None:
+    """Add a last step, which begins after all others: from `time` on, `nodes` nodes are free. O(1)."""
+    position = profile.used[0] - 1
+    chunk = profile.order[position]
+    idx = profile.lengths[chunk]
+    if idx == CHUNK:
+        position += 1
+        chunk, idx = profile.order[position], 0
+        profile.shift[chunk] = 0
+        profile.low[chunk] = profile.high[chunk] = nodes
+        profile.begins[position] = time
+        profile.used[0] = position + 1
+    profile.times[chunk, idx], profile.free[chunk, idx] = time, nodes - profile.shift[chunk]
+    profile.low[chunk] = min(profile.low[chunk], nodes)
+    profile.high[chunk] = max(profile.high[chunk], nodes)
+    profile.lengths[chunk] = idx + 1
+
+
+@inner_kernel
 def _chunk_at(profile: FreeNodes, time: float) -> int:
     """Return the position of the last chunk that begins by `time`."""
     low, high = 0, profile.used[0]
@@ -272,3 +302,26 @@ def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> f
         if not blocked and (position == used or profile.begins[position] >= end):
             return start
     return start
+
+
+@inner_kernel
+def least_free(profile: FreeNodes, start: float, end: float) -> int:
+    """Return the least number of nodes that are free at once from `start` to `end`. O(chunks + CHUNK)."""
+    times, free, used = profile.times, profile.free, profile.used[0]
+    position = _chunk_at(profile, start)
+    chunk = profile.order[position]
+    first = max(0, _step_at(profile, chunk, start))
+    least = free[chunk, first] + profile.shift[chunk]
+    first += 1
+    while position < used and (first > 0 or profile.begins[position] < end):
+        chunk = profile.order[position]
+        if first == 0 and position + 1 < used and profile.begins[position + 1] <= end:
+            least = min(least, profile.low[chunk])
+        else:
+            idx, count = first, profile.lengths[chunk]
+            while idx < count and times[chunk, idx] < end:
+                least = min(least, free[chunk, idx] + profile.shift[chunk])
+                idx += 1
+        position += 1
+        first = 0
+    return int(least)

@@ -158,7 +158,7 @@ class Conservative(CompiledSolver):
         """Return the same policy as one that decides on views, for drivers that call it at each event."""
         return OnlineConservative(self)
 
-    def reservations(self, problem: WorkloadProblem) -> FloatArray:
+    def first_reservations(self, problem: WorkloadProblem) -> FloatArray:
         """Return the reservation that each job gets when it is submitted. Shape (jobs,), seconds."""
         return conservative_plan(problem, self.compression, self.estimate).promised
 
