@@ -153,7 +153,7 @@ def promised_starts(
     """
     policy = instantiated(policy)
     if isinstance(policy, Reserving):
-        return policy.first_reservations(problem)
+        return policy.first_reservations(rules.applied(problem) if rules else problem)
     promised = np.full(len(problem.jobs), np.nan)
     ready = runnable(policy)
     engine = Engine(problem, rules or ready.rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
@@ -168,9 +169,11 @@ class Conservative(CompiledSolver):
         Raises
         ------
         InvalidOption
-            If rules are given that differ from those of the policy.
+            If rules are given that differ from those of the policy in more than `kill_at_limit`.
         """
-        if rules not in {None, self.rules}:
+        if rules is not None:
+            problem = rules.applied(problem)
+        if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
             raise InvalidOption(msg)
         plan = conservative_plan(problem, self.compression, self.estimate)

@@ -120,6 +120,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     """Run a workload to its end under a policy."""
     policy.check(rules)
     rules.check(problem, answers=False)
+    problem = rules.applied(problem)
     packed = problem.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     learning = policy.rule.learning
