@@ -261,7 +261,7 @@ solve p.json --solver noX --set expand_limit=1 --out o.json --force
 check p.json a.json --set expand_limit=2 --json
 check q.json b.json
 solvers noX
-import swf log.swf --from-job 2 --jobs 3 --out o.json --nodes 9 --unit nodes --limits as-given --origin header
+import swf log.swf --from-job 2 --jobs 3 --out o.json --nodes 9 --unit nodes --limits keep --origin header
 import sacct log.txt --nodes 9 --timezone Europe/Berlin --warm-up 5 --recorded t.csv --out o.json
 generate klein2011 --count 2 --seed 1 --apps 2-3 --steps 1-2 --out d
 generate klein2011 --count 1 --seed 1 --nodes 1-5 --num-nodes 9 --out d

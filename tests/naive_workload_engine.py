@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from naive_conservative import Interval, earliest_hole
+
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
 
@@ -206,6 +208,49 @@ def naive_easy(easy: Easy) -> Callable[[Cluster], None]:
                     ends.append((end, nodes))
                     cluster.start(job, nodes, head)
                     break
+
+    return policy
+
+
+def naive_reservations(easy: Easy) -> Callable[[Cluster], None]:
+    """EASY with any number of reservations, by its definition: holes are looked for at every end."""
+    most = math.inf if easy.reservations == "all" else easy.reservations
+
+    def policy(cluster: Cluster) -> None:
+        order = sorted(
+            cluster.queue,
+            key=lambda job: (score_of(cluster, job, easy), cluster.rows[job].submit, job),
+        )
+        while order and (nodes := size_now(cluster, order[0], easy.moldable)):
+            cluster.start(order.pop(0), nodes)
+        now = cluster.now
+        plan = [
+            Interval(now, expected_end(cluster, run, easy.estimate), run.nodes) for run in cluster.running
+        ]
+        planned = 0
+
+        def seconds(job: int, nodes: int) -> float:
+            return estimate_of(cluster, job, easy.estimate) * cluster.ratio(job, nodes)
+
+        for job in order[: None if easy.scan_limit is None else easy.scan_limit + 1]:
+            sizes = sorted((nodes for nodes in cluster.sizes(job) if nodes <= cluster.free), reverse=True)
+            if easy.moldable != "fit":
+                sizes = sizes[-1:] if easy.moldable == "min" else sizes[:1]
+            holes = [
+                earliest_hole(plan, cluster.num_nodes, nodes, seconds(job, nodes), now) for nodes in sizes
+            ]
+            size = next((nodes for nodes, hole in zip(sizes, holes, strict=True) if hole == now), 0)
+            if not size and planned < most:
+                fewest = min(cluster.sizes(job))
+                hole = earliest_hole(plan, cluster.num_nodes, fewest, seconds(job, fewest), now)
+                if hole == now and fewest <= cluster.free:
+                    size = fewest
+                else:
+                    plan.append(Interval(hole, hole + seconds(job, fewest), fewest))
+                    planned += 1
+            if size:
+                plan.append(Interval(now, now + seconds(job, size), size))
+                cluster.start(job, size, order[0])
 
     return policy
 

@@ -37,7 +37,7 @@ def convert(args: argparse.Namespace) -> int:
     else:
         check_outputs(args.to, inputs=inputs, force=args.force)
     with time_bar(f"reading {args.source}"):
-        source, problem, not_read = read_workload(args.source, num_nodes=args.nodes)
+        source, problem, not_read = read_workload(args.source, num_nodes=args.nodes, limits=args.limits)
         schedule = _schedule(args.answer, problem) if args.answer else None
         not_held = write_workload(problem, schedule, args.to, name)
     family = family_of(problem)

@@ -224,6 +224,8 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--answer", type=Path, metavar="FILE", help=help_text)
     help_text = "size of the machine, where FROM does not tell it"
     parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = "jobs that outlive their limits: cut at them, or kept (default: cut if FROM is of Batsim)"
+    parser.add_argument("--limits", choices=("cut", "keep"), help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     parser.epilog = "Logs of machines (windows, cleaning, recorded schedules): allocsolve import."
 
@@ -278,7 +280,9 @@ def _add_origin(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_window(parser: argparse.ArgumentParser) -> None:
-    help_text = "limits below the run time: raised to it, or left (default: %(default)s)"
+    help_text = (
+        "limits below the run time: raised to it, kept, or the job is cut there (default: %(default)s)"
+    )
     parser.add_argument("--limits", choices=LIMITS, default=LIMITS[0], help=help_text)
     help_text = "the first job: its place, from 1, in order of submission (default: 1)"
     parser.add_argument("--from-job", type=opt.integer(1), default=1, metavar="I", help=help_text)

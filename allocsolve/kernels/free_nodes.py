@@ -73,6 +73,35 @@ def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
 
 
 @inner_kernel
+def restart(profile: FreeNodes, time: float, nodes: int) -> None:
+    """Forget all steps: from `time` on, which is the first, `nodes` nodes are free. O(1)."""
+    chunk, steps = profile.chunks[0], profile.steps
+    steps[chunk.room].time, steps[chunk.room].free = time, nodes
+    chunk.begin, chunk.shift = time, 0
+    chunk.first, chunk.last = chunk.room, chunk.room + 1
+    profile.numbers.used = 1
+
+
+@inner_kernel
+def append(profile: FreeNodes, time: float, nodes: int) -> None:
+    """Add a last step, which begins after all others: from `time` on, `nodes` nodes are free.
+
+    O(1), O(CHUNK) once a chunk.
+    """
+    chunks, steps, used = profile.chunks, profile.steps, profile.numbers.used
+    chunk = chunks[used - 1]
+    if _is_full(chunk):
+        _measure(chunk, steps)
+        chunk = chunks[used]
+        chunk.begin, chunk.shift, chunk.low, chunk.high = time, 0, nodes, nodes
+        chunk.first, chunk.last = chunk.room, chunk.room
+        profile.numbers.used = used + 1
+    steps[chunk.last].time, steps[chunk.last].free = time, nodes - chunk.shift
+    chunk.last += 1
+    chunk.low, chunk.high = min(chunk.low, nodes), max(chunk.high, nodes)
+
+
+@inner_kernel
 def _chunk_at(profile: FreeNodes, time: float) -> int:
     """Return the last chunk that begins by `time`, or the first one."""
     chunks = profile.chunks
@@ -312,6 +341,26 @@ def earliest(  # noqa: C901 - in one pass, as `_change_within`
         until = known if blocked else end
         if at == used or chunks[at].begin >= until:
             return known if blocked else start
+        k = chunks[at].first
+
+
+@inner_kernel
+def least_free(profile: FreeNodes, start: float, end: float) -> int:
+    """Return the least number of nodes that are free at once from `start` to `end`. O(chunks + CHUNK)."""
+    chunks, steps, used = profile.chunks, profile.steps, profile.numbers.used
+    at = _chunk_at(profile, start)
+    k = _step_at(steps, chunks[at].first, chunks[at].last, start)
+    least = steps[k].free + chunks[at].shift
+    while True:
+        chunk = chunks[at]
+        if used == 1 or chunk.low < least:
+            shift, last = chunk.shift, chunk.last
+            while k < last and steps[k].time < end:
+                least = min(least, steps[k].free + shift)
+                k += 1
+        at += 1
+        if at == used or chunks[at].begin >= end:
+            return int(least)
         k = chunks[at].first
 
 

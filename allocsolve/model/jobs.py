@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from allocsolve.errors import InvalidProblem
+from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import instance, items, shown
 from allocsolve.model.columns import (
@@ -31,7 +31,7 @@ from allocsolve.model.job_kinds import (
     kind_faults,
     size_set,
 )
-from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE
+from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -307,6 +307,29 @@ class Jobs(Sequence[Job]):
             reconfiguration=self.reconfigurations[idx] if self.reconfigurations else None,
         )
 
+    def cut_at_limits(self) -> Jobs:
+        """Return the jobs as they run where they are killed at their limits: see `WorkloadProblem`."""
+        packed = self.packed
+        over = packed.runtime > self.limit
+        if not over.any():
+            return self
+        elastic = over & (packed.kind >= MALLEABLE)
+        if elastic.any():
+            idx = int(np.argmax(elastic))
+            msg = (
+                f"job {self.names[idx]!r} runs for {plain(packed.runtime[idx])} s, beyond its limit of "
+                f"{plain(self.limit[idx])} s, and changes its size: only jobs that keep theirs are killed"
+            )
+            raise InvalidOption(msg)
+        submit, nodes, _, *columns = self._columns()
+        limits = self.limit.tolist()
+        if self.speedups:
+            columns[6] = [
+                _scaled(law, self[idx], limits[idx]) if over[idx] and isinstance(law, SpeedupTable) else law
+                for idx, law in enumerate(self.speedups)
+            ]
+        return _restored(submit, nodes, np.where(over, self.limit, packed.runtime), *columns)
+
     def __iter__(self) -> Iterator[Job]:
         return (self[idx] for idx in range(len(self)))
 
@@ -323,7 +346,11 @@ class Jobs(Sequence[Job]):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction: the arrays stay read-only."""
-        return _restored, (
+        return _restored, self._columns()
+
+    def _columns(self) -> tuple[Any, ...]:
+        """Return the columns from which the jobs can be built."""
+        return (
             *(self.packed[at] for at in (0, 1, 4)),
             self.limit,
             self.names,
@@ -420,6 +447,16 @@ def _with_evolving(
         "evolving" if kind is None and evolution is not None else kind
         for kind, evolution in zip(given, evolutions, strict=False)
     ]
+
+
+def _scaled(table: SpeedupTable, job: Job, runtime: float) -> SpeedupTable:
+    """Return the table of a job that has another run time on its number of nodes."""
+    return SpeedupTable(
+        [
+            (nodes, runtime if nodes == job.nodes else seconds * (runtime / job.runtime))
+            for nodes, seconds in table.rows
+        ]
+    )
 
 
 def _if_any(column: tuple[Any, ...]) -> tuple[Any, ...]:

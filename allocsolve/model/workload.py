@@ -187,6 +187,30 @@ class WorkloadProblem:
         times = (packed.submit, packed.runtime, packed.estimate, packed.table_seconds)
         return all(bool((4 * column % 1 == 0).all()) for column in times)
 
+    def cut_at_limits(self) -> WorkloadProblem:
+        """Return the workload as it runs where each job is killed at its limit.
+
+        A job whose run time is above its limit has the limit as its run time, and as much less on other
+        numbers of nodes. `meta` then says ``{"limits": "cut"}``. It is the workload itself if there is no
+        such job. O(jobs).
+
+        Raises
+        ------
+        InvalidOption
+            If such a job may change its size while it runs.
+
+        Examples
+        --------
+        >>> from allocsolve.model import Job
+        >>> problem = WorkloadProblem(4, [Job(0, 2, runtime=4, limit=3), Job(0, 1, runtime=4)])
+        >>> problem.cut_at_limits().packed.runtime.tolist()
+        [3.0, 4.0]
+        """
+        jobs = self.jobs.cut_at_limits()
+        if jobs is self.jobs:
+            return self
+        return WorkloadProblem(self.num_nodes, jobs, self.name, {**self.meta, "limits": "cut"})
+
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return how long jobs run on given numbers of nodes.
 

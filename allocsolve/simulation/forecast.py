@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Reserving(CompiledPolicy, Protocol):
     """A policy that gives every job a reservation at its submission, such as conservative backfilling."""
 
-    def reservations(self, problem: WorkloadProblem) -> FloatArray:
+    def first_reservations(self, problem: WorkloadProblem) -> FloatArray:
         """Return the first reservation of each job. Shape (jobs,), seconds."""
 
 
@@ -96,7 +96,9 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
     policy = instantiated(policy)
     if isinstance(policy, Reserving):
         members = np.concatenate([view.running, view.queue])
-        reserved = policy.reservations(_expected(view, members, submitted=view.now))[len(view.running) :]
+        reserved = policy.first_reservations(_expected(view, members, submitted=view.now))[
+            len(view.running) :
+        ]
         return _now_or_later(reserved, view.now)
     copied = runnable(copy.deepcopy(policy))
     members = np.sort(np.concatenate([view.running, view.queue]))
@@ -151,7 +153,7 @@ def promised_starts(
     """
     policy = instantiated(policy)
     if isinstance(policy, Reserving):
-        return policy.reservations(problem)
+        return policy.first_reservations(rules.applied(problem) if rules else problem)
     promised = np.full(len(problem.jobs), np.nan)
     ready = runnable(policy)
     engine = Engine(problem, rules or ready.rules)

@@ -1,4 +1,4 @@
-"""The rules of a simulation: when a policy is called, and what it may know."""
+"""The rules of a simulation: when a policy is called, what it may know, and when jobs are killed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ResizeEffect: TypeAlias = Literal["next_point", "at_once"]
 
 @dataclass(frozen=True, slots=True)
 class EngineRules:
-    """When a policy is called, and what it may know.
+    """When a policy is called, what it may know, and whether jobs are killed at their limits.
 
     Parameters
     ----------
@@ -47,6 +47,11 @@ class EngineRules:
         ``next``, the present step (or the one for which the job waits) and the one after it; with ``all``,
         all steps that are left.
 
+    kill_at_limit
+        Whether a job ends at its limit if its work is not done by then; one without a limit is not killed.
+        The schedule is an answer to the workload that `allocsolve.model.WorkloadProblem.cut_at_limits`
+        returns: there the judge accepts it, as one of the given workload it is refused.
+
     Raises
     ------
     UnknownName
@@ -57,12 +62,24 @@ class EngineRules:
     knowledge: Knowledge = "estimate"
     resize_takes_effect: ResizeEffect = "next_point"
     profile_knowledge: ProfileKnowledge = "none"
+    kill_at_limit: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coalesce", flag("coalesce", self.coalesce))
+        object.__setattr__(self, "kill_at_limit", flag("kill_at_limit", self.kill_at_limit))
         choice("knowledge", self.knowledge, get_args(Knowledge))
         choice("resize_takes_effect", self.resize_takes_effect, get_args(ResizeEffect))
         choice("profile_knowledge", self.profile_knowledge, get_args(ProfileKnowledge))
+
+    def applied(self, problem: WorkloadProblem) -> WorkloadProblem:
+        """Return the workload that runs under these rules: with `kill_at_limit`, run times end at limits.
+
+        Raises
+        ------
+        InvalidOption
+            If a job that is to be killed may change its size.
+        """
+        return problem.cut_at_limits() if self.kill_at_limit else problem
 
     def check(self, problem: WorkloadProblem, *, answers: bool = True) -> None:
         """Refuse a workload that does not allow what the rules say.

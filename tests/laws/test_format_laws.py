@@ -185,7 +185,7 @@ def test_swf_holds_when_rigid_jobs_ran(folder: Path) -> None:
         late = problem.packed.submit + schedule.first_starts
         schedule = WorkloadSchedule.of(problem, late)
         path.write_text(swf_with_unheld(problem, schedule)[0])
-        log = read_swf_log(path, limits="as-given")
+        log = read_swf_log(path, limits="keep")
         assert log.report.counts()["kept"] == len(problem.jobs)
         assert log_problem(log, origin="header").jobs == problem.jobs
         assert recorded_schedule(log, origin="header") == schedule, f"seed {seed}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,10 +17,22 @@ from naive_workload_engine import (
     naive_hpcopt,
     naive_mjs2023,
     naive_raps,
+    naive_reservations,
     naive_run,
 )
 
-from allocsolve.heuristics.workload.policies import EASY_PRESETS, QUEUE_ORDERS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload._kernels_reservations import RESERVING
+from allocsolve.heuristics.workload.conservative import Conservative
+from allocsolve.heuristics.workload.policies import (
+    EASY_PRESETS,
+    QUEUE_ORDERS,
+    Easy,
+    Fcfs,
+    FirstFit,
+    decide_view,
+    run_queue,
+)
+from allocsolve.judge import workload_breaches
 from allocsolve.model import Job, WorkloadProblem
 from allocsolve.simulation import EngineRules, Reason, run_policy
 
@@ -36,6 +49,8 @@ def twin_of(policy: QueuePolicy) -> Callable[..., None]:
         return naive_fcfs(policy.moldable)
     if isinstance(policy, FirstFit):
         return naive_first_fit(policy.moldable)
+    if policy.reservations != 1:
+        return naive_reservations(policy)
     presets: dict[str, Callable[..., None]] = {
         "": naive_easy(policy),
         "flux": naive_easy(Easy(extra_nodes=False)),
@@ -57,9 +72,12 @@ def draw_policy(rng: random.Random) -> QueuePolicy:
         return FirstFit(moldable)  # type: ignore[arg-type]
     if kind <= 3:
         return Easy(like=rng.choice(EASY_PRESETS))
+    one = kind <= 7
+    several: list[Any] = [2, 3, "all"]
     return Easy(
-        extra_nodes=rng.random() < 0.7,
-        strict=rng.random() < 0.3,
+        reservations=1 if one else rng.choice(several),
+        extra_nodes=rng.random() < 0.7 or not one,
+        strict=rng.random() < 0.3 and one,
         estimate=rng.choice(["limit", "actual", "user-average"]),
         order=rng.choice(QUEUE_ORDERS) if rng.random() < 0.5 else "submission",
         scan_limit=rng.choice([None, None, 0, 1, 3]),
@@ -138,3 +156,56 @@ def test_a_head_never_starts_after_its_shadow_time(rng: random.Random) -> None:
 
     schedule = run_policy(problem, policy).schedule
     assert all(schedule.first_starts[job] <= promised for job, promised in promises.items())
+
+
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_one_of_many_reservations_is_easy(rng: random.Random, moldable: bool) -> None:
+    problem = draw_problem(rng, moldable=moldable)
+    easy = Easy(
+        estimate=rng.choice(["limit", "actual", "user-average"]),
+        order=rng.choice(QUEUE_ORDERS),
+        scan_limit=rng.choice([None, None, 0, 1, 3]),
+        moldable=rng.choice(["max", "min", "fit"]),
+        coalesce=rng.random() < 0.7,
+    )
+    made = easy.queue_policy
+    counted = dataclasses.replace(made, rule=made.rule._replace(kind=RESERVING))
+    rules = EngineRules(easy.coalesce, "actual")
+    expected = seen(easy.simulated(problem, rules))
+    assert seen(run_queue(problem, counted, rules)) == expected
+    assert seen(run_policy(problem, lambda view: decide_view(view, counted), rules)) == expected
+
+
+@given(st.randoms(use_true_random=False))
+def test_reservations_for_all_are_conservative_backfilling_planned_anew(rng: random.Random) -> None:
+    """They equal `conservative`, where no job runs longer than estimated, and keep its claim anyway."""
+    problem = draw_problem(rng, moldable=False)
+    many: Any = rng.choice(["all", len(problem.jobs) + 1])
+    claims = ("easy", "conservative", "work-conserving")
+    assert not workload_breaches(problem, Easy(reservations=many).simulated(problem).schedule, claims)
+    rows = [
+        Job(job.submit, job.nodes, job.runtime, job.runtime + rng.choice([0, 0, 5])) for job in problem.jobs
+    ]
+    problem = WorkloadProblem(problem.num_nodes, rows)
+    schedule = Easy(reservations=many).simulated(problem).schedule
+    assert schedule == Conservative("replan").simulated(problem).schedule
+
+
+@given(st.randoms(use_true_random=False))
+def test_no_number_of_reservations_delays_the_head(rng: random.Random) -> None:
+    problem = draw_problem(rng, moldable=False)
+    numbers: tuple[Any, ...] = (2, 3, "all")
+    for number in numbers:
+        easy = Easy(reservations=number)
+        assert not workload_breaches(
+            problem, easy.simulated(problem).schedule, ["easy", "work-conserving", "capacity"]
+        )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_long_plans_are_those_of_the_twin(seed: int) -> None:
+    """The plan has several hundred steps, more than one chunk of free nodes holds."""
+    rng = random.Random(seed)
+    rows = [Job(0, 1, rng.randint(1, 900), rng.randint(1, 900)) for _ in range(150)]
+    rows += [Job(rng.randint(0, 60), rng.randint(1, 90), rng.randint(1, 90), 100) for _ in range(60)]
+    check(WorkloadProblem(150, rows), Easy(reservations="all" if seed else 40), coalesce=True)

@@ -15,7 +15,7 @@ import pytest
 from cli_tools import refused, run, run_json
 
 from allocsolve import solve
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.instances import (
     elastic_workload,
     lublin1999,
@@ -139,6 +139,9 @@ def test_other_families_have_problem_files_only(tmp_path: Path, capsys: Capture)
     run(capsys, "convert", tmp_path / "E.json", tmp_path / "E.csv")
     assert read_problem(tmp_path / "E.csv") == problem
     assert "is for workloads" in refused(capsys, "convert", tmp_path / "E.json", tmp_path / "E.swf")
+    assert "--limits is for workloads" in refused(
+        capsys, "convert", tmp_path / "E.json", tmp_path / "F.json", "--limits", "cut"
+    )
     said = refused(capsys, "convert", tmp_path / "E.json", tmp_path / "F.csv", "--nodes", 9)
     assert "--nodes is not for problems of allocsolve" in said
 
@@ -306,6 +309,33 @@ def test_the_example_of_elastisim(traces: Path, tmp_path: Path) -> None:
     # 15 iterations of 196401146004155 operations, divided by 14^alpha; ElastiSim takes alpha with 6 decimals.
     assert (first.nodes, first.submit) == (14, 81)
     assert first.runtime == pytest.approx(15 * 196401146004155 / 14**0.775077 / 1e9, rel=1e-12)
+
+
+def test_batsim_kills_jobs_at_their_walltime_unless_limits_are_kept(tmp_path: Path, capsys: Capture) -> None:
+    document = {
+        "nb_res": 6,
+        "jobs": [
+            {"id": "short", "subtime": 0, "walltime": 2.5, "res": 2, "profile": "p"},
+            {"id": "enough", "subtime": 1, "walltime": 7, "res": 4, "profile": "p"},
+            {"id": "none", "subtime": 1, "walltime": -1, "res": 1, "profile": "p"},
+        ],
+        "profiles": {"p": {"type": "DelayProfile", "delay": 7}},
+    }
+    source, kept, cut = (tmp_path / name for name in ("batsim.json", "kept.json", "cut.json"))
+    source.write_text(json.dumps(document), encoding="utf-8")
+    killed = read_batsim(source)
+    assert killed.problem.packed.runtime.tolist() == [2.5, 7, 7]
+    assert list(killed.unheld.counts.values()) == [1]
+    run_json(capsys, "convert", source, kept, "--limits", "keep")
+    problem = read_problem(kept)
+    assert isinstance(problem, WorkloadProblem)
+    assert problem.packed.runtime.tolist() == [7, 7, 7]
+    assert problem.jobs[0].limit == 2.5
+    told = run_json(capsys, "convert", kept, cut, "--limits", "cut")
+    assert told["not_read"] == {"jobs that outlive their limit, cut there": 1}
+    assert read_problem(cut) == killed.problem == problem.cut_at_limits()
+    with pytest.raises(UnknownName, match="limits"):
+        read_batsim(source, limits="raise")
 
 
 def test_the_example_of_batsim(traces: Path, tmp_path: Path, capsys: Capture) -> None:

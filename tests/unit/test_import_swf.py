@@ -119,10 +119,22 @@ def test_every_line_is_counted(tmp_path: Path) -> None:
 
 
 def test_limits_are_left_if_asked(tmp_path: Path) -> None:
-    log = read(tmp_path, HEADER + job(1, limit=59), limits="as-given")
+    log = read(tmp_path, HEADER + job(1, limit=59), limits="keep")
     assert log.limits.tolist() == [59]
     assert counted(log) == {"job_lines": 1, "kept": 1, "above_limit": 1}
     assert log_problem(log).jobs[0].limit == 59
+
+
+def test_jobs_are_cut_at_their_limits_if_asked(tmp_path: Path) -> None:
+    """The run time and the recorded end are the limit; a job without one is left alone."""
+    lines = HEADER + job(1, limit=59) + job(2, limit=61) + job(3, limit=-1)
+    log = read(tmp_path, lines, limits="cut")
+    assert log.limits.tolist()[:2] == [59, 61]
+    assert log.runs.tolist() == [59, 60, 60]
+    assert (log.ends - log.starts).tolist() == [59, 60, 60]
+    assert log.report.changed["cut_at_limit"] == 1
+    assert log.report.unusual["above_limit"] == log.report.changed["raised_limit"] == 0
+    assert log_problem(log).meta["limits"] == "cut"
 
 
 def test_a_later_run_of_one_job_has_a_name_of_its_own(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit, decide_view
 from allocsolve.model import Amdahl, Budget, Job, SpeedupTable, Status, WorkloadProblem
 from allocsolve.simulation import Engine, EngineRules, Reason, run_policy, simulate
+from allocsolve.simulation.forecast import promised_starts
 
 
 def starts(problem: WorkloadProblem, policy: Fcfs | FirstFit | Easy) -> list[float]:
@@ -101,6 +102,27 @@ def test_scan_limit_counts_jobs_behind_the_head() -> None:
     assert starts(problem, Easy(scan_limit=0)) == [0, 100, 110, 110]
 
 
+def test_more_reservations_protect_more_of_the_jobs_that_wait() -> None:
+    """The last job leaves the head alone, but the one behind the head needs all nodes."""
+    problem = problem_of(6, (0, 4, 50), (1, 5, 20), (2, 6, 20), (3, 1, 500))
+    assert starts(problem, Easy()) == starts(problem, Easy(reservations=1)) == [0, 50, 503, 3]
+    assert starts(problem, Easy(reservations=2)) == [0, 50, 70, 90]
+    assert starts(problem, Easy(reservations="all")) == [0, 50, 70, 90]
+
+
+def test_a_reservation_that_begins_at_once_is_a_start() -> None:
+    """On the three nodes that are free the last job would delay the head; on one it does not."""
+    moldable = Job(0, 2, 500, 500, min_nodes=1, max_nodes=3, speedup=Amdahl(1))
+    problem = WorkloadProblem(6, [Job(0, 3, 100, 100), Job(0, 5, 10), moldable])
+    assert starts(problem, Easy()) == [0, 100, 100]
+    assert starts(problem, Easy(reservations=2)) == [0, 100, 0]
+
+
+def test_a_forecast_knows_of_all_reservations() -> None:
+    problem = problem_of(6, (0, 4, 50), (1, 5, 20), (2, 6, 20), (3, 1, 500))
+    assert promised_starts(problem, Easy(reservations=2)).tolist() == [0, 50, 70, 90]
+
+
 def test_user_averages_are_learned() -> None:
     jobs = [
         Job(0, 1, 10, 1000, user="a"),
@@ -160,6 +182,16 @@ def test_solvers_claim_nothing() -> None:
 def test_bad_options_are_refused() -> None:
     with pytest.raises(InvalidOption, match="scan_limit -1"):
         Easy(scan_limit=-1)
+    with pytest.raises(InvalidOption, match="reservations 0 is less than 1; first-fit"):
+        Easy(reservations=0)
+    with pytest.raises(InvalidOption, match="reservations 'many' is not an integer"):
+        Easy(reservations="many")  # type: ignore[arg-type]  # that is the fault
+    with pytest.raises(InvalidOption, match="strict=True is for one reservation, not for reservations=2"):
+        Easy(reservations=2, strict=True)
+    with pytest.raises(InvalidOption, match="extra_nodes=False is for one reservation"):
+        Easy(reservations="all", extra_nodes=False)
+    with pytest.raises(InvalidOption, match="like='raps' sets all options, so reservations=2 cannot be set"):
+        Easy(reservations=2, like="raps")
     with pytest.raises(UnknownName, match="order"):
         Easy(order="longest")  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="like"):

@@ -117,13 +117,10 @@ def sort_queue(
         queue[place] = job
 
 
-#: Codes of `QueueRule.kind`; the last three are EASYs of other tools.
+#: Codes of `QueueRule.kind`. The EASYs of other tools have further ones, see `_kernels_easy_variants`.
 FCFS: Final = 0
 FIRST_FIT: Final = 1
 EASY: Final = 2
-HPCOPT: Final = 3
-RAPS: Final = 4
-MJS2023: Final = 5
 
 #: Codes of `QueueRule.moldable`, the choice of the size on which a job starts.
 MAX_SIZE: Final = 0
@@ -199,14 +196,26 @@ def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
 
 
 @inner_kernel
-def start(
-    jobs: PackedJobs, state: State, estimates: Estimates, job: int, nodes: int, kind: int, blocked: int
-) -> None:
+def start(jobs: PackedJobs, state: State, estimates: Estimates, job: int, nodes: int, blocked: int) -> None:
     """Start a job that has left the queue, as its head (`blocked` is -1) or before a blocked job."""
     estimate = estimates.running[job] * time_ratio(jobs, job, nodes)
-    key = estimate if kind == RAPS else state.engine.clock + estimate
     why = AT_HEAD if blocked < 0 else BACKFILLED
-    begin(state, job, nodes, run_time(jobs, job, nodes), estimate, key, why, blocked)
+    begin(
+        state, job, nodes, run_time(jobs, job, nodes), estimate, state.engine.clock + estimate, why, blocked
+    )
+
+
+@inner_kernel
+def start_heads(jobs: PackedJobs, state: State, estimates: Estimates, moldable: int) -> None:
+    """Start the head of the queue while it fits."""
+    engine = state.engine
+    while engine.head < engine.tail:
+        job = state.queue[engine.head]
+        nodes = size_now(jobs, job, engine.free, moldable)
+        if not nodes:
+            break
+        engine.head += 1
+        start(jobs, state, estimates, job, nodes, -1)
 
 
 @inner_kernel
@@ -284,89 +293,26 @@ def backfill(
                 if uses_extra:
                     extra -= nodes
                 leave_queue(state, at)
-                start(jobs, state, estimates, job, nodes, rule.kind, blocked)
+                start(jobs, state, estimates, job, nodes, blocked)
         at += 1
     return extra
 
 
 @inner_kernel
-def shadow_by_limit(state: State, needed: int) -> float:
-    """Return the shadow time as RAPS computes it: running jobs release nodes in the order of their limits."""
-    free, shadow_time, at = state.engine.free, 0.0, state.engine.first
-    while at < state.engine.last and free < needed:
-        job = state.held[at].job
-        if job >= 0:
-            free += state.job[job].size
-            shadow_time = state.job[job].expected
-        at += 1
-    return shadow_time
-
-
-@inner_kernel
-def backfill_raps(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
-    """Start the first job that fits and ends by the shadow time, and repeat, as RAPS does."""
-    engine, queue, now = state.engine, state.queue, state.engine.clock
-    at = engine.head
-    while at < engine.tail:
-        shadow_time = shadow_by_limit(state, jobs.min_nodes[queue[engine.head]])
-        at = engine.head + 1
-        while at < engine.tail:
-            job = queue[at]
-            nodes = size_now(jobs, job, engine.free, rule.moldable)
-            if nodes and now + estimates.queued[job] * time_ratio(jobs, job, nodes) <= shadow_time:
-                blocked = queue[engine.head]
-                leave_queue(state, at)
-                start(jobs, state, estimates, job, nodes, rule.kind, blocked)
-                break
-            at += 1
-
-
-@inner_kernel
-def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
-    """Start jobs as the schedulers of MalleableJobScheduling (2023) do.
-
-    They compare the present time with the estimate of the head, and after each start they skip the next job.
-    """
-    engine, queue, now = state.engine, state.queue, state.engine.clock
-    at = engine.head
-    while at < engine.tail and engine.free:
-        job, head = queue[at], queue[engine.head]
-        nodes = size_now(jobs, job, engine.free, rule.moldable)
-        if nodes and (job == head or now >= estimates.queued[head]):
-            leave_queue(state, at)
-            start(jobs, state, estimates, job, nodes, rule.kind, -1 if job == head else head)
-            at += 1
-        at += 1
-
-
-@inner_kernel
 def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked) -> None:
     """Make the decisions of one call."""
-    engine, queue = state.engine, state.queue
-    if memory.flags[1] and not engine.completed and memory.shadow_time[0] >= state.engine.clock:
+    engine = state.engine
+    if memory.flags[1] and not engine.completed and memory.shadow_time[0] >= engine.clock:
         new = engine.tail - engine.submitted
         memory.extra[0] = backfill(jobs, state, estimates, rule, memory.shadow_time[0], memory.extra[0], new)
         return
     memory.flags[1] = 0
-    if rule.kind == MJS2023:
-        pass_mjs2023(jobs, state, estimates, rule)
-        return
-    first = engine.head
-    while engine.head < engine.tail:
-        job = queue[engine.head]
-        nodes = size_now(jobs, job, engine.free, rule.moldable)
-        if not nodes:
-            break
-        engine.head += 1
-        start(jobs, state, estimates, job, nodes, rule.kind, -1)
+    start_heads(jobs, state, estimates, rule.moldable)
     if rule.kind == FCFS or not engine.free or engine.head + 1 >= engine.tail:
         return
-    if rule.kind == RAPS:
-        backfill_raps(jobs, state, estimates, rule)
-        return
     shadow_time, extra = np.inf, 0
-    if rule.kind != FIRST_FIT and not (rule.kind == HPCOPT and engine.head > first):
-        head = queue[engine.head]
+    if rule.kind == EASY:
+        head = state.queue[engine.head]
         needed = jobs.nodes[head] if rule.moldable == ONLY_PREFERRED else jobs.min_nodes[head]
         shadow_time, extra = reservation(state, needed)
         if not rule.extra_nodes:
@@ -429,7 +375,7 @@ def decide(
     for at in range(len(running)):
         job = running[at]
         state.engine.clock = starts[at]
-        start(jobs, state, estimates, job, state.job[job].size, rule.kind, -1)
+        start(jobs, state, estimates, job, state.job[job].size, -1)
     state.engine.clock = now
     if rule.order:
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
@@ -167,7 +168,7 @@ class Conservative(CompiledSolver):
         """Return the same policy as one that decides on views, for drivers that call it at each event."""
         return OnlineConservative(self)
 
-    def reservations(self, problem: WorkloadProblem) -> FloatArray:
+    def first_reservations(self, problem: WorkloadProblem) -> FloatArray:
         """Return the reservation that each job gets when it is submitted. Shape (jobs,), seconds."""
         return conservative_plan(problem, self.compression, self.estimate).promised
 
@@ -177,9 +178,11 @@ class Conservative(CompiledSolver):
         Raises
         ------
         InvalidOption
-            If rules are given that differ from those of the policy.
+            If rules are given that differ from those of the policy in more than `kill_at_limit`.
         """
-        if rules not in {None, self.rules}:
+        if rules is not None:
+            problem = rules.applied(problem)
+        if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
             raise InvalidOption(msg)
         plan = conservative_plan(problem, self.compression, self.estimate)

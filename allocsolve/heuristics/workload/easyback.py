@@ -153,6 +153,7 @@ def final_states(
 ) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under the policy."""
     rules.check(problem)
+    problem = rules.applied(problem)
     rule = EasybackRule(
         policy.cooldown,
         policy.polling,

@@ -189,6 +189,7 @@ class Lina(CompiledSolver):
 def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under the policy."""
     rules.check(problem)
+    problem = rules.applied(problem)
     plan = problem.jobs.evolving
     others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
     if others.any():

@@ -350,6 +350,7 @@ class _Noted:
 def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under a policy."""
     rules.check(problem, answers=False)
+    problem = rules.applied(problem)
     count, noted = len(problem.jobs), _Noted.with_room(0)
     fixed = (_estimates(problem.packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
 

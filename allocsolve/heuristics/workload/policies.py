@@ -1,4 +1,4 @@
-"""Queue policies with one reservation or none: FCFS, first fit and EASY backfilling.
+"""Queue policies: FCFS, first fit, and EASY backfilling with one reservation or more.
 
 The module holds the orders of the queue, `QueuePolicy` (all that the compiled loop needs), its two drivers (a
 whole workload, and one view) and the solvers, with the EASYs of other tools as presets.
@@ -12,21 +12,31 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_easy_variants import (
+    HPCOPT,
+    MJS2023,
+    RAPS,
+    decide_variant,
+    run_variant,
+)
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
     FIRST_FIT,
-    HPCOPT,
-    MJS2023,
     ORDER_CODES,
-    RAPS,
     Estimates,
     QueueRule,
     decide,
     nothing_blocked,
     run,
 )
-from allocsolve.model.checks import choice, flag, natural, shown
+from allocsolve.heuristics.workload._kernels_reservations import (
+    RESERVING,
+    decide_reserving,
+    run_reserving,
+)
+from allocsolve.kernels.free_nodes import new_free_nodes
+from allocsolve.model.checks import choice, flag, integer, natural, shown
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
@@ -74,11 +84,13 @@ def order_code(order: QueueOrder) -> int:
 #: Where a policy takes run times from, see `Easy`.
 EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 
-#: The scan limit, in jobs, that stands for none: more than any queue holds.
+#: The scan limit and the number of reservations, in jobs, that stand for all: more than any queue holds.
 ALL_JOBS: Final = 2**62
 
+#: Kinds of policies that have kernels of their own.
+_VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
 #: Kinds of policies that need running jobs in the order of their expected ends.
-_RESERVING: Final = frozenset({EASY, HPCOPT, RAPS})
+_ORDERED: Final = frozenset({EASY, HPCOPT, RAPS, RESERVING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,8 @@ class QueuePolicy:
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
     coalesce: bool = True
+    #: How many jobs that cannot start have reservations, under the kind ``RESERVING``.
+    reservations: int = 1
 
     @property
     def rules(self) -> EngineRules:
@@ -106,6 +120,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     """Run a workload to its end under a policy."""
     policy.check(rules)
     rules.check(problem, answers=False)
+    problem = rules.applied(problem)
     packed = problem.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     learning = policy.rule.learning
@@ -113,12 +128,18 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     estimates = _estimates(
         packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
     )
-    state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _RESERVING)
-    # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
-    # behind.
-    lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
-    memory = nothing_blocked(usable=problem.is_rigid and lasting)
-    run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+    state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _ORDERED)
+    if policy.rule.kind in _VARIANTS:
+        run_variant(packed, state, estimates, policy.rule, rules.coalesce)
+    elif policy.rule.kind == RESERVING:
+        free = new_free_nodes(problem.num_nodes, len(packed.submit))
+        run_reserving(packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce)
+    else:
+        # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
+        # behind.
+        lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
+        memory = nothing_blocked(usable=problem.is_rigid and lasting)
+        run(packed, state, estimates, policy.rule, memory, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -141,7 +162,13 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
         np.empty(0, dtype=np.int64),
         scored=policy.rule.order != 0,
     )
-    decide(jobs, state, estimates, policy.rule, nothing_blocked(usable=False), running, starts)
+    if policy.rule.kind in _VARIANTS:
+        decide_variant(jobs, state, estimates, policy.rule, running, starts)
+    elif policy.rule.kind == RESERVING:
+        free = new_free_nodes(view.num_nodes, len(listed))
+        decide_reserving(jobs, state, estimates, policy.rule, policy.reservations, free, running, starts)
+    else:
+        decide(jobs, state, estimates, policy.rule, nothing_blocked(usable=False), running, starts)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
     return tuple(start_of(state, job, listed) for job in chosen)
 
@@ -286,8 +313,16 @@ class Easy(_QueueSolver):
     extra nodes. A later job starts if it fits and is expected to end by the shadow time, or needs no more
     than the extra nodes, which it uses up.
 
+    With more than one reservation, the first jobs that cannot start have one each, in the order of the queue,
+    at the earliest time that running jobs and the reservations before it leave. A later job starts if it fits
+    and delays none of them. The plan is made anew in each call.
+
     Parameters
     ----------
+    reservations
+        How many jobs that cannot start have a reservation; ``"all"`` is conservative backfilling whose plan
+        is made anew in each call. More than one need the other options of the reservation, `extra_nodes` and
+        `strict`, as they are by default.
     extra_nodes
         Whether jobs that end after the shadow time may use the extra nodes.
     strict
@@ -303,7 +338,8 @@ class Easy(_QueueSolver):
     moldable
         On how many nodes a moldable job starts. ``max``: on as many as are free, within its range, and is not
         backfilled if it would delay the head on so many; ``min``: on the fewest; ``fit``: as ``max``, but
-        backfilled on as many as do not delay the head. The reservation is for the fewest nodes of the head.
+        backfilled on as many as do not delay the head. Reservations are for the fewest nodes; one of several
+        that begins at once is a start.
     coalesce
         As of `allocsolve.simulation.EngineRules`.
     like
@@ -327,8 +363,11 @@ class Easy(_QueueSolver):
 
     *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
     `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs
-    start that leave the shadow time where it is.
-    *Complexity*: O(running jobs + queue) for each event.
+    start that leave the shadow time where it is. With any number of reservations, none of these is delayed
+    by a start. With ``"all"``, where no job runs longer than estimated, the schedule is that of conservative
+    backfilling with compression ``replan``.
+    *Complexity*: O(running jobs + queue) for each event; with more reservations O(running jobs + queue x
+    steps of the plan).
     *References*: Lifka, JSSPP 1995; Mu'alem & Feitelson, IEEE TPDS 12(6), 2001; user averages: Tsafrir,
     Etsion & Feitelson, IEEE TPDS 18(6), 2007.
 
@@ -348,6 +387,7 @@ class Easy(_QueueSolver):
     moldable: Moldable = "max"
     coalesce: bool = True
     like: Preset = ""
+    reservations: int | Literal["all"] = 1
 
     def __post_init__(self) -> None:
         for name in ("extra_nodes", "strict", "coalesce"):
@@ -358,6 +398,16 @@ class Easy(_QueueSolver):
         choice("like", self.like, get_args(Preset))
         if self.scan_limit is not None:
             object.__setattr__(self, "scan_limit", natural("scan_limit", self.scan_limit))
+        if self.reservations != "all":
+            count = integer("reservations", self.reservations, InvalidOption)
+            if count < 1:
+                msg = f"reservations {count} is less than 1; first-fit is backfilling without one"
+                raise InvalidOption(msg)
+            object.__setattr__(self, "reservations", count)
+        if self.reservations != 1 and (self.strict or not self.extra_nodes):
+            departure = "strict=True" if self.strict else "extra_nodes=False"
+            msg = f"{departure} is for one reservation, not for reservations={shown(self.reservations)}"
+            raise InvalidOption(msg)
         for option in fields(self):
             value = getattr(self, option.name)
             if self.like and option.name != "like" and value != option.default:
@@ -375,7 +425,7 @@ class Easy(_QueueSolver):
         if self.like:
             return _PRESETS[self.like]
         rule = _rule(
-            EASY,
+            EASY if self.reservations == 1 else RESERVING,
             self.moldable,
             extra_nodes=self.extra_nodes,
             strict=self.strict,
@@ -383,7 +433,8 @@ class Easy(_QueueSolver):
             scan_limit=ALL_JOBS if self.scan_limit is None else min(self.scan_limit, ALL_JOBS),
             learning=self.estimate == "user-average",
         )
-        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce)
+        reservations = ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS)
+        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce, reservations)
 
 
 def _rule(

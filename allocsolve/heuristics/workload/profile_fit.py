@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
@@ -110,11 +111,13 @@ class ProfileFit(CompiledSolver):
         Raises
         ------
         InvalidOption
-            If rules are given that differ from those of the policy.
+            If rules are given that differ from those of the policy in more than `kill_at_limit`.
         UnsupportedProblem
             If a job evolves without a profile.
         """
-        if rules not in {None, self.rules}:
+        if rules is not None:
+            problem = rules.applied(problem)
+        if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             msg = f"profile fit has the rules {self.rules}, not {rules}"
             raise InvalidOption(msg)
         steps = _job_steps(instance("problem", problem, WorkloadProblem), self.expand_limit)

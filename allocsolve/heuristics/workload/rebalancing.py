@@ -143,6 +143,7 @@ class StaticPrice(CompiledSolver):
             raise UnsupportedProblem(msg)
         rules = rules or self.rules
         rules.check(problem)
+        problem = rules.applied(problem)
         auction = initial_auction(price_takers(problem.packed))
         return run_auctions(problem, auction, self._rule, rules, clock=clock)
 

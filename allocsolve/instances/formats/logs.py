@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.log_lines import Faults
 
 UNITS: Final = ("nodes", "processors")
-LIMITS: Final = ("at-least-run", "as-given")
+LIMITS: Final = ("at-least-run", "keep", "cut")
 ORIGINS: Final = ("first", "header")
 #: Changes that make one job of several lines: how many lines a job took in.
 JOINED: Final = ("resized", "continued")
@@ -43,12 +43,13 @@ class CleaningReport:
     ``partial`` lines of a job that another line sums up, ``cancelled`` jobs that never ran, ``unfinished``
     ones, those of ``no_submit`` time, ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the
     machine, and ``duplicates``. Changed are ``requested_size`` (taken where the allocated one is unknown),
-    ``part_of_a_node`` (counted as whole nodes), ``raised_limit`` (to the run time), ``resized`` (lines that
-    were joined to the line of their job, which has the largest of the sizes), ``clock_set_back`` (the later
-    of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
-    Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
-    (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
-    submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``.
+    ``part_of_a_node`` (counted as whole nodes), ``raised_limit`` (to the run time), ``cut_at_limit`` (the run
+    time), ``resized`` (lines that were joined to the line of their job, which has the largest of the sizes),
+    ``clock_set_back`` (the later of two equal local times was taken) and ``requeued`` (a later run of a job
+    got a name of its own). Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was
+    left), ``unsorted`` (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded
+    start before the submission), ``other_span`` (recorded start and end are not the run time apart) and
+    ``more_fields``.
 
     Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
     ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
@@ -93,7 +94,8 @@ class LogOptions:
     unit
         Whether sizes are numbers of ``nodes`` or of ``processors``; None lets the reader choose.
     limits
-        ``at-least-run`` raises a limit below the run time to it, ``as-given`` leaves it.
+        What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
+        ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
 
     Raises
     ------
@@ -344,7 +346,7 @@ def cleaned(
     rows, names = rows[order], [names[at] for at in order.tolist()]
     runs, limits = columns.runs[rows], columns.limits[rows]
     short = limits < runs
-    raises = options.limits == "at-least-run"
+    raises, cuts = options.limits == "at-least-run", options.limits == "cut"
     at_rows = {
         reason: int(rows_of[rows].sum()) if isinstance(rows_of, np.ndarray) else rows_of
         for reason, rows_of in (changed or {}).items()
@@ -355,7 +357,7 @@ def cleaned(
         counts,
         {
             "no_limit": int(np.isnan(limits).sum()),
-            "above_limit": 0 if raises else int(short.sum()),
+            "above_limit": int(short.sum()) if options.limits == "keep" else 0,
             "unsorted": unsorted,
             "no_recorded_start": int(np.isnan(starts).sum()),
             "starts_early": int((starts < columns.submits[rows]).sum()),
@@ -363,7 +365,12 @@ def cleaned(
             **(unusual or {}),
         },
         tuple(faults.texts),
-        {**at_rows, "raised_limit": int(short.sum()) if raises else 0, "requeued": requeued},
+        {
+            **at_rows,
+            "raised_limit": int(short.sum()) if raises else 0,
+            "cut_at_limit": int(short.sum()) if cuts else 0,
+            "requeued": requeued,
+        },
     )
     return JobLog(
         source=Path(path).name,
@@ -376,8 +383,8 @@ def cleaned(
         users=tuple([columns.users[row] for row in rows.tolist()]),
         submits=_fixed(columns.submits[rows]),
         starts=_fixed(starts),
-        ends=_fixed(columns.ends[rows]),
-        runs=_fixed(runs),
+        ends=_fixed(np.where(short & cuts, starts + limits, columns.ends[rows])),
+        runs=_fixed(np.where(short & cuts, limits, runs)),
         limits=_fixed(np.where(short, runs, limits) if raises else limits),
         nodes=_fixed(columns.nodes[rows].astype(np.int64)),
         options=options,

@@ -3,7 +3,8 @@
 A job names a profile that waits for its run time (``delay`` in Batsim 4, ``DelayProfile`` in Batsim 5); what
 Batsim has no field for is in ``extra_data``, a JSON text that schedulers get: ``{"allocsolve": {...}}`` with
 the fields of a job of `allocsolve.instances.formats.workload`. Batsim ends a job at its ``walltime``: one
-with a limit below its run time is written without, and a profile that waits longer is read as it would run.
+with a limit below its run time is written without, and a profile that waits longer is read as it would run,
+or, if limits are kept, with its own time.
 
 Profiles that compute, communicate or replay traces take a time that follows from a platform; they are not
 read.
@@ -96,7 +97,7 @@ def _unlike(taken: set[str], name: str) -> str:
     return name
 
 
-def read_batsim(path: PathLike, *, num_nodes: int | None = None) -> ReadWorkload:
+def read_batsim(path: PathLike, *, num_nodes: int | None = None, limits: str = "cut") -> ReadWorkload:
     """Read a workload of Batsim 4 or 5, whose names of profiles may be mixed.
 
     Parameters
@@ -105,12 +106,18 @@ def read_batsim(path: PathLike, *, num_nodes: int | None = None) -> ReadWorkload
         The file.
     num_nodes
         Nodes of the machine; None for ``nb_res``.
+    limits
+        ``cut``: a job ends at its walltime if it has not ended before, as in Batsim. ``keep``: it runs to its
+        end.
 
     Raises
     ------
+    UnknownName
+        If limits are neither.
     FormatError
         If it cannot be read or is faulty: every faulty job and every profile without a run time is named.
     """
+    choice("limits", limits, ("cut", "keep"))
     document = load(path)
     check, unheld = Checker(), Unheld()
     if num_nodes is None:
@@ -122,7 +129,7 @@ def read_batsim(path: PathLike, *, num_nodes: int | None = None) -> ReadWorkload
         place = f"jobs[{idx}]"
         job = check.typed(dict, item, place)
         check.faults += [f"{place}.{name}: missing" for name in _FIELDS if name not in job]
-        rows.append(_row(check, job, place, (num_nodes, seconds), unheld))
+        rows.append(_row(check, job, place, (num_nodes, seconds, limits), unheld))
     check.finish(str(path))
     name = document.get("name", "")
     fields = {"num_nodes": num_nodes, "name": name if isinstance(name, str) else "", "jobs": rows}
@@ -130,9 +137,11 @@ def read_batsim(path: PathLike, *, num_nodes: int | None = None) -> ReadWorkload
     return ReadWorkload(problem, unheld)
 
 
-def _row(check: Checker, job: Document, place: str, context: tuple[int, _Delays], unheld: Unheld) -> Document:
+def _row(
+    check: Checker, job: Document, place: str, context: tuple[int, _Delays, str], unheld: Unheld
+) -> Document:
     """Return a job with the fields of the JSON format."""
-    num_nodes, delays = context
+    num_nodes, delays, limits = context
     name = job.get("id", "")
     if isinstance(name, bool) or not isinstance(name, str | int):
         check.add(f"{place}.id", f"must be a string or an integer, not {show(name)}")
@@ -146,10 +155,12 @@ def _row(check: Checker, job: Document, place: str, context: tuple[int, _Delays]
     }
     if job.get("walltime") not in (None, -1):  # -1: there is none
         limit = check.real_number(job["walltime"], f"{place}.walltime", "walltime", 0, above=True)
-        unheld.add(
-            "jobs that Batsim ends at their walltime, read as running until then", limit < row["runtime"]
-        )
-        row |= {"limit": limit, "runtime": min(limit, row["runtime"])}
+        row["limit"] = limit
+        if limits == "cut":
+            unheld.add(
+                "jobs that Batsim ends at their walltime, read as running until then", limit < row["runtime"]
+            )
+            row["runtime"] = min(limit, row["runtime"])
     extra = _extra(check, job.get("extra_data"), f"{place}.extra_data")
     row |= extra.pop(_OURS, {})
     others = {*job} - {*_FIELDS, "walltime", "extra_data"} | {*extra}

@@ -177,7 +177,9 @@ def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Pa
     return conversion.write(problem, schedule, path)
 
 
-def read_workload(path: Path, *, num_nodes: int | None = None) -> tuple[str, Problem, Unheld]:
+def read_workload(
+    path: Path, *, num_nodes: int | None = None, limits: str | None = None
+) -> tuple[str, Problem, Unheld]:
     """Read a problem from a file of any format that tells one, found out by what is in it.
 
     Parameters
@@ -187,6 +189,9 @@ def read_workload(path: Path, *, num_nodes: int | None = None) -> tuple[str, Pro
         are there), a workload of Batsim, or jobs of ElastiSim (the file or its folder).
     num_nodes
         Nodes of the machine where the file does not tell them, or to have another number.
+    limits
+        ``cut``: a job that outlives its limit ends there. ``keep``: it runs to its end. None cuts workloads
+        of Batsim only, which kills such jobs.
 
     Returns
     -------
@@ -198,8 +203,22 @@ def read_workload(path: Path, *, num_nodes: int | None = None) -> tuple[str, Pro
     FormatError
         If it cannot be read, or is faulty.
     InvalidOption
-        If a number of nodes is given for a problem of this program.
+        If a number of nodes is given for a problem of this program, or limits for another one than a
+        workload.
     """
+    name, problem, unheld = _read(path, num_nodes, "cut" if limits is None else limits)
+    if limits is not None and not isinstance(problem, WorkloadProblem):
+        msg = f"--limits is for workloads, and {path} is none"
+        raise InvalidOption(msg)
+    if isinstance(problem, WorkloadProblem) and limits == "cut":
+        beyond = int((problem.packed.runtime > problem.jobs.limit).sum())
+        unheld.add("jobs that outlive their limit, cut there", beyond)
+        problem = problem.cut_at_limits()
+    return name, problem, unheld
+
+
+def _read(path: Path, num_nodes: int | None, batsim_limits: str) -> tuple[str, Problem, Unheld]:
+    """Read a problem as it is in the file; of Batsim, with these limits."""
     if path.name.lower().endswith((".swf", ".swf.gz")):
         return "swf", *_parts(_read_swf(path, num_nodes))
     document = load(path) if not path.is_dir() and not is_table(path) else {}
@@ -207,7 +226,7 @@ def read_workload(path: Path, *, num_nodes: int | None = None) -> tuple[str, Pro
     if name == "elastisim":
         return name, *_parts(read_elastisim(path, num_nodes=num_nodes))
     if name == "batsim":
-        return name, *_parts(read_batsim(path, num_nodes=num_nodes))
+        return name, *_parts(read_batsim(path, num_nodes=num_nodes, limits=batsim_limits))
     if num_nodes is not None:
         msg = f"--nodes is not for problems of allocsolve: {path} tells the number of nodes"
         raise InvalidOption(msg)
@@ -230,7 +249,7 @@ def _format_of(document: dict[str, object]) -> str:
 
 
 def _read_swf(path: Path, num_nodes: int | None) -> ReadWorkload:
-    log = read_swf_log(path, num_nodes=num_nodes, limits="as-given")
+    log = read_swf_log(path, num_nodes=num_nodes, limits="keep")
     unheld = Unheld()
     for reason, count in log.report.dropped.items():
         unheld.add(f"job lines that were dropped ({reason.replace('_', ' ')})", count)
