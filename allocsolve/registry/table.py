@@ -59,6 +59,16 @@ def solver_row(name: str, family: AnyFamily) -> SolverRow | None:
     return registered_names(family)[parsed.base].row
 
 
+def searches(name: str, family: AnyFamily) -> bool:
+    """Tell whether a solver of this name may search until its time is over.
+
+    Policies and other registered heuristics that do not search are done when they are done. Of plug-ins
+    nothing is known, so they may.
+    """
+    row = solver_row(name, family)
+    return row is None or row.method == "exact" or row.searches
+
+
 class Registered(NamedTuple):
     """What a registered name stands for."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def test_numbers_beyond_64_bits_have_no_model() -> None:
 @pytest.mark.parametrize("kind", ["malleable", "evolving"])
 def test_what_has_no_model_is_refused_by_name(kind: str) -> None:
     """It is not called too large: a budget of any size would not help."""
-    job = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(0.9)}
+    job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(0.9)}
     changing = {"kind": "malleable"} if kind == "malleable" else {"evolution": Requests([(0.5, 1)])}
     problem = WorkloadProblem(
         4, [Job(0, 2, 100, name="plain"), Job(0, 2, 100, name="two", **job, **changing)]
