@@ -185,6 +185,7 @@ class _Search:
         self.offer_schedule(annealed.answer)
         if annealed.limit is Limit.INTERRUPTED:
             self.limit = annealed.limit
+        if annealed.limit is Limit.INTERRUPTED or annealed.status is Status.OPTIMAL:
             return
         for schedule, _ in quick_answers(self.problem, self.objective, self.clock, seed=self.budget.seed):
             self.offer_schedule(schedule)

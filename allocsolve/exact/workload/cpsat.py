@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.bounds.workload import workload_bound
 from allocsolve.errors import InvalidAnswer, UnsupportedProblem
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
@@ -146,7 +147,8 @@ class _Search:
                 if len(schedule.starts) == len(self.problem.jobs):
                     self.best.offer(self._plan_of(schedule))
         moves = _MOVES_PER_JOB * min(len(self.problem.jobs), _MOST_MOVED)
-        improve(self.best, moves, self.budget.seed, Clock(0.1 * self.clock.remaining))
+        least = workload_bound(self.problem, self.objective[0]) if len(self.objective) == 1 else -math.inf
+        improve(self.best, moves, self.budget.seed, Clock(0.1 * self.clock.remaining), least=least)
 
     def _plan_of(self, start: WorkloadSchedule) -> Plan:
         """Return the plan with the order and the sizes of a schedule."""
