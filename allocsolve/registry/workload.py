@@ -59,6 +59,7 @@ _TABLE = (
     ),
     exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "Prices", CP_SAT),
     exact("cpsat", "CP-SAT, optional intervals for sizes, small problems", "WorkloadCpSat", CP_SAT),
+    exact("milp", "few malleable jobs, the order of events by HiGHS", "WorkloadMilp", CP_SAT),
 )
 
 
