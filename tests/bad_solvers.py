@@ -89,6 +89,11 @@ def dawdles(problem: EvolutionProblem, budget: Budget) -> Answer:
     return good(problem, budget)
 
 
+def takes_its_time(problem: EvolutionProblem, budget: Budget) -> Answer:
+    time.sleep(1.2)
+    return good(problem, budget)
+
+
 def sleeps(problem: EvolutionProblem, budget: Budget) -> Answer:
     time.sleep(3600)
     return good(problem, budget)

@@ -14,6 +14,7 @@ from allocsolve.instances import MACHINES
 from allocsolve.instances.formats.log_times import TIME_UNITS
 from allocsolve.judge import WORKLOAD_CLAIMS
 from allocsolve.model import MAX_INTEGER
+from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry import canonical_name, check_solver_name, plugin_place, split_names
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ def add_budget(parser: argparse.ArgumentParser, help_text: str, default: float) 
     workers = min(2, os.cpu_count() or 1)
     help_text = "threads of an exact solver and of annealing (default: %(default)s)"
     parser.add_argument("--workers", type=integer(1), default=workers, metavar="W", help=help_text)
+
+
+def add_policy_seconds(parser: argparse.ArgumentParser) -> None:
+    """Add the limit of solvers that do not search."""
+    help_text = "limit of a policy or another solver that does not search, in seconds (default: %(default)g)"
+    parser.add_argument("--policy-seconds", type=seconds, default=POLICY_SECONDS, metavar="T", help=help_text)
 
 
 def add_executor(parser: argparse.ArgumentParser) -> None:

@@ -113,6 +113,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     _add_objective(parser)
     _add_set(parser, "solve the problems with a tighter value of a field")
     opt.add_budget(parser, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
+    opt.add_policy_seconds(parser)
     _add_seed(parser)
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)

@@ -83,7 +83,15 @@ def score(args: argparse.Namespace) -> int:
         ):
             run(given, store=store, again=again)  # in this process: no other can make them by a name
             again -= {task.key for task in given}
-            records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
+            records = run(
+                tasks,
+                store=store,
+                again=again,
+                executor=cells,
+                policy_seconds=args.policy_seconds,
+                progress=progress,
+                announce=remark,
+            )
     export(records, table)
     counting, stated, contradictions = consistent(records, stated)
     scores, best_by_digest = solver_scores(counting, stated), best(counting, stated)

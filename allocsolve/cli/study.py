@@ -102,6 +102,7 @@ def run_study(args: argparse.Namespace) -> int:
                 again=again,
                 executor=executor,
                 memory_mb=study.memory_mb,
+                policy_seconds=study.policy_seconds,
                 progress=progress,
                 announce=remark,
             )

@@ -47,6 +47,7 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
         "--malleable", type=opt.percentages, default=(), metavar="PERCENT,...", help=help_text
     )
     opt.add_budget(parser, "of each search for the best schedule and the bound (default: %(default)s)", 10.0)
+    opt.add_policy_seconds(parser)
     help_text = "the page, one file that needs nothing else (default: LOG-whatif.html in this folder)"
     parser.add_argument("--out", type=Path, metavar="FILE.html", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
@@ -68,7 +69,7 @@ def whatif(args: argparse.Namespace) -> int:
     interrupted = False
     with RecordStore(rows, tell=remark) as store:
         try:
-            _run(planned, store)
+            _run(planned, store, args.policy_seconds)
         except KeyboardInterrupt:
             interrupted = True
         with time_bar(f"writing {out}"):
@@ -105,7 +106,7 @@ def _read(args: argparse.Namespace) -> JobLog:
     )
 
 
-def _run(planned: Sequence[Variant], store: RecordStore) -> None:
+def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) -> None:
     """Run what has no record yet.
 
     The first variant has one long run, beside which the short ones are made: so kernels are compiled side by
@@ -126,7 +127,13 @@ def _run(planned: Sequence[Variant], store: RecordStore) -> None:
 
             with open_executor("local", jobs) as cells:
                 run_missing(
-                    variant.tasks, store, again=retried, executor=cells, progress=tell, announce=remark
+                    variant.tasks,
+                    store,
+                    again=retried,
+                    executor=cells,
+                    policy_seconds=policy_seconds,
+                    progress=tell,
+                    announce=remark,
                 )
             before += len(variant.tasks)
 

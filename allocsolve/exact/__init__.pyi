@@ -7,4 +7,4 @@ from .partition.branch_and_bound import PartitionBranchAndBound as PartitionBran
 from .partition.cpsat import PartitionCpSat as PartitionCpSat
 from .partition.milp import PartitionMilp as PartitionMilp
 from .reservation import ReservationCpSat as ReservationCpSat, ReservationPrices as ReservationPrices
-from .workload import Prices as Prices, WorkloadCpSat as WorkloadCpSat
+from .workload import Prices as Prices, WorkloadCpSat as WorkloadCpSat, WorkloadMilp as WorkloadMilp

@@ -11,6 +11,7 @@ from .contract import (
     TableFormat as TableFormat,
     relative_gap as relative_gap,
 )
+from .quick import quick_answers as quick_answers
 from .settings import setting_fault as setting_fault, with_settings as with_settings
 from .table import (
     families as families,

@@ -132,6 +132,8 @@ class SolverRow:
     place: str
     #: Packages that it imports when it is called and that a light installation leaves out.
     needs: tuple[str, ...] = ()
+    #: Whether a heuristic searches on until its budget is spent; others are done when they are done.
+    searches: bool = False
 
     def load(self) -> AnySolver:
         """Import the solver and make it with its default options."""
@@ -202,6 +204,9 @@ class Family(Generic[P, A]):
     settings: Mapping[str, Setting[P]] = field(default_factory=dict)
     #: Short names of solvers with options; none is the name of a solver.
     aliases: tuple[Alias, ...] = ()
+    #: Given a problem and an objective, heuristics that do not search: the baseline is no worse than any of
+    #: them, see `allocsolve.families.quick_answers`. Left out are those whose answers others give, too.
+    quick_solvers: Callable[[P, tuple[str, ...]], Iterable[Solver[P, A]]] = field(default=lambda *_: ())
     #: Objectives that measure the share of a whole that an answer loses, 0 to 1: gaps are relative to what it
     #: keeps.
     lost_shares: frozenset[str] = frozenset()

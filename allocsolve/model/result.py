@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model.checks import integer, natural, real, shown
@@ -43,6 +43,10 @@ class Limit(StrEnum):
     SIZE = "size"  #: the method does not reach instances of this size
     ROUNDING = "rounding"  #: the method rounds the numbers of the problem, so its bound cannot be met
     INTERRUPTED = "interrupted"
+
+
+#: How long a solver may take that does not search, such as a policy, in seconds: no budget shortens it.
+POLICY_SECONDS: Final = 600.0
 
 
 class Clock:

@@ -20,6 +20,7 @@ from .table import (
     plugin_place as plugin_place,
     plugins as plugins,
     provider as provider,
+    searches as searches,
     solver_fault as solver_fault,
     solver_names as solver_names,
     solver_row as solver_row,

@@ -26,21 +26,24 @@ from allocsolve.model import (
     parse_evolution_objective,
 )
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
-from allocsolve.registry.table import CP_SAT, exact, heuristic
+from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from allocsolve.families import AnySolver
+
 _TABLE = (
     heuristic("list-scheduling", "base fit in list order, as early as possible", "ListScheduling"),
     heuristic("rigid", "peak nodes for the whole duration, CBF-like", "Rigid"),
-    heuristic("annealing", "annealing over list orders, both ways", "Annealing"),
+    heuristic("annealing", "annealing over list orders, both ways", "Annealing", searches=True),
     SolverRow(
         "lns",
         "heuristic",
         "neighbourhoods of the best schedule by CP-SAT",
         "allocsolve.exact:EvolutionLns",
         CP_SAT,
+        searches=True,
     ),
     exact("cpsat", "CP-SAT, order literals and lazy covers", "EvolutionCpSat", CP_SAT),
     exact(
@@ -148,6 +151,11 @@ _EXPAND_LIMIT: Final[Setting[EvolutionProblem]] = Setting(
     tightens=lambda problem, limit: limit <= problem.expand_limit,
 )
 
+
+def _quick_solvers(*_: object) -> tuple[AnySolver, ...]:
+    return quick_solvers(EVOLUTION)
+
+
 EVOLUTION: Final = Family(
     kind="evolution",
     problem=EvolutionProblem,
@@ -177,4 +185,5 @@ EVOLUTION: Final = Family(
         for count in (10, 30, 100, 300, 1000, 3000)
     },
     settings={"expand_limit": _EXPAND_LIMIT},
+    quick_solvers=_quick_solvers,
 )

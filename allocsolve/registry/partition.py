@@ -19,10 +19,12 @@ from allocsolve.judge.partition.rules import (
 )
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
-from allocsolve.registry.table import exact, heuristic
+from allocsolve.registry.table import exact, heuristic, quick_solvers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from allocsolve.families import AnySolver
 
 #: The warm-up problem has at least this number of nodes, or all of a smaller machine.
 _WARM_UP_NODES: Final = 24
@@ -124,6 +126,10 @@ def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
     )
 
 
+def _quick_solvers(*_: object) -> tuple[AnySolver, ...]:
+    return quick_solvers(PARTITION)
+
+
 PARTITION: Final = Family(
     kind="partition",
     problem=PartitionProblem,
@@ -154,4 +160,5 @@ PARTITION: Final = Family(
         f"{size}-of-{side}x{side}": functools.partial(uniform_occupancy, Mesh((side, side)), 0.3, size, 1)
         for side, size in ((8, 4), (16, 16), (32, 64), (64, 256), (256, 4096))
     },
+    quick_solvers=_quick_solvers,
 )

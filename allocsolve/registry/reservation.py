@@ -28,12 +28,12 @@ from allocsolve.model import (
     parse_reservation_objective,
 )
 from allocsolve.pictures.reservation import RESERVATION_VIEW
-from allocsolve.registry.table import exact, heuristic
+from allocsolve.registry.table import exact, heuristic, quick_solvers, with_objective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import ReservationShape
+    from allocsolve.model import ReservationShape, Solver
 
 #: By what part of a share the claims of solvers may differ from the quotient of the judge.
 _TOLERANCE: Final = 1e-9
@@ -113,6 +113,15 @@ def _warm_up(problem: ReservationProblem) -> tuple[ReservationProblem, ...]:
     return _tiny_problems(Topology(sides, problem.topology.wrap), problem.shape)
 
 
+def _quick_solvers(
+    problem: ReservationProblem, objective: tuple[str, ...]
+) -> tuple[Solver[ReservationProblem, ReservationSchedule], ...]:
+    # What is executed where it is booked rejects no fewer jobs than its bookings.
+    left_out = {"static-execution"} if problem.leaking else {"static-execution", "leak"}
+    solvers = quick_solvers(RESERVATION, frozenset(left_out))
+    return tuple(with_objective(solver, objective) for solver in solvers)
+
+
 RESERVATION: Final = Family(
     kind="reservation",
     problem=ReservationProblem,
@@ -155,4 +164,5 @@ RESERVATION: Final = Family(
         )
         for count, side in ((10, 4), (100, 8), (1000, 8), (3000, 16), (10_000, 16))
     },
+    quick_solvers=_quick_solvers,
 )

@@ -59,6 +59,16 @@ def solver_row(name: str, family: AnyFamily) -> SolverRow | None:
     return registered_names(family)[parsed.base].row
 
 
+def searches(name: str, family: AnyFamily) -> bool:
+    """Tell whether a solver of this name may search until its time is over.
+
+    Policies and other registered heuristics that do not search are done when they are done. Of plug-ins
+    nothing is known, so they may.
+    """
+    row = solver_row(name, family)
+    return row is None or row.method == "exact" or row.searches
+
+
 class Registered(NamedTuple):
     """What a registered name stands for."""
 
@@ -101,6 +111,19 @@ def registered_solver(name: SolverName, family: AnyFamily) -> AnySolver:
 def canonical(row: SolverRow, solver: AnySolver) -> str:
     """Return the name of a solver of the class of a row."""
     return name_of(row.name, row.load(), solver)
+
+
+@functools.cache
+def quick_solvers(family: AnyFamily, left_out: frozenset[str] = frozenset()) -> tuple[AnySolver, ...]:
+    """Return the solvers of all names of heuristics that do not search, without those of some classes.
+
+    `left_out` are the names of rows.
+    """
+    return tuple(
+        registered_solver(parse_name(name), family)
+        for name, row in solver_names(family).items()
+        if row.method == "heuristic" and not row.searches and row.name not in left_out
+    )
 
 
 #: The group of entry points in which a distribution names its solvers.
@@ -478,9 +501,9 @@ def with_objective(solver: AnySolver, objective: tuple[str, ...]) -> AnySolver:
 CP_SAT = ("ortools", "scipy")
 
 
-def heuristic(name: str, summary: str, solver: str) -> SolverRow:
+def heuristic(name: str, summary: str, solver: str, *, searches: bool = False) -> SolverRow:
     """Return the row of a class of `allocsolve.heuristics`."""
-    return SolverRow(name, "heuristic", summary, f"allocsolve.heuristics:{solver}")
+    return SolverRow(name, "heuristic", summary, f"allocsolve.heuristics:{solver}", searches=searches)
 
 
 def exact(name: str, summary: str, solver: str, needs: tuple[str, ...] = ()) -> SolverRow:

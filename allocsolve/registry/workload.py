@@ -26,12 +26,12 @@ from allocsolve.model import (
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
-from allocsolve.registry.table import CP_SAT, exact, heuristic
+from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import JobKind
+    from allocsolve.model import JobKind, Solver
     from allocsolve.simulation.compiled import PolicySolver
 
 #: By what part of a mean the sum of a solver may differ from the correctly rounded one of the judge.
@@ -51,12 +51,15 @@ _TABLE = (
     heuristic("malleable-pref", "running jobs shrink, preferred nodes last", "MalleablePref"),
     heuristic("malleable-prefkeeper", "running jobs keep preferred nodes", "MalleablePrefkeeper"),
     heuristic("static-price", "all running jobs take sizes at a clearing price", "StaticPrice"),
-    heuristic("market", "clairvoyant: sizes at a clearing price, work has a price", "Market"),
+    heuristic("market", "clairvoyant: sizes at a clearing price, work has a price", "Market", searches=True),
     heuristic("srpt-area", "clairvoyant: the least area left comes first", "SrptArea"),
     heuristic("serial-generation", "clairvoyant: earliest place, small jobs first", "SerialGeneration"),
-    heuristic("reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion"),
+    heuristic(
+        "reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion", searches=True
+    ),
     exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "Prices", CP_SAT),
     exact("cpsat", "CP-SAT, optional intervals for sizes, small problems", "WorkloadCpSat", CP_SAT),
+    exact("milp", "few malleable jobs, the order of events by HiGHS", "WorkloadMilp", CP_SAT),
 )
 
 
@@ -135,6 +138,21 @@ def _tiny_profiles() -> WorkloadProblem:
     return WorkloadProblem(4, [*jobs, Job(0, 2, 4)])
 
 
+#: What is first fit where no job changes its size; the kernels of all of them take long to compile.
+_FIRST_FIT_IF_RIGID: Final = frozenset(
+    {
+        *("lina", "static-price", "malleable-min", "malleable-average"),
+        *("malleable-pref", "malleable-prefkeeper"),
+    }
+)
+
+
+def _quick_solvers(
+    problem: WorkloadProblem, _: tuple[str, ...]
+) -> tuple[Solver[WorkloadProblem, WorkloadSchedule], ...]:
+    return quick_solvers(WORKLOAD, _FIRST_FIT_IF_RIGID if problem.is_rigid else frozenset())
+
+
 def _policy_as_solver(thing: Any) -> PolicySolver | None:  # noqa: ANN401 - anything
     """Return a solver that runs a policy; None if it is no policy."""
     from allocsolve.simulation.compiled import PolicySolver  # noqa: PLC0415 - imports numba
@@ -176,5 +194,6 @@ WORKLOAD: Final = Family(
         f"{count}-jobs": functools.partial(random_workload, 1, count)
         for count in (10, 100, 1000, 10_000, 100_000)
     },
+    quick_solvers=_quick_solvers,
     adapted=_policy_as_solver,
 )

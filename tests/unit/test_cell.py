@@ -14,9 +14,11 @@ import pytest
 from allocsolve.bench import RecordStore, open_executor, plan, run, run_missing
 from allocsolve.bench.runs import execution
 from allocsolve.errors import InvalidOption
+from allocsolve.families import family_named
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget, EvolutionProblem, Status
+from allocsolve.registry import searches
 
 if TYPE_CHECKING:
     from allocsolve.bench import Record
@@ -78,6 +80,36 @@ def test_a_solver_that_hangs_is_killed_in_time(monkeypatch: pytest.MonkeyPatch) 
             assert row.runtime_s > 1.05
         else:
             assert row.error == ""
+
+
+def test_what_does_not_search_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its budget neither shortens that nor makes the run one that took too long."""
+    monkeypatch.setattr(execution, "GRACE_S", 0.5)
+    monkeypatch.setattr(execution, "searches", lambda *_: False)
+    named = [("", PROBLEMS[0])]
+    for solver, limit in (("takes_its_time", 600.0), ("hangs", 0.5)):
+        tasks = plan(named, [f"bad_solvers:{solver}"], budgets=[Budget(seconds=0.1)])
+        with open_executor("local", jobs=1) as executor:
+            (row,) = run(tasks, executor=executor, policy_seconds=limit)
+        if solver == "hangs":
+            reason = r"more than the 0\.5 s that a policy has \(--policy-seconds, in a study policy_seconds\)"
+            assert re.fullmatch(rf"killed: still running after \d\.\d s, {reason}", row.error)
+        else:
+            assert (row.error, row.runtime_s > 1) == ("", True)
+
+
+def test_what_searches_is_known_by_name() -> None:
+    """Plug-ins may search: nothing tells that they do not."""
+    for kind, names in (
+        ("workload", {"conservative": False, "market": True, "prices": True}),
+        ("evolution", {"noX": False, "annealing": True, "lns": True, "cpsat": True}),
+        ("partition", {"growth-best": False, "bad_solvers:good": True}),
+    ):
+        for name, expected in names.items():
+            assert searches(name, family_named(kind)) is expected
+    record = run(plan([("", PROBLEMS[0])], ["noX"], budgets=[Budget(seconds=10)]))[0]
+    slow = replace(record, runtime_s=20.0, kind="workload")
+    assert [replace(slow, solver=name).overran for name in ("easy", "prices")] == [False, True]
 
 
 def test_a_solver_that_hangs_in_the_warm_up_is_killed_too(monkeypatch: pytest.MonkeyPatch) -> None:

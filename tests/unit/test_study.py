@@ -49,6 +49,7 @@ def test_every_solver_runs_on_the_problems_of_its_family(folder: Path) -> None:
         seeds = [0, 4]
         set = { expand_limit = [1, "inf"] }
         memory_mb = 900
+        policy_seconds = 30
         [objectives]
         evolution = "completion"
         [[budgets]]
@@ -58,7 +59,7 @@ def test_every_solver_runs_on_the_problems_of_its_family(folder: Path) -> None:
         iterations = 100
     """
     study = read_study(_study(folder, text))
-    assert study.memory_mb == 900
+    assert (study.memory_mb, study.policy_seconds) == (900, 30)
     assert study.budgets == (Budget(seconds=2.0, workers=2), Budget(iterations=100))
     tasks = study.tasks()
     # 2 problems at 2 limits for two solvers, 1 mesh for two solvers, 2 seeds, 2 budgets.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
+from allocsolve.bench.runs.execution import execute
+from allocsolve.bench.runs.tasks import plan
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName, UnsupportedProblem
 from allocsolve.exact.workload import WorkloadCpSat
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
@@ -16,6 +19,7 @@ from allocsolve.model import (
     Job,
     Jobs,
     Limit,
+    Requests,
     Status,
     WorkloadProblem,
     WorkloadSchedule,
@@ -110,6 +114,20 @@ def test_numbers_beyond_64_bits_have_no_model() -> None:
     assert result.limit in (Limit.SIZE, None)
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
+
+
+@pytest.mark.parametrize("kind", ["malleable", "evolving"])
+def test_what_has_no_model_is_refused_by_name(kind: str) -> None:
+    """It is not called too large: a budget of any size would not help."""
+    job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(0.9)}
+    changing = {"kind": "malleable"} if kind == "malleable" else {"evolution": Requests([(0.5, 1)])}
+    problem = WorkloadProblem(
+        4, [Job(0, 2, 100, name="plain"), Job(0, 2, 100, name="two", **job, **changing)]
+    )
+    with pytest.raises(UnsupportedProblem, match=f"^job 'two' is {kind}: this solver plans jobs that keep"):
+        WorkloadCpSat()(problem, Budget())
+    (task,) = plan([("", problem)], ["cpsat"], budgets=[Budget()])
+    assert execute(task, WorkloadCpSat()).record.error.startswith(f"UnsupportedProblem: job 'two' is {kind}")
 
 
 def test_options_are_checked() -> None:

@@ -44,7 +44,8 @@ from allocsolve.bench.runs.worker import Order
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.model import Answer, Limit, Problem, Status, Value, terms
-from allocsolve.registry import announce_once, plugin_place
+from allocsolve.model.result import POLICY_SECONDS
+from allocsolve.registry import announce_once, plugin_place, searches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -280,6 +281,7 @@ class Conditions(NamedTuple):
     memory_mb: float  #: what a process and those that it starts may hold
     folder: str  #: where plug-ins are looked for first, as Python does with the folder of a script
     study: str  #: a name that no other run has
+    policy_seconds: float = POLICY_SECONDS  #: what a solver may take that does not search
 
 
 def run_isolated(
@@ -384,7 +386,9 @@ class Cell:
         """Execute a task; a solver that dies, hangs or takes too much memory is a failed row."""
         process = self._started()
         self._channel.send(self._order(task, conditions.folder))
-        run = _Run(task, Watch(process.pid, WARM_UP_S), self._bytes, announce)
+        searching = searches(task.solver, family_of(task.problem))
+        own_limit = None if searching else conditions.policy_seconds
+        run = _Run(task, Watch(process.pid, WARM_UP_S), self._bytes, announce, own_limit)
         looked = 0.0
         while True:
             self._channel.exchange(LOOK_S)
@@ -445,8 +449,17 @@ class Cell:
 class _Run:
     """One order, and what its process has said of it so far."""
 
-    def __init__(self, task: Task, watch: Watch, size: int, announce: Callable[[str], None] | None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        watch: Watch,
+        size: int,
+        announce: Callable[[str], None] | None,
+        own_limit: float | None = None,
+    ) -> None:
         self._task, self._announce, self.watch = task, announce, watch
+        #: In place of the budget, in seconds.
+        self._own_limit = own_limit
         self._largest = _REPLY_BYTES + _REPLY_FACTOR * size
         self._reply_s = _REPLY_S + size / _BYTES_PER_S
         self._state = "not ready"
@@ -462,7 +475,11 @@ class _Run:
         """Return why the process is to be killed; empty if it is not."""
         if not self.watch.overdue:
             return ""
-        return f"killed: {self._state} after {self.watch.elapsed:.1f} s"
+        reason = ""
+        if self._own_limit is not None and self._due == DONE:
+            option = "--policy-seconds, in a study policy_seconds"
+            reason = f", more than the {self._own_limit:g} s that a policy has ({option})"
+        return f"killed: {self._state} after {self.watch.elapsed:.1f} s{reason}"
 
     def advanced(self, channel: Channel) -> Outcome | None:
         """Take what has come; return what became of the task, None as long as it is not known.
@@ -483,7 +500,8 @@ class _Run:
             elif mark == READY:
                 key = self._task.key
                 self._state, self._due = "still running", DONE
-                self.watch.begin(key.seconds, 0.1 * key.seconds + GRACE_S, key.workers)
+                limit = key.seconds if self._own_limit is None else self._own_limit
+                self.watch.begin(limit, 0.1 * limit + GRACE_S, key.workers)
             elif mark == DONE:
                 self._state, self._due = "no reply", REPLY
                 self._timing = self.watch.timing()

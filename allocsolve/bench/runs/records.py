@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.metadata
 import os
 import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from allocsolve.errors import AllocsolveError
+from allocsolve.families import family_named
+from allocsolve.registry import searches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,8 +79,12 @@ class Record:
 
     @property
     def overran(self) -> bool:
-        """Whether the run took longer than its limit, by more than a tenth of it and a tenth of a second."""
-        return self.runtime_s > 1.1 * self.seconds + 0.1
+        """Whether a search took longer than its limit, by more than a tenth of it and a tenth of a second."""
+        if self.runtime_s <= 1.1 * self.seconds + 0.1:
+            return False
+        with suppress(AllocsolveError):  # its family may not be installed here
+            return searches(self.solver, family_named(self.kind))
+        return True
 
     @property
     def key(self) -> RecordKey:
@@ -94,14 +102,14 @@ def machine() -> dict[str, str | int | None]:
         "python": platform.python_version(),
     }
     for package in ("numpy", "scipy", "numba", "ortools", "pulp"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        with suppress(importlib.metadata.PackageNotFoundError):
             facts[package] = importlib.metadata.version(package)
     return facts
 
 
 def _processor() -> str:
     """Return the model of the processor as Linux names it; elsewhere what `platform` tells."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123 - read line by line until the model is named
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123 - read line by line until the model is named
         for line in file:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()

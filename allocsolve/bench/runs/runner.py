@@ -22,6 +22,7 @@ from allocsolve.bench.runs.execution import Conditions, Outcome, close_all, exec
 from allocsolve.bench.runs.store import RecordStore
 from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.errors import AllocsolveError, InvalidOption, SolverUnavailable
+from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry import ready
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def run(
     store: RecordStore | None = None,
     again: Collection[RecordKey] = (),
     executor: Executor | None = None,
+    policy_seconds: float = POLICY_SECONDS,
     progress: Progress | None = None,
     announce: Announce | None = None,
 ) -> list[Record]:
@@ -66,7 +68,15 @@ def run(
         with suppress(KeyError):
             record = store[task.key]
             records[store.row(task.key)] = record
-    run_missing(tasks, store, again=again, executor=executor, progress=progress, announce=announce)
+    run_missing(
+        tasks,
+        store,
+        again=again,
+        executor=executor,
+        policy_seconds=policy_seconds,
+        progress=progress,
+        announce=announce,
+    )
     return [records.get(store.row(task.key)) or store[task.key] for task in tasks]
 
 
@@ -77,6 +87,7 @@ def run_missing(
     again: Collection[RecordKey] = (),
     executor: Executor | None = None,
     memory_mb: float = MEMORY_MB,
+    policy_seconds: float = POLICY_SECONDS,
     progress: Progress | None = None,
     announce: Announce | None = None,
 ) -> None:
@@ -92,7 +103,7 @@ def run_missing(
         Where finished runs are found and new ones are kept. A failed run is finished.
     again
         Keys of tasks that are run although there is a record; see `allocsolve.bench.runs.tasks.again`.
-    executor, memory_mb, announce
+    executor, memory_mb, policy_seconds, announce
         As for `outcomes`.
     progress
         Told after each run, and at the start.
@@ -125,7 +136,12 @@ def run_missing(
     try:
         while todo:
             runs = outcomes(
-                _claimed(todo, store), executor=executor, memory_mb=memory_mb, ahead=ahead, announce=announce
+                _claimed(todo, store),
+                executor=executor,
+                memory_mb=memory_mb,
+                policy_seconds=policy_seconds,
+                ahead=ahead,
+                announce=announce,
             )
             for task, outcome in runs:
                 _, attempt = todo.pop(task.key)
@@ -167,6 +183,7 @@ def outcomes(
     *,
     executor: Executor | None = None,
     memory_mb: float = MEMORY_MB,
+    policy_seconds: float = POLICY_SECONDS,
     ahead: int = AHEAD,
     announce: Announce | None = None,
 ) -> Iterator[tuple[Task, Outcome]]:
@@ -181,6 +198,9 @@ def outcomes(
         in this process: less of a detour, but a solver that hangs or crashes takes everything with it.
     memory_mb
         What a task may hold in MB; it is killed if it exceeds that. Needs an executor.
+    policy_seconds
+        What a registered solver that does not search may take, whatever its budget: policies and most
+        heuristics are done when they are done. It is killed if it exceeds that. Needs an executor.
     ahead
         How many tasks may be under way; with 1, a task is taken when what became of the one before was
         dealt with.
@@ -194,7 +214,10 @@ def outcomes(
     """
     if executor is None:
         return _here(tasks, announce)
-    return _elsewhere(tasks, executor, memory_mb, ahead, announce)
+    # Sent by name: a worker has its own copy of this package.
+    folder = os.getcwd()  # noqa: PTH109 - a text, as the entries of sys.path are
+    conditions = Conditions(memory_mb, folder, uuid.uuid4().hex, policy_seconds)
+    return _elsewhere(tasks, executor, conditions, ahead, announce)
 
 
 def _here(tasks: Iterable[Task], announce: Announce | None) -> Iterator[tuple[Task, Outcome]]:
@@ -209,10 +232,8 @@ def _here(tasks: Iterable[Task], announce: Announce | None) -> Iterator[tuple[Ta
 
 
 def _elsewhere(
-    tasks: Iterable[Task], executor: Executor, memory_mb: float, ahead: int, announce: Announce | None
+    tasks: Iterable[Task], executor: Executor, conditions: Conditions, ahead: int, announce: Announce | None
 ) -> Iterator[tuple[Task, Outcome]]:
-    # Sent by name: a worker has its own copy of this package.
-    conditions = Conditions(memory_mb, folder=os.getcwd(), study=uuid.uuid4().hex)  # noqa: PTH109 - a text, as the entries of sys.path are
     job = functools.partial(run_isolated, conditions=conditions)
     if isinstance(executor, ThreadPoolExecutor):  # a function of this process cannot be sent to another
         job = functools.partial(job, announce=announce)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import tomllib
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from allocsolve.families import families, family_named, family_of, setting_fault
 from allocsolve.instances import read_problem
 from allocsolve.instances.formats.files import MAX_DEPTH, read_input
 from allocsolve.model import Budget
+from allocsolve.model.result import POLICY_SECONDS
 
 if TYPE_CHECKING:
     import os
@@ -53,6 +55,8 @@ class Study:
         By the kind of the problems; a kind without an entry has the first objective of its family.
     memory_mb
         What a task may hold, in MB.
+    policy_seconds
+        What a registered solver that does not search may take, whatever its budget.
     references
         What folders state of their problems.
 
@@ -70,6 +74,7 @@ class Study:
     budgets: tuple[Budget, ...] = (Budget(seconds=10.0),)
     objectives: Mapping[str, str] = dataclasses.field(default_factory=dict)
     memory_mb: float = MEMORY_MB
+    policy_seconds: float = POLICY_SECONDS
     references: Mapping[tuple[str, str], Reference] = dataclasses.field(default_factory=dict)
     #: What the solvers are, asked once.
     _described: tuple[Description, ...] = dataclasses.field(init=False, repr=False, compare=False)
@@ -143,6 +148,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         seeds = [0, 1, 2]                             # [0]
         set = { expand_limit = [1, 2, "inf"] }        # of problems with this field, instead of their own
         memory_mb = 2000                              # of a task, 4096
+        policy_seconds = 60                           # of a solver that does not search, 600
         [objectives]                                  # the first of each family
         evolution = "completion"
         [[budgets]]                                   # one of 10 seconds
@@ -185,6 +191,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
             budgets=tuple(budgets),
             objectives=_objectives(document.get("objectives", {})),
             memory_mb=document.get("memory_mb", MEMORY_MB),
+            policy_seconds=document.get("policy_seconds", POLICY_SECONDS),
             references=references_of(names),
         )
     except FormatError:  # names a file of its own
@@ -290,9 +297,9 @@ def _faults(document: Mapping[str, Any]) -> Iterator[str]:
             yield str(UnknownName("field", name, (*_FIELDS, *_TABLES)))
 
 
-def _memory_faults(value: object) -> Iterator[str]:
+def _number_faults(name: str, value: object) -> Iterator[str]:
     if not (isinstance(value, int | float) and _is_positive(value) and math.isfinite(value)):
-        yield f"memory_mb: {value!r} is not a number above 0"
+        yield f"{name}: {value!r} is not a number above 0"
 
 
 def _objective_faults(value: object) -> Iterator[str]:
@@ -323,7 +330,8 @@ def _budget_faults(budgets: object) -> Iterator[str]:
 
 #: Of each field that is no list of simple values: what is wrong with a value.
 _TABLES: Final[Mapping[str, Callable[[object], Iterator[str]]]] = {
-    "memory_mb": _memory_faults,
+    "memory_mb": functools.partial(_number_faults, "memory_mb"),
+    "policy_seconds": functools.partial(_number_faults, "policy_seconds"),
     "objectives": _objective_faults,
     "budgets": _budget_faults,
     "set": _setting_faults,

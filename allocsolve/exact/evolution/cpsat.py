@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.bounds import makespan_bound, mean_busy_time, total_completion
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
+from allocsolve.families import quick_answers
 from allocsolve.heuristics import Annealing, Fit, list_starts
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
@@ -80,6 +81,7 @@ class EvolutionCpSat:
     that is not done in most of the time (half of it for completion), the rest goes into refuting values
     between the bound and the best value.
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. Finite: there are finitely many covers.
+    No schedule is worse than those of list scheduling, all of which are tried first.
     *Complexity*: exponential. Klein-sized steps: 5-12 applications take seconds without expansion, up to
     about 8 with unlimited expansion.
     """
@@ -172,7 +174,7 @@ class _Search:
         self.offer(starts, starts + schedule.durations)
 
     def find_start(self) -> None:
-        """Offer the best list schedule that annealing finds in a small part of the budget."""
+        """Offer what annealing finds in a small part of the budget, and what the quick solvers give."""
         spent = self.clock.elapsed
         annealed = Annealing(self.objective)(
             self.problem, start_budget(self.problem, self.budget, self.clock)
@@ -183,6 +185,10 @@ class _Search:
         self.offer_schedule(annealed.answer)
         if annealed.limit is Limit.INTERRUPTED:
             self.limit = annealed.limit
+        if annealed.limit is Limit.INTERRUPTED or annealed.status is Status.OPTIMAL:
+            return
+        for schedule, _ in quick_answers(self.problem, self.objective, self.clock, seed=self.budget.seed):
+            self.offer_schedule(schedule)
 
     def polish(self, starts: IntArray, ends: IntArray) -> None:
         """Offer list schedules in the order of a relaxed answer, by starts and by completions."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.bounds.evolution import least_values
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.exact.evolution.cpsat import start_budget, step_starts
 from allocsolve.heuristics import Annealing
@@ -59,7 +60,7 @@ class EvolutionLns:
     limits nothing. With one worker, same seed and iterations give the same answer.
 
     *Guarantee*: feasible; no worse than its start. ``optimal``, a proof, if nothing is better with all
-    applications free.
+    applications free, or the cheap bounds of `allocsolve.bounds` are met.
     """
 
     objective: EvolutionObjective = ("makespan",)
@@ -75,7 +76,7 @@ class EvolutionLns:
         count = len(problem.applications)
         if count > self.max_applications:
             search.limit = Limit.SIZE
-        elif count > 1 and search.limit is not Limit.INTERRUPTED:
+        elif count > 1 and search.limit is not Limit.INTERRUPTED and not search.is_closed:
             search.run()
         return search.result()
 
@@ -93,9 +94,17 @@ class _Search:
         self.incumbents: list[tuple[float, Value]] = list(start.incumbents)
         self.best = starts, starts + start.answer.durations
         self.values = interval_value(problem, *self.best, objective)
+        self._least = least_values(problem, objective)
+        #: How many terms in a row are proven to be optimal.
         self.closed = 0
+        self._close_if_least()
         self._blocks = blocks_of(problem)
         self._random = np.random.default_rng(budget.seed)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing is better than the best schedule."""
+        return self.closed == len(self.objective)
 
     def offer(self, starts: IntArray, ends: IntArray) -> None:
         """Keep a feasible schedule if it is better than the best."""
@@ -104,6 +113,10 @@ class _Search:
             self.best, self.values = (starts, ends), values
             shown = reported_value(values, self.objective, len(self.problem.applications))
             self.incumbents.append((self.clock.elapsed, shown))
+
+    def _close_if_least(self) -> None:
+        if self.values == self._least:
+            self.closed = len(self.objective)
 
     def run(self) -> None:
         """Search neighbourhood after neighbourhood, each for one term of the objective in turn."""
@@ -117,6 +130,8 @@ class _Search:
         model = OrderModel(self.problem, self._horizon(), self.clock, largest_cover=2)
         free = min(_FREE, count)
         for number in range(max_neighbourhoods):
+            if self.is_closed:
+                return
             if self.clock.remaining == 0:
                 self.limit = Limit.TIME
                 return
@@ -125,8 +140,7 @@ class _Search:
                 return
             # All applications were free and nothing was better, for each term in turn: a proof.
             self.closed = self.closed + 1 if free == count and searched and not better else 0
-            if self.closed == len(self.objective):
-                return
+            self._close_if_least()
             if not better:
                 free = min(free + 1, count) if searched else max(2, free - 1)
 
@@ -183,7 +197,7 @@ class _Search:
         packed = self.problem.packed
         value = reported_value(self.values, self.objective, len(self.problem.applications))
         nothing = reported_value((-math.inf,) * len(self.objective), self.objective, 1)
-        proven = self.closed == len(self.objective)
+        proven = self.is_closed
         return Result(
             Status.OPTIMAL if proven else Status.FEASIBLE,
             EvolutionSchedule(starts[packed.offsets[:-1]], packed.offsets, ends - starts, packed.nodes),

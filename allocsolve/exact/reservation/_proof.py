@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
+from allocsolve.families import quick_answers
 from allocsolve.heuristics.reservation.greedy import shown_values
 from allocsolve.judge.reservation.rules import reservation_violations
-from allocsolve.model import BOOKED, Clock, Limit, Result, Status
+from allocsolve.model import BOOKED, Clock, Limit, Result, Status, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +41,33 @@ def offer_start(best: BestSchedule, start: ReservationSchedule | None) -> None:
         msg = f"the schedule to start from is not feasible: {faults[0]}"
         raise InvalidAnswer(msg)
     best.offer(start)
+
+
+class Executed(NamedTuple):
+    """A schedule that was executed: no search for bookings goes on from it."""
+
+    schedule: ReservationSchedule
+    values: tuple[float, ...]
+    met: float  #: seconds since the run began
+
+    def or_better(self, result: Result[ReservationSchedule]) -> Result[ReservationSchedule]:
+        """Return the result, with this schedule in place of a worse one; no bound but 0 holds for it."""
+        if result.objective is not None and terms(result.objective) <= self.values:
+            return result
+        value = shown_values(self.values)
+        before = tuple(met for met in result.incumbents if met[0] <= self.met and terms(met[1]) > self.values)
+        return replace(result, answer=self.schedule, objective=value, incumbents=(*before, (self.met, value)))
+
+
+def offer_quick(best: BestSchedule, seed: int) -> Executed | None:
+    """Offer the schedules of the quick solvers; return the best executed one, if jobs leak."""
+    executed = None
+    for schedule, values in quick_answers(best.problem, best.objective, best.clock, seed=seed):
+        if (schedule.outcomes > BOOKED).any():
+            executed = Executed(schedule, values, best.clock.elapsed)
+        else:
+            best.offer(schedule)
+    return executed
 
 
 def is_same(objective: ReservationObjective, idx: int) -> bool:

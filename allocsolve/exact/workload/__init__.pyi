@@ -1,2 +1,3 @@
 from .cpsat import WorkloadCpSat as WorkloadCpSat
+from .milp import WorkloadMilp as WorkloadMilp
 from .prices import Prices as Prices

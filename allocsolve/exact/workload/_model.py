@@ -9,32 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 
-from allocsolve.exact.workload._windows import (
-    TermBound,
-    bound_by_time,
-    bound_of_jobs_alone,
-    term_slopes,
-    value_step,
-)
-from allocsolve.heuristics.workload.easyback import EvolvEasyback
-from allocsolve.heuristics.workload.rebalancing import StaticPrice
-from allocsolve.heuristics.workload.serial import shown_values
-from allocsolve.judge.workload.rules import workload_value
-from allocsolve.model import PROFILE, SLOWDOWN_FLOOR_S, Limit, Result, Status, terms
+from allocsolve.exact.workload._windows import term_slopes, value_step
+from allocsolve.model import SLOWDOWN_FLOOR_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import (
-        Clock,
         FloatArray,
         IntArray,
-        Value,
-        WorkloadObjective,
         WorkloadProblem,
-        WorkloadSchedule,
         WorkloadTerm,
     )
 
@@ -224,51 +210,3 @@ def _scaled(slopes: list[Fraction], limits: list[int]) -> tuple[Fraction, list[i
     if largest / factor > _MOST:
         factor = largest / _MOST
     return factor, [math.floor(slope / factor) for slope in slopes]
-
-
-def best_of_policies(
-    problem: WorkloadProblem, objective: WorkloadObjective, clock: Clock, start: TermBound | None
-) -> Result[WorkloadSchedule]:
-    """Return the best schedule of all policies, with a bound on the first term.
-
-    `start` is an earlier bound by prices, from whose certificate the ascent goes on.
-    """
-    best: tuple[tuple[float, ...], WorkloadSchedule] | None = None
-    incumbents: list[tuple[float, Value]] = []
-    bound, limit = TermBound(bound_of_jobs_alone(problem, objective[0], None)), None
-    try:
-        for schedule in _schedules(problem, clock):
-            values = terms(workload_value(problem, schedule, objective))
-            if best is None or values < best[0]:
-                best = values, schedule
-                incumbents.append((clock.elapsed, shown_values(values)))
-        certificate = None if start is None else start.certificate
-        bound = bound_by_time(problem, objective[0], None, clock, certificate)
-    except TimeoutError:
-        limit = Limit.TIME
-    except KeyboardInterrupt:
-        if best is None:
-            raise
-        limit = Limit.INTERRUPTED
-    assert best is not None  # the first policy runs without a clock
-    values, schedule = best
-    lower = min(bound.value, values[0])
-    proven = len(values) == 1 and lower == values[0]
-    limit = limit or (Limit.TIME if bound.timed_out else None)
-    return Result(
-        Status.OPTIMAL if proven else Status.FEASIBLE,
-        schedule,
-        shown_values(values),
-        shown_values((lower, *(-math.inf,) * (len(values) - 1))),
-        None if proven else limit,
-        clock.elapsed,
-        tuple(incumbents),
-        bound.certificate,
-    )
-
-
-def _schedules(problem: WorkloadProblem, clock: Clock) -> Iterator[WorkloadSchedule]:
-    """Yield the schedules of the policies that answer the requests of all jobs."""
-    yield EvolvEasyback().simulated(problem).schedule
-    if not (problem.jobs.evolving.reading == PROFILE).any():
-        yield StaticPrice().simulated(problem, clock=clock).schedule

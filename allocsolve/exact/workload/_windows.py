@@ -17,7 +17,8 @@ import numpy as np
 from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, shortest_run_times, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
 from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics.workload.serial import plan_values
+from allocsolve.families import quick_answers
+from allocsolve.heuristics.workload.serial import plan_values, shown_values
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, terms
@@ -238,6 +239,8 @@ class Earlier(NamedTuple):
     schedule: WorkloadSchedule | None
     #: The bound on the first term.
     bound: TermBound | None
+    #: Of a schedule that this run itself has met: when, in seconds since it began.
+    met: float | None = None
 
     @classmethod
     def judged(
@@ -261,6 +264,22 @@ class Earlier(NamedTuple):
         bound = None if certificate is None else bound_of_certificate(problem, objective[0], certificate)
         return cls(problem, objective, schedule, bound)
 
+    def or_quick(self, clock: Clock, seed: int) -> Earlier:
+        """Return the same with the best schedule of the quick solvers in place of a worse one."""
+        value: tuple[float, ...] = self.values
+        best = self
+        for schedule, values in quick_answers(self.problem, self.objective, clock, seed=seed):
+            if not value or values < value:
+                best = self._replace(schedule=schedule, met=clock.elapsed)
+        return best
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The terms of the schedule; empty without one."""
+        if self.schedule is None:
+            return ()
+        return terms(workload_value(self.problem, self.schedule, self.objective))
+
     @property
     def unbroken(self) -> WorkloadSchedule | None:
         """The schedule if each job runs in one piece, as in a plan; otherwise None."""
@@ -271,15 +290,23 @@ class Earlier(NamedTuple):
         """Return the result, with the earlier schedule or certificate in place of worse ones."""
         if result.objective is None or result.answer is None:
             return result
-        return self._bounded(self._answered(result))
+        return self._closed(self._bounded(self._answered(result, result.answer)))
 
-    def _answered(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
+    def _answered(
+        self, result: Result[WorkloadSchedule], answer: WorkloadSchedule
+    ) -> Result[WorkloadSchedule]:
+        if self.schedule is None:
+            return result
+        own = self.values
+        if self.met is not None:
+            met = self.met
+            later = ((max(met, when), value) for when, value in result.incumbents if terms(value) < own)
+            result = replace(result, incumbents=((met, shown_values(own)), *later))
         # The plan that repeats a schedule may be later, within the tolerance of the judge.
-        if self.schedule is None or result.answer is None or result.status is Status.OPTIMAL:
+        other = terms(workload_value(self.problem, answer, self.objective))
+        if result.status is Status.OPTIMAL or own >= other:
             return result
-        value = workload_value(self.problem, self.schedule, self.objective)
-        if terms(value) >= terms(workload_value(self.problem, result.answer, self.objective)):
-            return result
+        value = shown_values(own)
         return replace(
             result, answer=self.schedule, objective=value, bound=min(result.bound, value, key=terms)
         )
@@ -297,6 +324,12 @@ class Earlier(NamedTuple):
         (lower, *others), (value, *_) = terms(result.bound), terms(result.objective or 0.0)
         lower = max(lower, min(self.bound.value, value))
         return replace(result, certificate=certificate, bound=(lower, *others) if others else lower)
+
+    def _closed(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
+        """Return the result as optimal if its value and bound meet."""
+        if result.objective != result.bound:
+            return result
+        return replace(result, status=Status.OPTIMAL, limit=None)
 
 
 #: Grid points per second where times are not multiples of a quarter.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer
+from allocsolve.bounds.workload import workload_bound
+from allocsolve.errors import InvalidAnswer, UnsupportedProblem
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     TermBound,
@@ -20,9 +21,18 @@ from allocsolve.exact.workload._windows import (
     value_step,
 )
 from allocsolve.exact.workload.chronological import chronological_search
+from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs, shown_values
-from allocsolve.model import Clock, Limit, Result, Status, WorkloadSchedule, parse_workload_objective
+from allocsolve.model import (
+    MALLEABLE,
+    Clock,
+    Limit,
+    Result,
+    Status,
+    WorkloadSchedule,
+    parse_workload_objective,
+)
 from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
@@ -61,8 +71,7 @@ class WorkloadCpSat:
     start
         A feasible schedule to improve on; the solver finds one itself in any case.
     max_jobs
-        Larger problems get a schedule of the heuristics and the bound by prices only (limit ``size``), as do
-        problems with malleable jobs, of which there is no model.
+        Larger problems get a schedule of the heuristics and the bound by prices only (limit ``size``).
 
     Raises
     ------
@@ -70,6 +79,8 @@ class WorkloadCpSat:
         If the objective has an unknown term or repeats one.
     InvalidAnswer
         When called, if `start` is not a schedule of as many jobs.
+    UnsupportedProblem
+        When called, if a job is malleable or evolving: the model knows jobs that keep their size.
 
     Notes
     -----
@@ -95,13 +106,17 @@ class WorkloadCpSat:
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""
+        if problem.is_malleable:
+            name = problem.jobs.names[int(np.argmax(problem.packed.kind == MALLEABLE))]
+            msg = f"job {name!r} is malleable: this solver plans jobs that keep the size on which they start"
+            raise UnsupportedProblem(msg)
         search = _Search(problem, self.objective, budget)
         if not len(problem.jobs):
             zeros = shown_values((0.0,) * len(self.objective))
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
         try:
             search.find_start(self.start)
-            search.run(small=len(problem.jobs) <= self.max_jobs and not problem.is_malleable)
+            search.run(small=len(problem.jobs) <= self.max_jobs)
         except KeyboardInterrupt:
             if not search.best.values:
                 raise
@@ -127,8 +142,13 @@ class _Search:
             self.best.offer(plan)
         if start is not None:
             self.best.offer(self._plan_of(start))
+        else:
+            for schedule, _ in quick_answers(self.problem, self.objective, self.clock, seed=self.budget.seed):
+                if len(schedule.starts) == len(self.problem.jobs):
+                    self.best.offer(self._plan_of(schedule))
         moves = _MOVES_PER_JOB * min(len(self.problem.jobs), _MOST_MOVED)
-        improve(self.best, moves, self.budget.seed, Clock(0.1 * self.clock.remaining))
+        least = workload_bound(self.problem, self.objective[0]) if len(self.objective) == 1 else -math.inf
+        improve(self.best, moves, self.budget.seed, Clock(0.1 * self.clock.remaining), least=least)
 
     def _plan_of(self, start: WorkloadSchedule) -> Plan:
         """Return the plan with the order and the sizes of a schedule."""

@@ -78,7 +78,7 @@ class Market:
         EngineRules().check(problem, answers=False)
         clock = budget.start()
         fine = Clock(_PRICING * budget.seconds)
-        bound = time_prices(problem, _priced(self.objective), clock=fine)
+        bound = time_prices(problem, priced_term(self.objective), clock=fine)
         schedule = market_schedule(problem, bound)
         seconds = _COARSE * budget.seconds
         schedule, stopped = or_coarse_market(problem, self.objective, schedule, clock, seconds)
@@ -108,7 +108,7 @@ def or_coarse_market(
     if clock.remaining <= seconds:
         return schedule, True
     coarse_clock = Clock(seconds)
-    coarse = time_prices(problem, _priced(objective), clock=coarse_clock)
+    coarse = time_prices(problem, priced_term(objective), clock=coarse_clock)
     stopped = coarse_clock.remaining <= 0
     try:
         other = market_schedule(problem, coarse, clock)
@@ -118,7 +118,7 @@ def or_coarse_market(
     return (schedule if next(values) <= next(values) else other), stopped
 
 
-def _priced(objective: WorkloadObjective) -> WorkloadTerm:
+def priced_term(objective: WorkloadObjective) -> WorkloadTerm:
     """Return the term of the objective by which prices are made."""
     return "slowdown" if objective[0] == "slowdown" else "turnaround"
 

@@ -1,0 +1,148 @@
+"""Few malleable jobs by mixed-integer programming: the optimum in continuous time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import UnsupportedProblem
+from allocsolve.exact.workload._event_model import EventModel, Speeds
+from allocsolve.exact.workload.prices import Prices
+from allocsolve.heuristics.workload.serial import shown_values
+from allocsolve.judge.workload.rules import workload_value, workload_violations
+from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, parse_workload_objective, terms
+from allocsolve.model.checks import natural
+
+if TYPE_CHECKING:
+    from allocsolve.model import Budget, Result, WorkloadObjective, WorkloadProblem, WorkloadSchedule
+
+#: Relative; values that differ by less count as equal: the tolerance of the solver of the program.
+_TOLERANCE = 1e-6
+#: The share of the time for the schedule and the bound of `Prices`, and the most seconds of it.
+_BEFORE, _BEFORE_S = 0.2, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadMilp:
+    """Minimise a term over all schedules of a few malleable and rigid jobs, with a proof, by HiGHS.
+
+    Parameters
+    ----------
+    objective
+        ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them, lexicographic: the first one
+        is minimised, of the others nothing is proven.
+    max_jobs
+        Larger problems get the schedule and the bound of `Prices` only (limit ``size``).
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        If the objective has an unknown term or repeats one.
+    UnsupportedProblem
+        When called, if a job is moldable or evolving, changes its size at points only or at a cost, or may
+        not have every number of nodes between its fewest and its most ones.
+
+    Notes
+    -----
+    *Method*: a program over the order of all starts and ends (`allocsolve.exact.workload._event_model`), with
+    the value and the bound of `Prices` as limits; the order that is best is solved again as a linear program.
+    Times are real numbers, as those of the judge are: what is proven holds for all schedules, not for those
+    in whole seconds.
+    *Guarantee*: ``optimal`` is a proof to a relative difference of 1e-6, the tolerance of HiGHS; the bound
+    holds at any time, to the same difference.
+    *Complexity*: exponential in the jobs: four take seconds, five a minute.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Job, PowerLaw, WorkloadProblem
+    >>> job = {"min_nodes": 1, "max_nodes": 3, "speedup": PowerLaw(1), "kind": "malleable"}
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100, **job), Job(10, 3, 100, **job)])
+    >>> result = WorkloadMilp()(problem, Budget(seconds=60))
+    >>> str(result.status), round(result.objective, 3)
+    ('optimal', 130.0)
+    """
+
+    objective: WorkloadObjective = ("turnaround",)
+    max_jobs: int = 5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
+        object.__setattr__(self, "max_jobs", natural("max_jobs", self.max_jobs))
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Solve within the budget; one thread."""
+        clock = budget.start()
+        speeds = _speeds(problem)
+        seconds = min(_BEFORE_S, _BEFORE * budget.seconds)
+        result = Prices(self.objective)(problem, replace(budget, seconds=seconds))
+        if result.status is Status.OPTIMAL or result.answer is None or result.objective is None:
+            return result
+        if len(problem.jobs) > self.max_jobs:
+            return replace(result, limit=Limit.SIZE)
+        if result.limit is Limit.INTERRUPTED or clock.remaining == 0:
+            return result
+        value, (lower, *_) = terms(result.objective), terms(result.bound)
+        model = EventModel(problem, speeds, self.objective[0], lower, value[0])
+        try:
+            found = model.solve(clock.remaining)
+        except KeyboardInterrupt:
+            return replace(result, limit=Limit.INTERRUPTED)
+        answer = result.answer
+        incumbents = result.incumbents
+        if found.schedule is not None and not workload_violations(problem, found.schedule):
+            reached = terms(workload_value(problem, found.schedule, self.objective))
+            if reached < value:
+                value, answer = reached, found.schedule
+                incumbents = (*incumbents, (clock.elapsed, shown_values(value)))
+        bound = max(lower, found.bound)
+        is_met = value[0] - bound <= _TOLERANCE * abs(value[0])
+        bound = value[0] if is_met else max(lower, bound - _TOLERANCE * abs(bound))
+        proven = is_met and len(value) == 1
+        return replace(
+            result,
+            status=Status.OPTIMAL if proven else Status.FEASIBLE,
+            answer=answer,
+            objective=shown_values(value),
+            bound=shown_values((bound, *(-math.inf,) * (len(value) - 1))),
+            limit=None if proven else Limit.TIME if found.timed_out else result.limit,
+            runtime=clock.elapsed,
+            incumbents=incumbents,
+        )
+
+
+def _speeds(problem: WorkloadProblem) -> list[Speeds]:
+    """Return the sizes and speeds of all jobs.
+
+    Raises
+    ------
+    UnsupportedProblem
+        That names the first job which the program does not know.
+    """
+    packed, evolving = problem.packed, problem.jobs.evolving
+    costs = (evolving.stall_fixed, evolving.stall_per_node, evolving.stall_shared)
+    speeds = []
+    for job, name in enumerate(problem.jobs.names):
+        sizes = np.arange(packed.min_nodes[job], packed.max_nodes[job] + 1)
+        times = problem.run_times(sizes, np.full(len(sizes), job))
+        fault = ""
+        if packed.kind[job] in (MOLDABLE, EVOLVING):
+            fault = f"is {'moldable' if packed.kind[job] == MOLDABLE else 'evolving'}"
+        elif packed.points[job] > 0:
+            fault = "changes its size at points only"
+        elif any(column[job] > 0 for column in costs):
+            fault = "pays for changes of its size"
+        elif np.isnan(times).any():
+            fault = f"may not have every number of nodes in {sizes[0]}..{sizes[-1]}"
+        if fault:
+            msg = f"job {name!r} {fault}: this solver knows jobs that are rigid or change their size freely"
+            raise UnsupportedProblem(msg)
+        rates = 1 / times
+        count = int(np.argmax(rates)) + 1
+        if (np.diff(rates[:count], 2) > 1e-12 * rates.max()).any():
+            msg = f"job {name!r}: its speed is not concave in its nodes, as this solver needs"
+            raise UnsupportedProblem(msg)
+        speeds.append(Speeds(sizes[:count], rates[:count]))
+    return speeds
