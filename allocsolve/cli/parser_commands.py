@@ -128,8 +128,10 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
     help_text = "what the solvers are held to: a file that --update has written"
     parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
-    help_text = "the suite to run (default: that of the baseline; tiny for a new one)"
-    parser.add_argument("--suite", metavar="NAME", help=help_text)
+    help_text = (
+        "the suite to run, or a directory of problems (default: that of the baseline; tiny for a new one)"
+    )
+    parser.add_argument("--suite", metavar="SUITE", help=help_text)
     help_text = (
         "the solvers (default: those of the baseline; all heuristics and exact baselines for a new one)"
     )

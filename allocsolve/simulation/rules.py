@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.model.checks import choice, flag
 from allocsolve.model.job_kinds import EVOLVING
 
@@ -76,7 +76,7 @@ class EngineRules:
 
         Raises
         ------
-        InvalidOption
+        UnsupportedProblem
             If sizes are to change at once, but a job changes its size only at points; or if a job asks for
             nodes, but the policy does not answer.
         """
@@ -84,7 +84,7 @@ class EngineRules:
         if not answers and evolves.any():
             name = problem.jobs.names[int(np.argmax(evolves))]
             msg = f"job {name!r} is evolving: it asks for nodes, and this policy does not answer requests"
-            raise InvalidOption(msg)
+            raise UnsupportedProblem(msg)
         if self.resize_takes_effect != "at_once":
             return
         # Work in one part has no point before its end: such a job never changes its size.
@@ -96,4 +96,4 @@ class EngineRules:
                 f"resize_takes_effect='at_once': job {name!r} changes its size only between its {points} "
                 "points; with points 0 a job may do so at any time"
             )
-            raise InvalidOption(msg)
+            raise UnsupportedProblem(msg)

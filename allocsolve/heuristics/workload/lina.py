@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_lina import (
     LinaRule,
     initial_candidates,
@@ -194,7 +194,7 @@ def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> 
     if others.any():
         name = problem.jobs.names[int(np.argmax(others))]
         msg = f"job {name!r} has phases or a profile: this policy answers jobs with requests only"
-        raise InvalidOption(msg)
+        raise UnsupportedProblem(msg)
     rule = policy._rule(problem)  # noqa: SLF001 - a method of this module
     candidates, growing = initial_candidates(len(problem.jobs)), initial_growing(len(problem.jobs))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_serial import (
     Costs,
     Placed,
@@ -85,14 +85,14 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
 
     Raises
     ------
-    InvalidOption
+    UnsupportedProblem
         If a job is evolving, as no clairvoyant search plans such jobs.
     """
     packed = problem.packed
     if problem.is_evolving:
         name = problem.jobs.names[int(np.argmax(packed.kind == EVOLVING))]
         msg = f"job {name!r} is evolving: this solver plans jobs that keep the size on which they start"
-        raise InvalidOption(msg)
+        raise UnsupportedProblem(msg)
     count = len(packed.submit)
     if problem.is_rigid:
         return Sizes(frozen(np.arange(count + 1)), packed.nodes, packed.runtime)
