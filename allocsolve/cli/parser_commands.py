@@ -58,6 +58,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     help_text = "a certificate: do the two of them prove that the solution is optimal?"
     parser.add_argument("--proof", type=Path, metavar="FILE", help=help_text)
     _add_set(parser, "judge under this value of a field instead of that of the file")
+    _add_tolerance(parser)
     add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
@@ -71,9 +72,19 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
     meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in WORKLOAD_CLAIMS.items())
     help_text = f"what it claims, as docs/easy.md defines it ({meanings})"
     parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
+    _add_tolerance(parser)
     help_text = "draw the first breach of all into this file: the schedule around the instant, the job marked"
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_tolerance(parser: argparse.ArgumentParser) -> None:
+    """Add what times of a schedule may be off."""
+    help_text = (
+        "by how many seconds times of a workload's schedule may be off, for one that was rounded: "
+        ".001 if it is given to the millisecond (default: 0)"
+    )
+    parser.add_argument("--tolerance", type=opt.tolerance, default=0.0, metavar="SECONDS", help=help_text)
 
 
 def add_solvers(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,9 @@ from allocsolve.bench import RecordStore
 from allocsolve.errors import Deadlock
 from allocsolve.heuristics import EvolvEasyback
 from allocsolve.instances import write_problem
-from allocsolve.model import Job, Profile, WorkloadProblem
+from allocsolve.model import Budget, Job, Profile, WorkloadProblem
 from allocsolve.simulation import Answer, Start, run_policy
+from allocsolve.simulation.compiled import PolicySolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ def grant_all(view: QueueView) -> Iterator[Decision]:
 
 def test_who_is_never_answered_is_told() -> None:
     with pytest.raises(Deadlock) as caught:
-        solve(BOTH, start_all)
+        PolicySolver(start_all)(BOTH, Budget())
     assert str(caught.value) == SAID
 
 
