@@ -9,6 +9,7 @@
     │   └── UnsupportedProblem         a solver is not made for a problem of this sort
     ├── FormatError (ValueError)       a file that cannot be read as what it says it is
     ├── UnknownName (LookupError)      no solver, suite or objective has this name
+    ├── Deadlock (RuntimeError)        running jobs wait for each other for ever
     ├── PluginError                    a solver of a third party cannot be used
     └── SolverUnavailable              a backend is missing
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AllocsolveError",
+    "Deadlock",
     "FormatError",
     "InvalidAnswer",
     "InvalidOption",
@@ -56,6 +58,10 @@ class InvalidOption(AllocsolveError, ValueError):  # noqa: N818 - the name says 
 
 class UnsupportedProblem(InvalidOption):
     """A sound problem of its family that a solver, with these options, is not made for."""
+
+
+class Deadlock(AllocsolveError, RuntimeError):  # noqa: N818 - the name says what is wrong
+    """Running jobs wait for nodes for ever under a policy: the message says who holds what and asks whom."""
 
 
 class FormatError(AllocsolveError, ValueError):

@@ -59,7 +59,7 @@ def simulate(num_nodes: int, jobs: list[Job]) -> tuple[list[int], int]:
 
     def plan(idx: int, now: int) -> None:
         job = jobs[idx]
-        start = cluster.earliest_window(job.nodes, job.asked, not_before=now)
+        start = cluster.earliest_window(job.nodes, job.asked, earliest_start=now)
         window = EvolutionProfile(((job.asked, job.nodes),))
         waiting[idx] = Waiting(cluster.reserve(start, window), start)
         heapq.heappush(events, (start, START, idx))

@@ -72,7 +72,7 @@ class Cluster:
         nodes, asked = self.jobs[job].nodes, _asked(self.jobs[job])
         if job in self.planned:
             self.profile.release(self.planned[job][1])
-        start = self.profile.earliest_window(nodes, asked, not_before=int(self.env.now))
+        start = self.profile.earliest_window(nodes, asked, earliest_start=int(self.env.now))
         self.planned[job] = start, self.profile.reserve(start, EvolutionProfile([(asked, nodes)]))
 
     def _tell(self) -> None:

@@ -102,7 +102,12 @@ BAD_POLICIES: tuple[tuple[Any, dict[str, Any], str, str], ...] = (
     (no_decision, {}, "decisions_are_legal", "no decision"),
     (nothing_at_all, {}, "decisions_are_legal", "raises TypeError"),
     (never_starts_wide_jobs, {}, "decisions_are_legal", "is never started"),
-    (one_a_call, {}, "no_idle_nodes_while_the_head_fits", "the head, needs .* nodes and does not start"),
+    (
+        one_a_call,
+        {"starts_head": True},
+        "no_idle_nodes_while_the_head_fits",
+        "the head, needs .* nodes and does not start",
+    ),
     (first_fit, {"reserves_head": True}, "head_is_not_delayed", "the head, starts after its shadow time"),
     (first_fit, {"starts_like": "easy"}, "named_counterexamples", "easy at"),
 )

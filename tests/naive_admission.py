@@ -135,9 +135,9 @@ class NaiveCalendar:
         return free
 
     def ask(
-        self, size: int, runtime: int, deadline: float, not_before: int | None = None
+        self, size: int, runtime: int, deadline: float, earliest_start: int | None = None
     ) -> tuple[int, list[int]] | None:
-        first = self.now if not_before is None else not_before
+        first = self.now if earliest_start is None else earliest_start
         for start in [first, *sorted({end for _, end, _ in self.bookings if end > first})]:
             free = self.free(start, start + runtime)
             if start + runtime <= deadline and np.count_nonzero(free) >= size:
@@ -174,8 +174,8 @@ class NaiveCounts:
         used = (sum(size for begin, finish, size in self.bookings if begin <= t < finish) for t in times)
         return self.num_nodes - max(used)
 
-    def ask(self, size: int, runtime: int, deadline: float, not_before: int | None = None) -> int | None:
-        first = self.now if not_before is None else not_before
+    def ask(self, size: int, runtime: int, deadline: float, earliest_start: int | None = None) -> int | None:
+        first = self.now if earliest_start is None else earliest_start
         for start in [first, *sorted({end for _, end, _ in self.bookings if end > first})]:
             if start + runtime <= deadline and self.free(start, start + runtime) >= size:
                 return start

@@ -30,8 +30,8 @@ class NaiveProfile:
         seconds = range(self.origin, last + 1)
         return EvolutionProfile(tuple((1, self.used_at(time)) for time in seconds)).canonical()
 
-    def earliest_window(self, nodes: int, duration: int, not_before: int) -> int:
-        time = not_before
+    def earliest_window(self, nodes: int, duration: int, earliest_start: int) -> int:
+        time = earliest_start
         while any(self.used_at(second) + nodes > self.num_nodes for second in range(time, time + duration)):
             time += 1
         return time

@@ -55,7 +55,7 @@ class FluxScheduler:
 
     def __init__(self, *args: Any) -> None:  # noqa: ANN401 - the handle of Flux, and arguments of the module
         named = named_policy(self.policy)
-        if hasattr(getattr(named.decide, "__self__", named.decide), "reset"):
+        if named.remembers:
             msg = (
                 f"{shown(self.policy)} remembers what it has seen, but jobs are numbered anew at each call: "
                 "use a policy without a method reset"

@@ -102,7 +102,7 @@ class HpcoptPlugin:
     @cached_property
     def _named(self) -> NamedPolicy:
         named = named_policy(self.policy)
-        if hasattr(getattr(named.decide, "__self__", named.decide), "reset"):
+        if named.remembers:
             msg = (
                 f"{shown(self.policy)} remembers what it has seen, but a plug-in of hpcopt is a pure "
                 "function: use a policy without a method reset"

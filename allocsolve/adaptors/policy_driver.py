@@ -19,7 +19,7 @@ from allocsolve.registry.table import GROUP, imported
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
 from allocsolve.simulation.kernels import initial_resizing, initial_state
 from allocsolve.simulation.orders import Orders
-from allocsolve.simulation.policy import RunnablePolicy, instantiated, runnable
+from allocsolve.simulation.policy import RunnablePolicy, runnable
 from allocsolve.simulation.view import can_run_on
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
         ...
     allocsolve.errors.InvalidOption: 'serial-generation' is no queue policy: it has no method decide
     """
-    made = instantiated(_made(policy) if isinstance(policy, str) else policy)
+    made = _made(policy) if isinstance(policy, str) else policy
     if _is_registered(policy) and not (hasattr(made, "decide") or hasattr(made, "online")):
         msg = f"{shown(policy)} is no queue policy: it has no method decide"
         raise InvalidOption(msg)

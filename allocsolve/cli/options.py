@@ -122,6 +122,15 @@ def seconds(text: str) -> float:
     return value
 
 
+def tolerance(text: str) -> float:
+    """Read by how many seconds times may be off: a finite number, 0 or more."""
+    value = number(text)
+    if not 0 <= value < math.inf:
+        msg = f"{text} is not a finite number of seconds, 0 or more"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
 def objective(text: str) -> str:
     """Read an objective of any family, such as ``makespan,waste``; returned as the records have it."""
     faults = []

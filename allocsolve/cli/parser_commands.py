@@ -58,6 +58,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     help_text = "a certificate: do the two of them prove that the solution is optimal?"
     parser.add_argument("--proof", type=Path, metavar="FILE", help=help_text)
     _add_set(parser, "judge under this value of a field instead of that of the file")
+    _add_tolerance(parser)
     add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
@@ -71,9 +72,19 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
     meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in WORKLOAD_CLAIMS.items())
     help_text = f"what it claims, as docs/easy.md defines it ({meanings})"
     parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
+    _add_tolerance(parser)
     help_text = "draw the first breach of all into this file: the schedule around the instant, the job marked"
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_tolerance(parser: argparse.ArgumentParser) -> None:
+    """Add what times of a schedule may be off."""
+    help_text = (
+        "by how many seconds times of a workload's schedule may be off, for one that was rounded: "
+        ".001 if it is given to the millisecond (default: 0)"
+    )
+    parser.add_argument("--tolerance", type=opt.tolerance, default=0.0, metavar="SECONDS", help=help_text)
 
 
 def add_solvers(parser: argparse.ArgumentParser) -> None:
@@ -129,8 +140,10 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
     help_text = "what the solvers are held to: a file that --update has written"
     parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
-    help_text = "the suite to run (default: that of the baseline; tiny for a new one)"
-    parser.add_argument("--suite", metavar="NAME", help=help_text)
+    help_text = (
+        "the suite to run, or a directory of problems (default: that of the baseline; tiny for a new one)"
+    )
+    parser.add_argument("--suite", metavar="SUITE", help=help_text)
     help_text = (
         "the solvers (default: those of the baseline; all heuristics and exact baselines for a new one)"
     )

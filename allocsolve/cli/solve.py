@@ -223,7 +223,7 @@ def check(args: argparse.Namespace) -> int:
     measures = None
     faults: tuple[str, ...] = ()
     try:
-        faults = violations(problem, answer)
+        faults = violations(problem, answer, tolerance=args.tolerance)
         measures = metrics(problem, answer)
     except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
         faults = faults or (str(error),)
@@ -233,15 +233,17 @@ def check(args: argparse.Namespace) -> int:
     if args.json:
         features = family_of(problem).features(problem)
         proven = {} if standing is None else standing.fields
-        write_json({"feasible": not faults, **features, "violations": faults, "metrics": measures, **proven})
+        judged = {"feasible": not faults, "tolerance_s": args.tolerance}
+        write_json({**judged, **features, "violations": faults, "metrics": measures, **proven})
         return status
+    within = f" within {args.tolerance:g} s" if args.tolerance else ""
     if faults:
-        say(f"not feasible, {counted(len(faults), 'violation')}:")
+        say(f"not feasible{within}, {counted(len(faults), 'violation')}:")
         say(*(f"  {violation}" for violation in faults[:VIOLATIONS_SHOWN]))
         if len(faults) > VIOLATIONS_SHOWN:
             say(f"  and {len(faults) - VIOLATIONS_SHOWN} more (all of them with --json)")
     else:
-        say(f"feasible ({family_of(problem).view.describe(problem)})")
+        say(f"feasible{within} ({family_of(problem).view.describe(problem)})")
     if standing is not None:
         say(standing.text)
     if measures is not None:

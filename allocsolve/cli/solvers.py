@@ -242,7 +242,8 @@ def conformance(args: argparse.Namespace) -> int:
         raise InvalidOption(msg)
     schedule = read_solution(args.schedule, problem, tell=remark)
     assert isinstance(schedule, WorkloadSchedule), "it answers a workload"
-    breaches = {breach.claim: breach for breach in workload_breaches(problem, schedule, args.claims)}
+    found = workload_breaches(problem, schedule, args.claims, tolerance=args.tolerance)
+    breaches = {breach.claim: breach for breach in found}
     first = min(breaches.values(), key=lambda breach: breach.at, default=None)
     drawn = args.picture is not None and first is not None
     if args.picture is not None and first is not None:
@@ -250,8 +251,9 @@ def conformance(args: argparse.Namespace) -> int:
         args.picture.write_text(picture, encoding="utf-8")
     if args.json:
         rows = {claim: plain(breaches.get(claim)) for claim in args.claims}
-        write_json({"holds": not breaches, "breaches": rows})
+        write_json({"holds": not breaches, "tolerance_s": args.tolerance, "breaches": rows})
         return 1 if breaches else 0
+    within = f" within {args.tolerance:g} s" if args.tolerance else ""
     show_fields(
         (claim, f"broken: {breaches[claim].message}" if claim in breaches else "holds")
         for claim in args.claims
@@ -259,9 +261,9 @@ def conformance(args: argparse.Namespace) -> int:
     say("")
     if breaches:
         verb = "does" if len(breaches) == 1 else "do"
-        say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} {verb} not hold")
+        say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} {verb} not hold{within}")
     else:
-        say(f"all hold ({family_of(problem).view.describe(problem)})")
+        say(f"all hold{within} ({family_of(problem).view.describe(problem)})")
     if args.picture is not None:
         say(
             f"picture written to {args.picture}" if drawn else f"no breach, so {args.picture} was not written"

@@ -62,6 +62,9 @@ class Rules(Generic[P, A]):
     #: The share of a value by which claims of solvers may differ from the judged value: 0 where values are
     #: exact.
     tolerance: float = 0.0
+    #: The faults of an answer whose times may be off by so many seconds, such as one that was rounded; None
+    #: for a family whose answers have no rounded times.
+    violations_within: Callable[[P, A, float], tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

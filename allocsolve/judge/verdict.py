@@ -6,17 +6,41 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allocsolve.errors import InvalidAnswer
+from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.families import family_of
 from allocsolve.model import Result, Status, Value, terms
+from allocsolve.model.checks import real, shown
 
 if TYPE_CHECKING:
     from allocsolve.model import Problem
 
 
-def violations(problem: Problem, answer: object) -> tuple[str, ...]:
-    """Return what is wrong with an answer, one line each; empty if it answers the problem."""
-    return family_of(problem).rules.violations(problem, answer)
+def violations(problem: Problem, answer: object, *, tolerance: float = 0) -> tuple[str, ...]:
+    """Return what is wrong with an answer, one line each; empty if it answers the problem.
+
+    Parameters
+    ----------
+    problem, answer
+        The problem, and what is to be judged.
+    tolerance
+        By how many seconds its times may be off, >= 0: for answers of other programs, which round them.
+
+    Raises
+    ------
+    InvalidOption
+        If the tolerance is below 0, or answers of the family have no times that could be rounded.
+    """
+    family = family_of(problem)
+    seconds = real("tolerance", tolerance, InvalidOption)
+    if not 0 <= seconds < math.inf:
+        msg = f"tolerance {shown(tolerance)} is not a number of seconds >= 0"
+        raise InvalidOption(msg)
+    if not seconds:
+        return family.rules.violations(problem, answer)
+    if family.rules.violations_within is None:
+        msg = f"tolerance {seconds:g}: times of {family.kind} answers are whole, there is nothing to tolerate"
+        raise InvalidOption(msg)
+    return family.rules.violations_within(problem, answer, seconds)
 
 
 def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:

@@ -43,6 +43,18 @@ def integer(what: str, value: object, error: type[AllocsolveError] = InvalidProb
         raise error(msg) from None
 
 
+def whole_time(what: str, value: object, error: type[AllocsolveError] = InvalidProblem) -> int:
+    """Return a time as a whole number; the message of what is none says why and what to do."""
+    try:
+        return whole(value)
+    except TypeError:
+        msg = (
+            f"{what} {shown(value)} is not an integer: times are whole, so that sums are exact; "
+            "round them up, or count all in milliseconds"
+        )
+        raise error(msg) from None
+
+
 def natural(what: str, value: object) -> int:
     """Return an option that is a whole number of at least 0."""
     number = integer(what, value, InvalidOption)

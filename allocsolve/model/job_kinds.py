@@ -111,7 +111,7 @@ def kind_faults(packed: PackedJobs) -> list[tuple[NDArray[np.bool_], str]]:
         (tabled & stepped, "has a size set, but the sizes of its speedup table"),
         (~has_law & ~evolves & stepped, "has a size set, but is rigid"),
     ]
-    for name in ("min_nodes", "nodes", "max_nodes"):
+    for name in ("nodes", "min_nodes", "max_nodes"):  # the others are `nodes` where they are left out
         outside = stepped & ~are_allowed_sizes(packed.size_step, getattr(packed, name))
         faults.append((outside, f"has {name} outside its size set"))
     return faults

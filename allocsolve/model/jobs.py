@@ -21,7 +21,7 @@ from allocsolve.model.columns import (
     texts_column,
     within,
 )
-from allocsolve.model.evolving import evolving_faults, packed_evolving, wrong_run_times
+from allocsolve.model.evolving import Profile, evolving_faults, packed_evolving, wrong_run_times
 from allocsolve.model.job_kinds import (
     ALL_SIZES,
     EVOLVING,
@@ -67,7 +67,8 @@ class Job:
     weight
         How much it counts in objectives, >= 0. A job of weight 0 runs, but does not count.
     min_nodes, max_nodes
-        The fewest and most nodes of a moldable or malleable job; `nodes` if left out.
+        The fewest and most nodes of a job that is not rigid; if left out, those of its profile or of its
+        table of speedups, else `nodes`.
     speedup
         The law of a moldable or malleable job; None for a rigid one.
     kind
@@ -236,8 +237,8 @@ class Jobs(Sequence[Job]):
         packed = PackedJobs(
             submit=starts,
             nodes=needed,
-            min_nodes=needed if min_nodes is None else counts_column("min_nodes", min_nodes),
-            max_nodes=needed if max_nodes is None else counts_column("max_nodes", max_nodes),
+            min_nodes=self._limits(needed, 0) if min_nodes is None else counts_column("min_nodes", min_nodes),
+            max_nodes=self._limits(needed, 1) if max_nodes is None else counts_column("max_nodes", max_nodes),
             runtime=lengths,
             estimate=frozen(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
             if len(lengths) == len(self.limit)
@@ -250,12 +251,24 @@ class Jobs(Sequence[Job]):
         self.evolving = packed_evolving(self.evolutions, self.reconfigurations, count)
         self._check()
 
+    def _limits(self, nodes: IntArray, side: int) -> IntArray:
+        """Return the fewest (side 0) or most nodes (side 1) that profiles, tables or `nodes` say."""
+        if not (self.speedups or self.evolutions):
+            return nodes
+        limits = nodes.copy()
+        for listed in (self.speedups, self.evolutions):
+            for idx, how in enumerate(listed[: len(nodes)]):
+                if isinstance(how, SpeedupTable | Profile):
+                    limits[idx] = stated_range(0, how)[side]
+        return frozen(limits)
+
     @classmethod
     def of(cls, rows: Iterable[Job]) -> Jobs:
         """Return the jobs of these rows."""
         if isinstance(rows, cls):
             return rows
         jobs = [instance(f"job {idx}", row, Job) for idx, row in enumerate(items("jobs", rows))]
+        ranges = [stated_range(job.nodes, job.evolution or job.speedup) for job in jobs]
         return cls(
             [job.submit for job in jobs],
             [job.nodes for job in jobs],
@@ -264,8 +277,14 @@ class Jobs(Sequence[Job]):
             names=[job.name if job.name != "" else f"j{idx}" for idx, job in enumerate(jobs)],
             users=[job.user for job in jobs],
             weight=[job.weight for job in jobs],
-            min_nodes=[job.nodes if job.min_nodes is None else job.min_nodes for job in jobs],
-            max_nodes=[job.nodes if job.max_nodes is None else job.max_nodes for job in jobs],
+            min_nodes=[
+                least if job.min_nodes is None else job.min_nodes
+                for job, (least, _) in zip(jobs, ranges, strict=True)
+            ],
+            max_nodes=[
+                most if job.max_nodes is None else job.max_nodes
+                for job, (_, most) in zip(jobs, ranges, strict=True)
+            ],
             speedups=[job.speedup for job in jobs],
             kinds=[
                 "evolving" if job.kind is None and job.evolution is not None else job.kind for job in jobs
@@ -402,8 +421,12 @@ class Jobs(Sequence[Job]):
             ("min_nodes", packed.min_nodes, packed.min_nodes >= 1, "1..2^53"),
         ):
             self._refuse(name, values, good, range_)
-        self._refuse("nodes", packed.nodes, packed.nodes >= packed.min_nodes, "min_nodes..max_nodes")
-        self._refuse("nodes", packed.nodes, packed.nodes <= packed.max_nodes, "min_nodes..max_nodes")
+        outside = (packed.nodes < packed.min_nodes) | (packed.nodes > packed.max_nodes)
+        if outside.any():
+            idx = int(np.argmax(outside))
+            low, size, high = packed.min_nodes[idx], packed.nodes[idx], packed.max_nodes[idx]
+            msg = f"job {self.names[idx]!r}: nodes {size} is not in min_nodes..max_nodes, {low}..{high}"
+            raise InvalidProblem(msg)
         rigid = (packed.speedup == NO_SPEEDUP) & (packed.kind != EVOLVING)
         fixed = packed.min_nodes == packed.max_nodes
         self._refuse("max_nodes", packed.max_nodes, ~rigid | fixed, "nodes: a job without speedup is rigid")
@@ -433,9 +456,29 @@ class Jobs(Sequence[Job]):
         if reference not in rows:
             msg = f"job {self.names[idx]!r}: the speedup table has no row {list(reference)}"
             raise InvalidProblem(msg)
-        if (rows[0][0], rows[-1][0]) != (packed.min_nodes[idx], packed.max_nodes[idx]):
-            msg = f"job {self.names[idx]!r}: the speedup table is not one of min_nodes..max_nodes"
+        low, high = packed.min_nodes[idx], packed.max_nodes[idx]
+        if (rows[0][0], rows[-1][0]) != (low, high):
+            stated = f"{rows[0][0]}..{rows[-1][0]} nodes, min_nodes..max_nodes are {low}..{high}"
+            msg = f"job {self.names[idx]!r}: the speedup table has {stated}"
             raise InvalidProblem(msg)
+
+
+def stated_range(nodes: int, how: Speedup | Evolution | None) -> tuple[int, int]:
+    """Return the fewest and the most nodes that a profile or a table says; `nodes` for all else.
+
+    Parameters
+    ----------
+    nodes
+        Of the job.
+    how
+        How it evolves, or its speedup.
+    """
+    if isinstance(how, Profile):
+        sizes = [max(1, size) for _, size in how.steps]
+        return min(sizes), max(sizes)
+    if isinstance(how, SpeedupTable):
+        return how.rows[0][0], how.rows[-1][0]
+    return nodes, nodes
 
 
 def _with_evolving(

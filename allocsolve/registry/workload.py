@@ -171,6 +171,7 @@ WORKLOAD: Final = Family(
         value_of_workload_metrics,
         _certified_bound,
         tolerance=_TOLERANCE,
+        violations_within=workload_violations,
     ),
     codec=Codec(
         answer_kind="workload-schedule",

@@ -15,7 +15,7 @@ from .forecast import (
     promise_error as promise_error,
     promised_starts as promised_starts,
 )
-from .outcome import Log as Log, Simulation as Simulation
+from .outcome import Log as Log, Simulation as Simulation, Standstill as Standstill
 from .policy import (
     Decider as Decider,
     Policy as Policy,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from allocsolve.errors import Deadlock
 from allocsolve.model import Result, Status
-from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of, standstill_of
 from allocsolve.simulation.simulate import run_policy
 from allocsolve.simulation.state import initial_resizing, initial_state, roomier
 
@@ -30,9 +31,18 @@ class CompiledSolver:
             """Run a workload to its end; without rules, by those of the policy."""
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget does not limit it, only its clock is used."""
+        """Run the workload; the budget does not limit it, only its clock is used.
+
+        Raises
+        ------
+        Deadlock
+            If running jobs wait for nodes for ever.
+        """
         clock = budget.start()
-        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
+        run = self.simulated(problem)
+        if run.standstill is not None:
+            raise Deadlock(run.standstill.told(problem.jobs.names))
+        return Result(Status.FEASIBLE, run.schedule, runtime=clock.elapsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +90,4 @@ def run_to_end(
 def simulation_of(states: tuple[State, Resizing]) -> Simulation:
     """Return the schedule of a run, and why it is so."""
     state, resizing = states
-    return Simulation(schedule_of(state, resizing), log_of(state))
+    return Simulation(schedule_of(state, resizing), log_of(state), standstill_of(state, resizing))

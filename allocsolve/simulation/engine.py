@@ -17,7 +17,7 @@ from allocsolve.simulation._kernels_events import start_job, to_next_event
 from allocsolve.simulation.columns import NO_PROFILES, KnownColumns, KnownProfiles
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
 from allocsolve.simulation.orders import Changes, Orders
-from allocsolve.simulation.outcome import log_of, schedule_of
+from allocsolve.simulation.outcome import log_of, schedule_of, standstill_of
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.state import initial_state
 from allocsolve.simulation.view import QueueView, can_run_on, relative_time, run_time
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.decisions import Decision
-    from allocsolve.simulation.outcome import Log
+    from allocsolve.simulation.outcome import Log, Standstill
 
 #: A checked start: job, nodes, code of the reason, blocked job or -1.
 _Chosen: TypeAlias = tuple[int, int, int, int]
@@ -228,6 +228,11 @@ class Engine:
     def result(self) -> WorkloadSchedule:
         """Return the schedule so far: running jobs up to their ends, jobs not yet started without pieces."""
         return schedule_of(self._state, None if self._changes is None else self._changes.resizing)
+
+    @property
+    def standstill(self) -> Standstill | None:
+        """Which running jobs wait for nodes for ever, if no event is left; None if none does."""
+        return None if self._changes is None else standstill_of(self._state, self._changes.resizing)
 
     @property
     def log(self) -> Log:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.model import WorkloadSchedule
 from allocsolve.model.arrays import frozen
+from allocsolve.model.checks import shown
 from allocsolve.model.evolving import PROFILE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model.arrays import IntArray
     from allocsolve.simulation.state import Resizing, State
 
@@ -35,12 +38,64 @@ class Log:
     blocked: IntArray
 
 
+class Waiting(NamedTuple):
+    """A running job that waits for nodes."""
+
+    job: int
+    #: How many nodes it has, and how many it asks for.
+    held: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """Running jobs that wait for nodes for ever: nothing will happen any more."""
+
+    #: Since when, in seconds.
+    now: float
+    free: int
+    #: By job.
+    waiting: tuple[Waiting, ...]
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return one line that says who waits for whom, by the names of all jobs of the workload."""
+        jobs = [self._job(waits, names) for waits in self.waiting[:_TOLD]]
+        more = len(self.waiting) - len(jobs)
+        rest = [f"and {more} more jobs wait"] if more else []
+        return f"deadlock at {self.now:.15g} s (free nodes: {self.free}): {'; '.join([*jobs, *rest])}"
+
+    def _job(self, waits: Waiting, names: Sequence[str]) -> str:
+        missing = waits.asked - waits.held
+        said = f"{shown(names[waits.job])} holds {waits.held} and waits for {missing} more"
+        if missing <= self.free:
+            return f"{said}, which the policy never grants"
+        others = [shown(names[other.job]) for other in self.waiting if other.job != waits.job]
+        if len(others) > _TOLD:
+            others[_TOLD - 1 :] = [f"{len(others) - _TOLD + 1} others"]
+        return f"{said}, of {' and '.join([', '.join(others[:-1]), others[-1]] if others[1:] else others)}"
+
+
+#: How many jobs are named in a line.
+_TOLD: Final = 3
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
-    """A schedule, and the log of why its jobs started."""
+    """A schedule, the log of why its jobs started, and what has kept some from going on, if there is such."""
 
     schedule: WorkloadSchedule
     log: Log
+    standstill: Standstill | None = None
+
+
+def standstill_of(state: State, resizing: Resizing) -> Standstill | None:
+    """Return which running jobs wait for nodes at the end of a run; None if all have ended."""
+    job, asked = state.job, resizing.job["request"]
+    unfinished = np.flatnonzero(~np.isnan(job["start"]) & np.isinf(job["end"])).tolist()
+    if not unfinished:
+        return None
+    waiting = tuple(Waiting(idx, int(job["size"][idx]), int(asked[idx])) for idx in unfinished)
+    return Standstill(float(state.engine["clock"]), int(state.engine["free"]), waiting)
 
 
 def log_of(state: State) -> Log:

@@ -41,6 +41,10 @@ class RunnablePolicy:
     decide: Policy
     #: By which it wants to be called.
     rules: EngineRules
+    #: Whether it has a method ``reset``: what it decides may depend on earlier calls of the run.
+    remembers: bool
+    #: What it was made of, to be made ready for another run.
+    source: Any
 
 
 def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 - also what is no policy
@@ -51,7 +55,8 @@ def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 -
     policy
         A function from views to decisions; an object with a method ``decide`` that is one; or a class of
         either that takes no arguments. Its attribute ``rules`` says by which rules it wants to be called. A
-        policy that remembers something has a method ``reset`` besides. A method that plans a whole workload
+        policy that remembers something has a method ``reset`` besides, which is called also if the policy
+        is given as a bound method of the object. A method that plans a whole workload
         at once may have a method ``online``, which returns a policy that decides on views.
     seed
         With which the method ``reset`` is called, if there is one.
@@ -81,19 +86,25 @@ def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 -
     if decide is None and (hasattr(made, "simulated") or not callable(made)):
         msg = f"{shown(policy)} is no queue policy: it has no method decide"
         raise InvalidOption(msg)
-    if hasattr(made, "reset"):
-        made.reset(seed)
-    return RunnablePolicy(decide or made, getattr(made, "rules", None) or EngineRules())
+    owner = getattr(made, "__self__", made) if decide is None else made
+    remembers = hasattr(owner, "reset")
+    if remembers:
+        owner.reset(seed)
+    rules = getattr(made, "rules", None) or EngineRules()
+    source = policy.source if isinstance(policy, RunnablePolicy) else policy
+    return RunnablePolicy(decide or made, rules, remembers, source)
 
 
 def instantiated(policy: Any) -> Any:  # noqa: ANN401 - also what is no policy
-    """Return the policy itself, or an instance if it is a class.
+    """Return the policy itself, or an instance if it is a class; of one that was made ready, what it was.
 
     Raises
     ------
     InvalidOption
         If the class cannot be called without arguments.
     """
+    if isinstance(policy, RunnablePolicy):
+        policy = policy.source
     if not isinstance(policy, type):
         return policy
     try:

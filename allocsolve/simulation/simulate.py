@@ -50,7 +50,7 @@ def run_policy(
     engine = Engine(problem, rules or ready.rules)
     while (view := engine.advance()) is not None:
         engine.apply(ready.decide(view))
-    return Simulation(engine.result(), engine.log)
+    return Simulation(engine.result(), engine.log, engine.standstill)
 
 
 def simulate(

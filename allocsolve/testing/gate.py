@@ -56,7 +56,7 @@ class Gate:
         baseline
             A file; relative to the folder of the test module.
         suite
-            A suite of allocsolve.
+            A suite of allocsolve, or a folder of problems; relative to the folder of the test module.
         """
         from allocsolve.bench import run_gate  # noqa: PLC0415 - a plugin is loaded by every run of pytest
         from allocsolve.errors import AllocsolveError  # noqa: PLC0415 - a plugin is loaded by every run of pytest
@@ -66,7 +66,8 @@ class Gate:
         if not self.update and not path.exists():
             pytest.fail(f"there is no baseline {path}: write it with pytest {_OPTION}", pytrace=False)
         try:
-            report = run_gate(path, update=self.update, suite=suite, solvers=solvers)
+            chosen = folder if (folder := self.folder / suite).is_dir() else suite
+            report = run_gate(path, update=self.update, suite=chosen, solvers=solvers)
         except AllocsolveError as error:
             pytest.fail(str(error), pytrace=False)
         if not report.passed:

@@ -13,13 +13,14 @@ import numpy as np
 from allocsolve.errors import UnknownName
 from allocsolve.instances.generators.counterexamples import easy_counterexamples
 from allocsolve.model import Amdahl, Job, Jobs, WorkloadProblem
-from allocsolve.simulation import Engine, EngineRules, IllegalDecision, Promise, Resize, Start
-from allocsolve.simulation.policy import instantiated
+from allocsolve.simulation import Engine, IllegalDecision, Promise, Resize, Start
+from allocsolve.simulation.policy import instantiated, runnable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.simulation import Decision, QueueView
+    from allocsolve.simulation.policy import Policy
 
 #: What is checked: a policy, or what somebody takes for one.
 Subject: TypeAlias = Any
@@ -62,8 +63,8 @@ def _random_workload(seed: int) -> WorkloadProblem:
 class _Claims:
     """What a policy says of itself, see `check_policy`."""
 
-    rules: EngineRules
     order: Callable[[QueueView], Sequence[int]]
+    starts_head: bool
     reserves_head: bool
     starts_like: str | None
 
@@ -71,6 +72,7 @@ class _Claims:
 def check_policy(
     policy: Subject,
     *,
+    starts_head: bool = False,
     reserves_head: bool = False,
     starts_like: str | None = None,
     order: Callable[[QueueView], Sequence[int]] | None = None,
@@ -78,8 +80,9 @@ def check_policy(
 ) -> None:
     """Check that a policy keeps the contract of queue policies, on small workloads.
 
-    What is checked, in this order: the same view twice gives the same decisions; all decisions are legal, and
-    all jobs start; no node idles while the head of the queue fits; and what else the policy claims.
+    What is checked, in this order: the same view twice gives the same decisions, or, if the policy remembers
+    something, two runs of a workload are equal; all decisions are legal, and all jobs start; and what else
+    the policy claims.
 
     Parameters
     ----------
@@ -87,6 +90,9 @@ def check_policy(
         A function from views to decisions, an object with a method ``decide`` that is one, or a class of
         either that takes no arguments. Its attribute ``rules`` says by which rules it is called. One that
         remembers something has a method ``reset``, called with a seed before each run.
+    starts_head
+        Whether it claims that no node idles while the first job in the queue fits, as work-conserving
+        policies do. One that starts a limited number of jobs a call, or waits on purpose, does not.
     reserves_head
         Whether it claims that the first job in the queue, once it does not fit, starts no later than the
         running jobs are expected to leave it enough nodes (for estimates that are exact).
@@ -108,20 +114,20 @@ def check_policy(
     Examples
     --------
     >>> from allocsolve.heuristics.workload.policies import Easy
-    >>> check_policy(Easy(), reserves_head=True, starts_like="easy")
+    >>> check_policy(Easy(), starts_head=True, reserves_head=True, starts_like="easy")
     """
+    claims = _Claims(order or _submission, starts_head, reserves_head, starts_like)
     for check in _CHECKS:
-        _apply(check, policy, (order or _submission, reserves_head, starts_like), examples)
+        _apply(check, policy, claims, examples)
 
 
 def _apply(
     check: _Check,
     policy: Subject,
-    claimed: tuple[Callable[[QueueView], Sequence[int]], bool, str | None],
+    claims: _Claims,
     examples: Sequence[WorkloadProblem] | None,
 ) -> None:
     subject = instantiated(policy)
-    claims = _Claims(getattr(subject, "rules", EngineRules()), *claimed)
     check(subject, claims, example_workloads() if examples is None else examples)
 
 
@@ -132,30 +138,31 @@ def _submission(view: QueueView) -> Sequence[int]:
 _Check: TypeAlias = Callable[[Subject, _Claims, Sequence[WorkloadProblem]], None]
 
 
-def check_repeatable(policy: Subject, claims: _Claims, problems: Sequence[WorkloadProblem]) -> None:
+def check_repeatable(policy: Subject, _claims: _Claims, problems: Sequence[WorkloadProblem]) -> None:
     """Decide the same on the same view; what remembers something, the same in a second run."""
     for problem in problems:
-        if hasattr(policy, "reset"):
-            first, again = ([made for _, made in _calls(policy, claims, problem)] for _ in range(2))
+        ready = runnable(policy)
+        if ready.remembers:
+            first, again = ([made for _, made in _calls(policy, problem)] for _ in range(2))
             assert first == again, f"{problem.name}: a second run after reset(0) decides otherwise"
             continue
-        for view, decisions in _calls(policy, claims, problem):
-            _same(problem, view, decisions, _decisions(policy, view, problem))
+        for view, decisions in _calls(policy, problem):
+            _same(problem, view, decisions, _decisions(ready.decide, view, problem))
 
 
-def check_legal(policy: Subject, claims: _Claims, problems: Sequence[WorkloadProblem]) -> None:
+def check_legal(policy: Subject, _claims: _Claims, problems: Sequence[WorkloadProblem]) -> None:
     """Break no rule of the engine, and start every job some day."""
     for problem in problems:
         waiting = set(range(len(problem.jobs)))
-        for _, decisions in _calls(policy, claims, problem):
+        for _, decisions in _calls(policy, problem):
             waiting -= {decision.job for decision in decisions if isinstance(decision, Start | Promise)}
         assert not waiting, f"{problem.name}: job {min(waiting)} is never started"
 
 
 def check_no_idling(policy: Subject, claims: _Claims, problems: Sequence[WorkloadProblem]) -> None:
-    """Leave no node idle while the head of the queue fits."""
-    for problem in problems:
-        for view, decisions in _calls(policy, claims, problem):
+    """Leave no node idle while the head of the queue fits, if the policy claims so."""
+    for problem in problems if claims.starts_head else ():
+        for view, decisions in _calls(policy, problem):
             served = {d.job: d.nodes for d in decisions if isinstance(d, Start | Promise)}
             queue = [job for job in claims.order(view) if job not in served]
             free = (
@@ -185,7 +192,7 @@ def check_head(policy: Subject, claims: _Claims, problems: Sequence[WorkloadProb
         if not problem.is_rigid:
             continue
         head, promise = -1, math.inf
-        for view, decisions in _calls(policy, claims, _exact(problem)):
+        for view, decisions in _calls(policy, _exact(problem)):
             started = [d.job for d in decisions if isinstance(d, Start)]
             fault = f"job {head}, the head, starts after its shadow time of {promise:.15g} s"
             late = head in view.queue.tolist() and view.now > promise
@@ -214,7 +221,7 @@ def check_counterexamples(policy: Subject, claims: _Claims, _: Sequence[Workload
             continue
         starts = {
             decision.job: view.now
-            for view, decisions in _calls(policy, claims, case)
+            for view, decisions in _calls(policy, case)
             for decision in decisions
             if isinstance(decision, Start)
         }
@@ -232,15 +239,12 @@ _CHECKS: tuple[_Check, ...] = (
 )
 
 
-def _calls(
-    policy: Subject, claims: _Claims, problem: WorkloadProblem
-) -> Iterator[tuple[QueueView, tuple[Decision, ...]]]:
+def _calls(policy: Subject, problem: WorkloadProblem) -> Iterator[tuple[QueueView, tuple[Decision, ...]]]:
     """Run a workload; give each view and what is decided on it, and then do it."""
-    if hasattr(policy, "reset"):
-        policy.reset(0)
-    engine = Engine(problem, claims.rules)
+    ready = runnable(policy)
+    engine = Engine(problem, ready.rules)
     while (view := engine.advance()) is not None:
-        decisions = _decisions(policy, view, problem)
+        decisions = _decisions(ready.decide, view, problem)
         yield view, decisions
         try:
             engine.apply(decisions)
@@ -249,8 +253,7 @@ def _calls(
             raise AssertionError(msg) from error
 
 
-def _decisions(policy: Subject, view: QueueView, problem: WorkloadProblem) -> tuple[Decision, ...]:
-    decide: Any = getattr(policy, "decide", policy)
+def _decisions(decide: Policy, view: QueueView, problem: WorkloadProblem) -> tuple[Decision, ...]:
     try:
         return tuple(decide(view))
     except Exception as error:
@@ -295,7 +298,7 @@ class PolicyConformance:
 
     Attributes
     ----------
-    policy, reserves_head, starts_like, examples
+    policy, starts_head, reserves_head, starts_like, examples
         See the parameters of `check_policy`.
 
     Examples
@@ -308,6 +311,7 @@ class PolicyConformance:
     """
 
     policy: ClassVar[Subject]
+    starts_head: ClassVar[bool] = False
     reserves_head: ClassVar[bool] = False
     starts_like: ClassVar[str | None] = None
     examples: ClassVar[Sequence[WorkloadProblem] | None] = None
@@ -325,7 +329,7 @@ class PolicyConformance:
         self._apply(check_legal)
 
     def test_no_idle_nodes_while_the_head_fits(self) -> None:
-        """The head of the queue starts as soon as it fits."""
+        """The head of the queue starts as soon as it fits, if the policy claims so."""
         self._apply(check_no_idling)
 
     def test_head_is_not_delayed(self) -> None:
@@ -340,4 +344,5 @@ class PolicyConformance:
         policy = inspect.getattr_static(self, "policy", None)  # a function would become a method
         assert policy is not None, f"{type(self).__name__} has no attribute 'policy': set it to yours"
         policy = policy.__func__ if isinstance(policy, staticmethod) else policy
-        _apply(check, policy, (self.order, self.reserves_head, self.starts_like), self.examples)
+        claims = _Claims(self.order, self.starts_head, self.reserves_head, self.starts_like)
+        _apply(check, policy, claims, self.examples)

@@ -14,6 +14,7 @@ from naive_reactive import naive_reactive
 from reactive_draws import draw_policy, draw_reactive, schedule_of
 from strategies import workload_problems
 
+from allocsolve.errors import Deadlock
 from allocsolve.heuristics import Easy, EvolvEasyback
 from allocsolve.heuristics.workload.easyback import final_states
 from allocsolve.judge import workload_violations
@@ -122,5 +123,16 @@ def test_unsafe_or_by_event_it_is_feasible_or_no_answer(
 ) -> None:
     schedule = policy.simulated(problem, EngineRules(coalesce)).schedule
     assert workload_violations(problem, schedule) == ()
-    result = replace(policy, safe=False)(problem, Budget())
-    assert result.answer is None or workload_violations(problem, result.answer) == ()
+    unsafe = replace(policy, safe=False)
+    stopped = unsafe.simulated(problem).standstill
+    if stopped is None:
+        answer = unsafe(problem, Budget()).answer
+        assert answer is not None
+        assert workload_violations(problem, answer) == ()
+    else:  # nobody could be granted what he waits for, and all waiting jobs and free nodes are the cluster
+        assert all(waits.asked - waits.held > stopped.free for waits in stopped.waiting)
+        assert sum(waits.held for waits in stopped.waiting) + stopped.free == problem.num_nodes
+        with pytest.raises(
+            Deadlock, match=f"^deadlock at {stopped.now:.15g} s, {stopped.free} nodes are free"
+        ):
+            unsafe(problem, Budget())

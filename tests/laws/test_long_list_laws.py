@@ -103,7 +103,7 @@ def test_the_index_never_promises_too_much(num_nodes: int) -> None:
     keys: list[int] = []
     for _ in range(300):
         nodes, duration = int(rng.integers(num_nodes)) + 1, int(rng.integers(1, 90))
-        start = cluster.earliest_window(nodes, duration, not_before=int(rng.integers(600)))
+        start = cluster.earliest_window(nodes, duration, earliest_start=int(rng.integers(600)))
         keys.append(cluster.reserve(start, EvolutionProfile(((duration, nodes),))))
         if rng.random() < 0.4:
             cluster.earliest_window(num_nodes, duration)  # in vain, often: leaves are repaired

@@ -47,7 +47,7 @@ class Histories(RuleBasedStateMachine):
         size = data.draw(st.integers(1, self.naive.topology.num_nodes))
         earliest = None if delay is None else self.naive.now + delay
         deadline = None if slack is None else self.naive.now + (delay or 0) + runtime + slack
-        slot = self.calendar.ask(size, runtime, deadline, not_before=earliest)
+        slot = self.calendar.ask(size, runtime, deadline, earliest_start=earliest)
         limit = float("inf") if deadline is None else deadline
         expected = self.naive.ask(size, runtime, limit, earliest)
         if slot is None:
@@ -119,7 +119,7 @@ class CountHistories(RuleBasedStateMachine):
         size = data.draw(st.integers(1, self.naive.num_nodes))
         earliest = None if delay is None else self.naive.now + delay
         deadline = self.naive.now + (delay or 0) + runtime + slack
-        slot = self.calendar.ask(size * self.scale, runtime, deadline, not_before=earliest)
+        slot = self.calendar.ask(size * self.scale, runtime, deadline, earliest_start=earliest)
         assert (slot and slot.start) == self.naive.ask(size, runtime, deadline, earliest)
         if slot is not None:
             assert slot[1:] == (runtime, size * self.scale)
@@ -198,7 +198,11 @@ MESH = Mesh((4, 3))
         (lambda: ReservationCalendar(MESH, origin=-1), InvalidOption, "origin -1"),
         (lambda: ReservationCalendar(MESH).ask(13, 1), InvalidProblem, r"nodes 13 is not in 1\.\.12"),
         (lambda: ReservationCalendar(MESH).ask(1, 0), InvalidProblem, "runtime 0"),
-        (lambda: ReservationCalendar(MESH, origin=5).ask(1, 1, not_before=4), InvalidOption, "not_before 4"),
+        (
+            lambda: ReservationCalendar(MESH, origin=5).ask(1, 1, earliest_start=4),
+            InvalidOption,
+            "earliest_start 4",
+        ),
         (lambda: ReservationCalendar(MESH).book(0, 1, [0, 0]), InvalidProblem, "each once"),
         (lambda: ReservationCalendar(MESH).book(0, 1, []), InvalidProblem, "each once"),
         (lambda: ReservationCalendar(MESH).book(0, 1, [12]), InvalidProblem, "each once"),

@@ -81,7 +81,7 @@ class Histories(RuleBasedStateMachine):
     @rule(nodes=st.integers(0, NODES), duration=st.integers(1, 15), delay=delays)
     def search(self, nodes: int, duration: int, delay: int) -> None:
         earliest = self.naive.origin + delay
-        found = self.profile.earliest_window(nodes * self.scale, duration, not_before=earliest)
+        found = self.profile.earliest_window(nodes * self.scale, duration, earliest_start=earliest)
         assert found == self.naive.earliest_window(nodes, duration, earliest)
 
     @invariant()

@@ -219,6 +219,7 @@ def test_the_command_says_it_in_json_too(capsys: Capture, tmp_path: Path) -> Non
     assert said["breaches"]["easy"]["numbers"]["shadow_time_after"] == 1002
     assert run_json(capsys, "conformance", problem, schedule, "--claims", "sizes") == {
         "holds": True,
+        "tolerance_s": 0,
         "breaches": {"sizes": None},
     }
 

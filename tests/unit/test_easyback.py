@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from allocsolve import solve
-from allocsolve.errors import AllocsolveError
+from allocsolve.errors import AllocsolveError, Deadlock
 from allocsolve.heuristics import Easy, EvolvEasyback
 from allocsolve.instances import evotree_batch
 from allocsolve.judge import workload_violations
 from allocsolve.judge.workload.rules import workload_metrics
-from allocsolve.model import Budget, Job, Phases, Profile, Status, WorkloadProblem
+from allocsolve.model import Budget, Job, Phases, Profile, WorkloadProblem
 from allocsolve.registry import make_solver
 from allocsolve.simulation import Reason
 
@@ -152,8 +152,8 @@ def test_jobs_with_profiles_do_not_wait_for_each_other_for_ever() -> None:
     assert result.answer is not None
     assert result.answer.first_starts.tolist() == [0, 20]
     for policy in (replace(POLICY, safe=False), replace(POLLING, safe=False)):
-        result = policy(STANDSTILL, Budget())
-        assert (result.status, result.answer) == (Status.UNKNOWN, None)
+        with pytest.raises(Deadlock, match=r"^deadlock at 10 s .*: 'j0' holds 2 and waits for 1 "):
+            policy(STANDSTILL, Budget())
 
 
 def test_a_job_that_is_not_safe_has_a_reservation_for_its_most_nodes() -> None:

@@ -215,8 +215,8 @@ def test_an_agent_that_needs_run_times_refuses_rules_that_hide_them() -> None:
 
 def test_agents_keep_the_contract_of_policies() -> None:
     """All of it: the same view twice gives the same decisions, and FCFS starts as the counterexamples say."""
-    check_policy(AgentPolicy(first_come, 3), starts_like="fcfs")
-    check_policy(AgentPolicy(first_fitting), starts_like="first-fit")
+    check_policy(AgentPolicy(first_come, 3), starts_head=True, starts_like="fcfs")
+    check_policy(AgentPolicy(first_fitting), starts_head=True, starts_like="first-fit")
 
 
 def test_an_agent_is_solved_with_and_judged_as_all_others() -> None:

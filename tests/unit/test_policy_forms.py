@@ -6,14 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from allocsolve import solve
-from allocsolve.adaptors import named_policy
+from allocsolve.adaptors import Order, PolicyDriver, named_policy
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import Conservative, Easy
 from allocsolve.instances.generators.examples import random_workload
 from allocsolve.model import Job, WorkloadProblem
-from allocsolve.simulation import Engine, Start, forecast, promised_starts, run_policy, runnable, simulate
+from allocsolve.simulation import (
+    Engine,
+    Start,
+    Wake,
+    forecast,
+    promised_starts,
+    run_policy,
+    runnable,
+    simulate,
+)
+from allocsolve.testing.policies import check_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,11 +73,41 @@ class RememberingCalled(Remembering):
         raise AssertionError(view)  # `decide` goes before
 
 
-FORMS = (fcfs, Deciding(), Deciding, Called(), Called, Remembering(), Remembering, RememberingCalled())
+class BornRemembering:
+    """Remembers from its making on: as a class it is made anew for each run."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def decide(self, view: QueueView) -> Iterator[Decision]:
+        self.calls += 1
+        assert self.calls <= 2 * len(view.jobs.submit)
+        return fcfs(view)
+
+
+FORMS = (
+    fcfs,
+    Deciding(),
+    Deciding,
+    Deciding().decide,
+    Called(),
+    Called,
+    Remembering(),
+    Remembering,
+    Remembering().decide,
+    RememberingCalled(),
+    BornRemembering,
+    runnable(Remembering()),
+    runnable(runnable(BornRemembering)),
+    named_policy(Remembering()),
+    named_policy(BornRemembering),
+)
 STARTS = [0.0, 100.0, 110.0, 110.0]
 
 
-@pytest.mark.parametrize("policy", FORMS, ids=lambda form: getattr(form, "__name__", type(form).__name__))
+@pytest.mark.parametrize(
+    "policy", FORMS, ids=lambda form: str(getattr(form, "__name__", type(form).__name__))
+)
 def test_every_form_in_every_driver_twice(policy: Any) -> None:
     for _ in range(2):
         assert simulate(PROBLEM, policy).first_starts.tolist() == STARTS
@@ -77,6 +118,65 @@ def test_every_form_in_every_driver_twice(policy: Any) -> None:
         assert promised_starts(PROBLEM, policy).tolist() == [0.0, 125.0, 137.5, 137.5]
         named = named_policy(policy)
         assert [list(named.decide(view)) for view in [Engine(PROBLEM).advance()] if view] == [[Start(0, 3)]]
+
+
+@dataclass
+class AtMost:
+    """First come, first served, at most so many starts a call: nodes idle while the head fits."""
+
+    most: int = 1
+
+    def reset(self, seed: int) -> None:
+        self.calls = seed * 0
+
+    def decide(self, view: QueueView) -> list[Decision]:
+        self.calls += 1
+        return list(fcfs(view))[: self.most]
+
+
+class AtMostCalled(AtMost):
+    def __call__(self, view: QueueView) -> list[Decision]:
+        return self.decide(view)
+
+
+@pytest.mark.parametrize("policy", [AtMost(), AtMostCalled(), AtMost, AtMost().decide, runnable(AtMost())])
+def test_a_policy_that_lets_nodes_idle_keeps_the_contract_but_not_the_claim(policy: Any) -> None:
+    check_policy(policy)
+    with pytest.raises(AssertionError, match="the head, needs 1 nodes and does not start; 3 are free"):
+        check_policy(policy, starts_head=True)
+
+
+@dataclass
+class EveryOther:
+    """Starts jobs at every second call only: two runs differ if the second one goes on counting."""
+
+    def reset(self, seed: int) -> None:
+        self.calls = seed
+
+    def decide(self, view: QueueView) -> list[Decision]:
+        self.calls += 1
+        return list(fcfs(view)) if self.calls % 2 else [Wake(view.now + 7)]
+
+
+def driven(driver: PolicyDriver) -> list[Order]:
+    """Return the first order of a driver: of a policy that begins with its first call, a start."""
+    driver.jobs.add("a", submit=0, nodes=1, estimate=10)
+    return driver.decide(0, free=4, queue=["a"])
+
+
+@settings(deadline=None)
+@given(st.integers(0, 99), st.integers(0, 1))
+def test_two_runs_of_a_policy_that_remembers_are_equal_in_every_driver(draw: int, seed: int) -> None:
+    problem, policy = random_workload(draw, 12, 16), EveryOther()
+    first, again = (run_policy(problem, policy, seed=seed).schedule for _ in range(2))
+    assert first == again
+    assert simulate(problem, policy) == simulate(problem, policy) == simulate(problem, runnable(policy))
+    promised, later = (promised_starts(problem, policy).tolist() for _ in range(2))
+    assert promised == later
+    for _ in range(3):
+        assert driven(PolicyDriver(policy, 4)) == [Order("start", "a", 1)]
+        assert driven(PolicyDriver(named_policy(policy), 4)) == [Order("start", "a", 1)]
+    assert driven(PolicyDriver(policy, 4, seed=1)) == []
 
 
 def test_a_forecast_forgets_what_the_policy_remembers() -> None:

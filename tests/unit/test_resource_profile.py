@@ -23,6 +23,11 @@ def busy() -> ResourceProfile:
     return cluster
 
 
+FRACTION = (
+    "is not an integer: times are whole, so that sums are exact; round them up, or count all in milliseconds"
+)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -60,7 +65,7 @@ def busy() -> ResourceProfile:
         (
             lambda cluster: cluster.reserve(0.5, ONE),
             InvalidOption,
-            "start 0.5 is not an integer",
+            f"start 0.5 {FRACTION}",
         ),
         (
             lambda cluster: cluster.reserve(100, EvolutionProfile([(1, 9)])),
@@ -84,9 +89,24 @@ def busy() -> ResourceProfile:
             "step 0: duration 0 is not in 1..2^53",
         ),
         (
-            lambda cluster: cluster.earliest_window(1, 1, not_before=3),
+            lambda cluster: cluster.earliest_window(1, 1, earliest_start=3),
             InvalidOption,
-            "not_before 3 is not in 100..2^53 (seconds from the origin on)",
+            "earliest_start 3 is not in 100..2^53 (seconds from the origin on)",
+        ),
+        (
+            lambda cluster: cluster.earliest_window(1, 1.5),
+            InvalidProblem,
+            f"duration 1.5 {FRACTION}",
+        ),
+        (
+            lambda cluster: cluster.earliest_window(1, 1, earliest_start=100.5),
+            InvalidOption,
+            f"earliest_start 100.5 {FRACTION}",
+        ),
+        (
+            lambda cluster: cluster.used_at(100.5),
+            InvalidOption,
+            f"time 100.5 {FRACTION}",
         ),
         (lambda cluster: cluster.fit(ONE, 0.5), InvalidProblem, "expand limit 0.5 is below 1"),
         (
@@ -147,7 +167,7 @@ def test_a_reservation_that_ended_is_past() -> None:
 def test_searches_at_the_end_of_time_are_answered() -> None:
     cluster = ResourceProfile(1)
     last = 2**53 - 1
-    assert cluster.earliest_window(1, 1, not_before=last) == last
+    assert cluster.earliest_window(1, 1, earliest_start=last) == last
     cluster.reserve(last, EvolutionProfile([(1, 1)]))
     assert cluster.used_at(last) == 1
     assert cluster.earliest_window(1, 5) == 0

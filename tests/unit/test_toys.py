@@ -58,7 +58,7 @@ def _forget() -> None:
 
 def test_a_policy_keeps_the_contract_of_policies() -> None:
     policy = toy_policy.ShortestFirst()
-    check_policy(policy, order=policy.order)
+    check_policy(policy, starts_head=True, order=policy.order)
 
 
 def test_a_policy_is_a_solver_like_any_other(tmp_path: Path, capsys: Capture) -> None:

@@ -74,7 +74,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "elastic without law": ({"max_nodes": 4}, "max_nodes 4 is not in nodes: a job without speedup is rigid"),
     "below": (
         {"min_nodes": 3, "max_nodes": 4, "speedup": Amdahl(1)},
-        "job 'j0': nodes 2 is not in min_nodes..max_nodes",
+        "job 'j0': nodes 2 is not in min_nodes..max_nodes, 3..4",
     ),
     "law": ({"speedup": 0.9}, "speedup 0.9 of job 0 is none of Amdahl, PowerLaw, SpeedupTable and Overhead"),
     "table": (
@@ -83,7 +83,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "range of a table": (
         {"min_nodes": 1, "max_nodes": 4, "speedup": SpeedupTable([(1, 9), (2, 5)])},
-        "job 'j0': the speedup table is not one of min_nodes..max_nodes",
+        "job 'j0': the speedup table has 1..2 nodes, min_nodes..max_nodes are 1..4",
     ),
 }
 

@@ -92,7 +92,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ResourceProfile": (ResourceProfile, {"num_nodes": 4, "origin": 1}),
     "ResourceProfile.earliest_window": (
         partial(_call, "earliest_window"),
-        {"nodes": 2, "duration": 3, "not_before": 1},
+        {"nodes": 2, "duration": 3, "earliest_start": 1},
     ),
     "ResourceProfile.fit": (
         partial(_call, "fit"),

@@ -11,10 +11,12 @@ JSON with a line for each problem, solver and result, sorted, so that a change s
      "results": [{"problem": "tiny-00", "solver": "noX", "status": "feasible", "value": 133325,
                   "bound": null}, ...]}
 
-``solvers_asked`` are the names that an update was asked to take, null for the default ones; a ``bound`` is
-null for none, that of a problem is the best of all solvers and of `allocsolve.bounds`; ``mean_gap`` a
-fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the problem ``timed_on`` in units of the
-reference work that is called the walk, ``wall_time`` by the clock, all null for a solver that is not timed.
+``suite`` is the name of a suite, or a folder of problems as seen from that of the file, with a slash
+(``./problems``, ``../problems``). ``solvers_asked`` are the names that an update was asked to take, null for
+the default ones; a ``bound`` is null for none, that of a problem is the best of all solvers and of
+`allocsolve.bounds`; ``mean_gap`` a fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the
+problem ``timed_on`` in units of the reference work that is called the walk, ``wall_time`` by the clock, all
+null for a solver that is not timed.
 ``references`` are the times of all reference works in the same unit on the machine that wrote the file, null
 if nothing was timed; see `allocsolve.bench.gate.timing`. Older files have no ``wall_time``, which is then not
 compared, or no ``references``: then all machines count as the same. The budget and ``time_factor`` may be

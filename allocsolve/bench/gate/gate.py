@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import statistics
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,17 +36,16 @@ from allocsolve.bench.gate.timing import (
     ratios,
     rung,
 )
-from allocsolve.bench.library.design import suite as suite_problems
+from allocsolve.bench.library.design import folder_problems, suite as suite_problems
 from allocsolve.bench.runs.runner import outcomes
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import gap
-from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.errors import FormatError, InvalidOption, UnsupportedProblem
 from allocsolve.families import families, family_named, family_of
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
@@ -183,7 +183,9 @@ def _result(task: Task, record: Record, *, finish: bool) -> GateResult:
         raise InvalidOption(msg)
     value = None if record.value is None else _number(terms(record.value)[0])
     bound = _number(terms(record.bound)[0])
-    return GateResult(task.problem.name, task.solver, record.status, value, bound, record.error)
+    # A solver that is not made for a problem answers none of this sort, today as before.
+    error = "" if record.error.startswith(f"{UnsupportedProblem.__name__}: ") else record.error
+    return GateResult(task.problem.name, task.solver, record.status, value, bound, error)
 
 
 def _number(term: float) -> float:
@@ -276,7 +278,7 @@ class GateReport:
     """What a run of the gate has found."""
 
     baseline: Path
-    suite: str
+    suite: str  #: its name, or the folder
     problems: int
     solvers: int  #: counted by kind
     timed: int  #: how many of them were timed
@@ -295,7 +297,7 @@ def run_gate(
     baseline: str | os.PathLike[str],
     *,
     update: bool = False,
-    suite: str | None = None,
+    suite: str | os.PathLike[str] | None = None,
     solvers: Sequence[SolverLike] | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -310,7 +312,8 @@ def run_gate(
     update
         Write the baseline instead of failing. Its budget and time factor are kept if the file is there.
     suite
-        The suite; by default that of the baseline, ``tiny`` for a new one.
+        The name of a suite, or a folder of problems, which are called like their files; by default that of
+        the baseline, ``tiny`` for a new one.
     solvers
         Names, and solvers; each runs on the problems of its families. By default those of the baseline; for a
         new one, or one that was written by default, all heuristics and the exact solver that is the baseline
@@ -334,7 +337,7 @@ def run_gate(
         If the baseline cannot be read (an update may make a new one, but does not overwrite what is no
         baseline) or written.
     UnknownName
-        If there is no such suite or solver.
+        If there is no such suite, folder or solver.
     InvalidOption
         If suite or solvers are not those of the baseline, two solvers have the same name, or a solver stops
         at the time limit while the baseline is made.
@@ -347,12 +350,16 @@ def run_gate(
     type of processor may explain is no change (see `allocsolve.bench.gate.timing`).
     """
     path = Path(baseline)
+    if not update and not path.exists():
+        raise FormatError(str(path), ["cannot be read: No such file or directory; an update writes it"])
     before = None if update and not path.exists() else read_baseline(path)
-    name = suite or (before.suite if before else _SUITE)
-    if before is not None and not update and name != before.suite:
-        msg = f"{path} is a baseline of the suite {before.suite}, not {name}"
+    held = _suite_of(before, path)
+    chosen = held if suite is None else _named_suite(suite)
+    name = _suite_text(chosen, path)
+    if before is not None and not update and name != _suite_text(held, path):
+        msg = f"{path} is a baseline of the suite {held}, not {chosen}"
         raise InvalidOption(msg)
-    problems = suite_problems(name)
+    problems = _problems(chosen, path)
     families_of_suite = tuple(dict.fromkeys(map(family_of, problems)))
     if before is not None and not update:
         contestants = tuple(_as_before(before, solvers, path))
@@ -385,7 +392,7 @@ def run_gate(
         )
     return GateReport(
         baseline=path,
-        suite=name,
+        suite=str(chosen),
         problems=len(measured.problems),
         solvers=len(measured.solvers),
         timed=sum(row.time is not None for row in measured.solvers),
@@ -393,6 +400,45 @@ def run_gate(
         changes=failed + differences,
         faster=() if before is None else tuple(faster(before, measured)),
         updated=update and not failed,
+    )
+
+
+def _named_suite(suite: str | os.PathLike[str]) -> str | Path:
+    """Return a folder, or the name of a suite; a folder goes before a suite of its name."""
+    path = Path(suite)
+    if path.is_dir():
+        return path
+    if len(path.parts) > 1 or not isinstance(suite, str):
+        raise FormatError(str(path), ["there is no such directory"])
+    return suite
+
+
+def _suite_of(before: Baseline | None, path: Path) -> str | Path:
+    """Return the suite of a baseline: what has a slash is a folder, seen from that of the baseline."""
+    if before is None:
+        return _SUITE
+    if "/" not in before.suite:
+        return before.suite
+    folder = Path(os.path.normpath(path.parent / before.suite))
+    if not folder.is_dir():
+        msg = f"suite: there is no directory {folder}"
+        raise FormatError(str(path), [msg])
+    return folder
+
+
+def _suite_text(suite: str | Path, path: Path) -> str:
+    """Return what a baseline calls a suite."""
+    if isinstance(suite, str):
+        return suite
+    seen = Path(os.path.relpath(suite.resolve(), path.parent.resolve())).as_posix()
+    return seen if seen.startswith("../") else f"./{seen}"
+
+
+def _problems(suite: str | Path, baseline: Path) -> tuple[Problem, ...]:
+    if isinstance(suite, str):
+        return suite_problems(suite)
+    return tuple(
+        replace(problem, name=file.stem) for _, file, problem in folder_problems(suite, besides=baseline)
     )
 
 

@@ -375,10 +375,11 @@ def suite(name: str) -> tuple[Problem, ...]:
     return SUITES[name].problems()
 
 
-def folder_problems(folder: Path) -> Iterator[tuple[str, Path, Problem]]:
+def folder_problems(folder: Path, besides: Path | None = None) -> Iterator[tuple[str, Path, Problem]]:
     """Yield the name of the suite, empty if the folder is none, the file and the problem of each problem.
 
-    A folder is a suite, called like the folder, if there is a ``best_known.json`` in it.
+    A folder is a suite, called like the folder, if there is a ``best_known.json`` in it. The file `besides`
+    may lie there, too, and is none of the problems.
 
     Raises
     ------
@@ -386,6 +387,8 @@ def folder_problems(folder: Path) -> Iterator[tuple[str, Path, Problem]]:
         If a file is no problem, there is none, or the suite is called like one of the package.
     """
     files = sorted(path for path in folder.glob("*.json") if path.name != BEST_KNOWN)
+    if besides is not None:
+        files = [path for path in files if path.resolve() != besides.resolve()]
     if not files:
         raise FormatError(str(folder), ["there is no .json file in this directory"])
     suite = folder.resolve().name if (folder / BEST_KNOWN).is_file() else ""

@@ -25,7 +25,7 @@ from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
 from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 from allocsolve.heuristics.evolution.fit import Placement, placement_of, request_arrays
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
-from allocsolve.model.checks import flag, integer, shown
+from allocsolve.model.checks import flag, integer, shown, whole_time
 
 #: The last requests that are remembered for the choice of the index.
 _REMEMBERED = 256
@@ -45,7 +45,8 @@ class ResourceProfile:
     num_nodes
         Nodes of the homogeneous cluster, 1 to 2^53.
     origin
-        The present, in seconds: no request or reservation is before it. Moved on by `forget`.
+        The present, in seconds: no request or reservation is before it. Moved on by `forget`. All times are
+        integers, so sums of them are exact; who has fractions counts in milliseconds, or rounds them up.
 
     Raises
     ------
@@ -132,7 +133,7 @@ class ResourceProfile:
         times, used = flat(self._index, self._origin)
         return EvolutionProfile(tuple(zip(np.diff(times).tolist(), used[:-1].tolist(), strict=True)))
 
-    def earliest_window(self, nodes: int, duration: int, *, not_before: int | None = None) -> int:
+    def earliest_window(self, nodes: int, duration: int, *, earliest_start: int | None = None) -> int:
         """Return the earliest time from which on `nodes` nodes are free for `duration` seconds.
 
         Parameters
@@ -141,7 +142,7 @@ class ResourceProfile:
             0 to all of the cluster.
         duration
             Seconds, >= 1.
-        not_before
+        earliest_start
             Seconds, from the origin on, which is the default.
 
         Raises
@@ -149,10 +150,11 @@ class ResourceProfile:
         InvalidProblem
             If the window is malformed or too large for the cluster.
         InvalidOption
-            If `not_before` lies before the origin.
+            If `earliest_start` lies before the origin.
         """
-        start = None if not_before is None else self._time("not_before", not_before)
-        return self.fit(EvolutionProfile(((duration, nodes),)), earliest_start=start).start
+        start = None if earliest_start is None else self._time("earliest_start", earliest_start)
+        step = whole_time("duration", duration), integer("nodes", nodes)
+        return self.fit(EvolutionProfile((step,)), earliest_start=start).start
 
     def fit(
         self,
@@ -276,7 +278,7 @@ class ResourceProfile:
             self._reservations.pop(heapq.heappop(self._ends)[1], None)
 
     def _time(self, what: str, time: int) -> int:
-        value = integer(what, time, InvalidOption)
+        value = whole_time(what, time, InvalidOption)
         if not self._origin <= value <= MAX_INTEGER:
             msg = f"{what} {shown(value)} is not in {self._origin}..2^53 (seconds from the origin on)"
             raise InvalidOption(msg)

@@ -12,7 +12,7 @@ from allocsolve.heuristics.reservation.shapes import Allocator, rule_of
 from allocsolve.heuristics.reservation.timetable import Timetable
 from allocsolve.model import MAX_INTEGER, RESERVATION_SHAPES, IntArray, Topology, frozen
 from allocsolve.model.arrays import packed_integers
-from allocsolve.model.checks import choice, integer, shown
+from allocsolve.model.checks import choice, integer, shown, whole_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ class ReservationCalendar:
         return len(self._bookings)
 
     def ask(
-        self, nodes: int, runtime: int, deadline: int | None = None, *, not_before: int | None = None
+        self, nodes: int, runtime: int, deadline: int | None = None, *, earliest_start: int | None = None
     ) -> Slot | None:
         """Return the first slot for a job, without booking it.
 
@@ -143,7 +143,7 @@ class ReservationCalendar:
             Seconds, >= 1.
         deadline
             When the job has to end, in seconds; None for no deadline.
-        not_before
+        earliest_start
             The earliest start, in seconds; the present (the default) or later.
 
         Returns
@@ -156,13 +156,13 @@ class ReservationCalendar:
         InvalidProblem
             If the job is malformed or too large for the machine.
         InvalidOption
-            If `not_before` lies before the present.
+            If `earliest_start` lies before the present.
         InvalidAnswer
             If a function given as the allocator does not return that many free nodes.
         """
         size, runtime = self._counted(nodes), self._runtime(runtime)
-        time = self._now if not_before is None else self._time("not_before", not_before)
-        end = MAX_INTEGER if deadline is None else min(integer("deadline", deadline), MAX_INTEGER)
+        time = self._now if earliest_start is None else self._time("earliest_start", earliest_start)
+        end = MAX_INTEGER if deadline is None else min(whole_time("deadline", deadline), MAX_INTEGER)
         if self._table.topology is None:
             start = self._table.earliest_count(size, time, runtime, end - runtime)
             return None if start is None else Slot(start, runtime, size)
@@ -271,7 +271,7 @@ class ReservationCalendar:
 
     def _time(self, what: str, time: int) -> int:
         """Return a time that is not before the present, in seconds."""
-        value = integer(what, time, InvalidOption)
+        value = whole_time(what, time, InvalidOption)
         if not self._now <= value <= MAX_INTEGER:
             msg = f"{what} {shown(value)} is not in {self._now}..2^53 (seconds from the present on)"
             raise InvalidOption(msg)
@@ -279,7 +279,7 @@ class ReservationCalendar:
 
     def _runtime(self, runtime: int) -> int:
         """Return a run time of at least 1 s."""
-        value = integer("runtime", runtime)
+        value = whole_time("runtime", runtime)
         if not 1 <= value <= MAX_INTEGER:
             msg = f"runtime {shown(value)} is not in 1..2^53"
             raise InvalidProblem(msg)

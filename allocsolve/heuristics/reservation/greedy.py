@@ -145,7 +145,7 @@ def placed_in_order(problem: ReservationProblem, order: IntArray) -> Reservation
         job = jobs[idx]
         if job.arrival + job.runtime > job.deadline:
             continue
-        slot = calendar.ask(job.nodes, job.runtime, job.deadline, not_before=job.arrival)
+        slot = calendar.ask(job.nodes, job.runtime, job.deadline, earliest_start=job.arrival)
         if slot is not None and not isinstance(slot.nodes, int):
             calendar.book(*slot)
             bookings[idx] = slot.start, slot.nodes

@@ -9,25 +9,24 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
-from allocsolve.model import Result, Status
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, real, shown
 from allocsolve.model.evolving import PROFILE
 from allocsolve.simulation import EngineRules
-from allocsolve.simulation.compiled import run_to_end, simulation_of
-from allocsolve.simulation.outcome import Simulation, schedule_of
+from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.rules import ProfileKnowledge
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import IntArray, WorkloadProblem
     from allocsolve.simulation.kernels import Resizing, State
+    from allocsolve.simulation.outcome import Simulation
 
 #: When requests of running jobs are granted: before queued jobs start, or after.
 RequestOrder: TypeAlias = Literal["first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
-class EvolvEasyback:
+class EvolvEasyback(CompiledSolver):
     """EasyBackfilling for jobs that evolve, after Posner: running jobs that ask for nodes come first.
 
     A call grants requests in the order in which they were made, each in full or not yet; those that have to
@@ -77,8 +76,8 @@ class EvolvEasyback:
 
     *Complexity*: O(running jobs + queue + open requests) for each call, and that of `safe`: O(jobs with
     profiles that run) for each of their requests and starts, squared at worst.
-    *Guarantee*: feasible; with `safe` no workload comes to a standstill. Without it, jobs that wait for each
-    other for ever leave the workload undone: there is no answer.
+    *Guarantee*: feasible; with `safe` no workload comes to a standstill. Without it, there is no answer if
+    jobs wait for each other for ever: `allocsolve.errors.Deadlock` says who waits for whom.
     *Reference*: Posner, "EvolvEasyBack", 2024. The cool-down is in its program only.
 
     Examples
@@ -122,14 +121,6 @@ class EvolvEasyback:
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy, unless others are given."""
         return EngineRules(profile_knowledge=self.knowledge)
-
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget does not limit it."""
-        clock = budget.start()
-        state, resizing = final_states(problem, self, self.rules)
-        if not np.isfinite(state.job["end"]).all():
-            return Result(Status.UNKNOWN, runtime=clock.elapsed)
-        return Result(Status.FEASIBLE, schedule_of(state, resizing), runtime=clock.elapsed)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""

@@ -8,11 +8,12 @@ answer may be in any order::
     {"format": "allocsolve/1", "kind": "workload-schedule", "problem": "<digest>",
      "jobs": [{"name": "j0", "pieces": [[100, 700, 4]]}, ...], "meta": {...}}
 
-A job has ``submit``, ``nodes`` and ``runtime``, and may have ``name`` (``j0``, ``j1``, ... by position),
-``limit`` (null or left out: not given), ``user``, ``weight`` (1). A moldable job has ``min_nodes``,
-``max_nodes`` and ``speedup`` besides: ``{"amdahl": 0.99}``, ``{"power": 0.9}`` or
-``{"table": [[nodes, seconds], ...]}`` or ``{"overhead": 0.01}``; its ``runtime`` is that on ``nodes`` nodes,
-and a table has that row.
+A job has ``submit``, ``nodes`` and ``runtime``, of which the last two may be left out where a profile says
+both, or a table or phases say the run time. It may have ``name`` (``j0``, ``j1``, ... by position),
+``limit`` (null or left out: not given), ``user``, ``weight`` (1). A moldable job has ``speedup`` besides, and
+may have ``min_nodes`` and ``max_nodes`` (those of its table or profile, else ``nodes``). Laws of speedup are
+``{"amdahl": 0.99}``, ``{"power": 0.9}``, ``{"table": [[nodes, seconds], ...]}`` and ``{"overhead": 0.01}``;
+``runtime`` is that on ``nodes`` nodes, and a table has that row.
 A malleable job has ``"kind": "malleable"`` (else ``moldable`` with a speedup, ``rigid`` without) and may have
 ``points`` (0: its size may change at any time). Either may have ``size_set``: an integer of which sizes are
 multiples (1), or ``"powers-of-two"``. An evolving job (``"kind": "evolving"``, which may be left out) has one
@@ -57,6 +58,7 @@ from allocsolve.model import (
     WorkloadSchedule,
 )
 from allocsolve.model.job_kinds import size_set
+from allocsolve.model.jobs import stated_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -325,7 +327,7 @@ def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | No
     first: dict[str, int] = {}
     for idx, item in enumerate(listed):
         place = f"jobs[{idx}]"
-        fields = check.fields(item, place, _REQUIRED, (*_OPTIONAL, *EVOLVING_FIELDS))
+        fields = check.fields(item, place, ("submit",), (*_REQUIRED, *_OPTIONAL, *EVOLVING_FIELDS))
         name = check.typed(str, fields.get("name", f"j{idx}"), f"{place}.name")
         if name and first.setdefault(name, idx) != idx:
             check.add(f"{place}.name", f"{show(name)} also names jobs[{first[name]}]")
@@ -354,30 +356,72 @@ def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | No
 
 
 def _decode_job(check: Checker, fields: Document, place: str, num_nodes: int) -> Document:
-    def nodes_of(field: str, default: int) -> int:
-        value = fields.get(field, default)
-        return check.integer(value, f"{place}.{field}", field, 1, high=num_nodes)
+    speedup = decode_speedup(check, fields.get("speedup"), f"{place}.speedup")
+    evolution = decode_evolution(check, fields, place)
+    cost = decode_reconfiguration(check, fields, place)
+    stated, where = evolution or speedup, f"{place}.{'profile' if evolution else 'speedup.table'}"
+    nodes, runtime = _reference(check, fields, place, stated, cost, num_nodes)
+    low, high = stated_range(nodes, stated)
+    if high > num_nodes and "max_nodes" not in fields:
+        check.add(where, f"{high} nodes are above num_nodes {num_nodes}")
 
-    nodes = nodes_of("nodes", 1)
+    def nodes_of(field: str, default: int) -> int:
+        if field not in fields:
+            return default
+        return check.integer(fields[field], f"{place}.{field}", field, 1, high=num_nodes)
+
     limit, user = fields.get("limit"), fields.get("user")
     return {
         "submit": check.real_number(fields.get("submit", 0), f"{place}.submit", "submit", 0),
         "nodes": nodes,
-        "runtime": check.real_number(fields.get("runtime", 1), f"{place}.runtime", "runtime", 0, above=True),
+        "runtime": runtime,
         "limit": np.nan
         if limit is None
         else check.real_number(limit, f"{place}.limit", "limit", 0, above=True),
         "user": None if user is None else check.typed(str, user, f"{place}.user"),
         "weight": check.real_number(fields.get("weight", 1), f"{place}.weight", "weight", 0),
-        "min_nodes": nodes_of("min_nodes", nodes),
-        "max_nodes": nodes_of("max_nodes", nodes),
-        "speedup": decode_speedup(check, fields.get("speedup"), f"{place}.speedup"),
+        "min_nodes": nodes_of("min_nodes", low),
+        "max_nodes": nodes_of("max_nodes", high),
+        "speedup": speedup,
         "kind": _decode_kind(check, fields.get("kind"), f"{place}.kind"),
         "points": check.integer(fields.get("points", 0), f"{place}.points", "points", 0),
         "size_set": _decode_size_set(check, fields.get("size_set", 1), f"{place}.size_set"),
-        "evolution": decode_evolution(check, fields, place),
-        "reconfiguration": decode_reconfiguration(check, fields, place),
+        "evolution": evolution,
+        "reconfiguration": cost,
     }
+
+
+def _reference(
+    check: Checker,
+    fields: Document,
+    place: str,
+    stated: Evolution | Speedup | None,
+    cost: Reconfiguration | None,
+    num_nodes: int,
+) -> tuple[int, float]:
+    """Return the nodes and the run time of a job; left out, those that its profile, phases or table say."""
+    nodes, runtime = fields.get("nodes"), fields.get("runtime")
+    if "nodes" in fields:
+        nodes = check.integer(nodes, f"{place}.nodes", "nodes", 1, high=num_nodes)
+    elif isinstance(stated, Profile):
+        nodes = max(1, stated.steps[0][1])
+    if "runtime" in fields:
+        runtime = check.real_number(runtime, f"{place}.runtime", "runtime", 0, above=True)
+    elif isinstance(stated, Profile):
+        runtime = sum(seconds for seconds, _ in stated.steps)
+    elif isinstance(stated, Phases) and nodes is not None:
+        runtime = stated.run_time(nodes) + (cost.start if isinstance(cost, Join) else 0)
+    elif isinstance(stated, SpeedupTable) and nodes is not None:
+        runtime = dict(stated.rows).get(nodes)
+        if runtime is None:
+            check.add(f"{place}.nodes", f"the speedup table has no row of {nodes} nodes")
+            runtime = 1
+    # A profile, phases or a table that are faulty say nothing: their fault is named.
+    said = {"nodes": ("profile",), "runtime": ("profile", "phases", "speedup")}
+    for field, value in (("nodes", nodes), ("runtime", runtime)):
+        if value is None and (stated is not None or all(fields.get(name) is None for name in said[field])):
+            check.add(f"{place}.{field}", "missing")
+    return nodes or 1, runtime or 1
 
 
 def _decode_kind(check: Checker, value: object, place: str) -> object:

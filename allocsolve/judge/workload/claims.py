@@ -560,7 +560,11 @@ _EXPECTING: Final = ("easy", "eager", "conservative")
 
 
 def workload_breaches(
-    problem: WorkloadProblem, schedule: WorkloadSchedule, claims: Sequence[str] = tuple(WORKLOAD_CLAIMS)
+    problem: WorkloadProblem,
+    schedule: WorkloadSchedule,
+    claims: Sequence[str] = tuple(WORKLOAD_CLAIMS),
+    *,
+    tolerance: float = 0,
 ) -> tuple[Breach, ...]:
     """Return the first breach of each claim that a schedule does not keep; empty if it keeps them all.
 
@@ -580,12 +584,14 @@ def workload_breaches(
         The jobs, and how they ran. The schedule need not be feasible: a job that never runs waits for ever.
     claims
         Names of `WORKLOAD_CLAIMS`; all of them if left out.
+    tolerance
+        By how many seconds times may be off: for a schedule of another program, which rounds them.
 
     Returns
     -------
     tuple of Breach
         In the order of `claims`. Multiples of a quarter of a second are compared exactly, other times with
-        `TIME_TOLERANCE_S`.
+        `TIME_TOLERANCE_S` or the given tolerance.
 
     Raises
     ------
@@ -621,7 +627,8 @@ def workload_breaches(
     for claim in claims:
         if claim in _EXPECTING:
             _check_expected(problem, schedule, claim)
-    history = History.of(problem, schedule, schedule_tolerance(problem, schedule))
+    allowed = max(tolerance, schedule_tolerance(problem, schedule))
+    history = History.of(problem, schedule, allowed)
     breaches = (_BREACHES[claim](history) for claim in claims)
     return tuple(breach for breach in breaches if breach is not None)
 

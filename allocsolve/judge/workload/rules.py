@@ -68,6 +68,7 @@ def work_done(
     before = np.zeros(len(schedule.nodes))
     matters: dict[int, str] = {}
     pieces = _of_pieces(problem, schedule, jobs, count, tolerance)
+    rates = np.zeros(len(jobs))  # the sum of those of the pieces so far, each a share of the work a second
     rows = np.arange(len(jobs))
     # First the first pieces of all jobs, then the second pieces of jobs that have one, and so on.
     for nth in range(int(count.max(initial=0))):
@@ -82,7 +83,7 @@ def work_done(
             stalled_until[rows] = np.where(pieces.stalls_at_once[at], until, stalled_until[rows])
             if pieces.at_points:
                 mine = jobs[rows]
-                slack = _slack(problem, mine, run_times[rows], tolerance)
+                slack = _slack(problem, mine, run_times[rows], rates[rows], tolerance)
                 off_point = ~_is_at_point(packed.points[mine], done[rows], slack) & pieces.changes[at]
         running = ends - ahead - np.maximum(starts, stalled_until[rows])
         cut_short = (ahead > 0) & (running < -tolerance)
@@ -95,8 +96,9 @@ def work_done(
             )
         done[rows[good]] += (np.maximum(running, 0) / times)[good]
         run_times[rows] = times
+        rates[rows] += 1 / times
         rows = rows[good]
-    every = _slack(problem, jobs, run_times, tolerance)
+    every = _slack(problem, jobs, run_times, rates, tolerance)
     for row in np.flatnonzero(np.abs(done - 1) > every).tolist():
         matters.setdefault(row, f"ends with {done[row]:.15g} of its work done")
     return Progress(matters, before, every)
@@ -195,8 +197,12 @@ def _stalls(problem: WorkloadProblem, jobs: IntArray, old: IntArray, new: IntArr
     return np.where(new == old, 0.0, cost)
 
 
-def _slack(problem: WorkloadProblem, jobs: IntArray, run_times: FloatArray, tolerance: float) -> FloatArray:
+def _slack(
+    problem: WorkloadProblem, jobs: IntArray, run_times: FloatArray, rates: FloatArray, tolerance: float
+) -> FloatArray:
     """Return the share by which the work done may be off, because of the tolerance and of rounding."""
+    if tolerance > TIME_TOLERANCE_S:  # times that others have rounded: each piece may be off by as much
+        return WORK_TOLERANCE + tolerance * rates
     shortest: FloatArray = np.fmin(run_times, problem.packed.runtime[jobs])
     return WORK_TOLERANCE + tolerance / shortest
 
@@ -351,7 +357,9 @@ def _profile_matter(
 TIME_TOLERANCE_S: Final = 1e-6
 
 
-def workload_violations(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[str, ...]:
+def workload_violations(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float = 0
+) -> tuple[str, ...]:
     """Return what is wrong with a schedule; empty if it answers the problem.
 
     W1: each job runs once, not before its submission, without a break, on numbers of nodes that it allows. A
@@ -363,11 +371,13 @@ def workload_violations(problem: WorkloadProblem, schedule: WorkloadSchedule) ->
     take them at the same instant.
 
     Messages name the job, the time (seconds) and the value. Multiples of a quarter of a second are compared
-    exactly, other times with `TIME_TOLERANCE_S`. O(pieces log pieces).
+    exactly, other times with `TIME_TOLERANCE_S`. All times of a schedule of another program, which rounds
+    them, may be off by `tolerance` seconds; how much of its work a malleable job has done then may be off by
+    what it does in so many seconds in each of its pieces. O(pieces log pieces).
     """
     if len(schedule.offsets) != len(problem.jobs) + 1:
         return (f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted",)
-    tolerance = schedule_tolerance(problem, schedule)
+    tolerance = max(tolerance, schedule_tolerance(problem, schedule))
     return (
         *_job_violations(problem, schedule, tolerance),
         *_capacity_violations(problem, schedule, tolerance),
