@@ -94,7 +94,7 @@ def _values(text: str) -> dict[str, str]:
     ends = [place.start() for place in places[1:]]
     found = {
         place[1]: text[place.end() : end].strip(' "')
-        for place, end in zip(places, [*ends, len(text)], strict=True)
+        for place, end in zip(places, [*ends, len(text)], strict=False)
     }
     if (user := re.search(r"(?:^|\s)user=(\S*)", text)) is not None:
         found["user"] = user[1]

@@ -30,7 +30,7 @@ _SUBMITTED, _STARTED, _ENDED, _SLOTS, _TASK, _CATEGORY = 3, 4, 5, 29, 30, 34
 _TIME_DIGITS: Final = 9
 #: Behind the category: the time spent waiting for files, with a fraction, and the task of a parallel job.
 _PARALLEL: Final = re.compile(r":\d+\.\d+:([^:]+):")
-_LIMIT: Final = re.compile(r"\bh_rt=((?:\d{1,4}:\d{1,2}:\d{1,2}|\d+)(?![\d.])|[A-Za-z]+)", re.ASCII)
+_LIMIT: Final = re.compile(r"\bh_rt=((?:\d{1,4}:\d{1,2}:\d{1,2})(?![\d.])|[^\s,:]*)", re.ASCII)
 
 
 def begins(first: str) -> bool:

@@ -237,7 +237,7 @@ def _cell(value: object, name: str) -> str:
         if value is None:
             msg = f"{name} has no number"
             raise ValueError(msg)
-    if isinstance(value, list):  # a state and its flags
+    if isinstance(value, list) and name == "state.current":  # the state and its flags
         value = next(iter(value), None)
     if value is None:
         return ""
