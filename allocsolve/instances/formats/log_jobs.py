@@ -191,10 +191,7 @@ class JobRows:
         self._columns = columns
         self._width = len(names)
         self._titles = [name.strip()[:40] for name in titles]
-        self._derived = [
-            (one.cell if idx in columns.used else None, places)
-            for idx, (one, places) in enumerate(derived.values(), len(names))
-        ]
+        self._derived = [*derived.values()]
         self._times = times
         self._table = table
         self._source = source
@@ -230,8 +227,6 @@ class JobRows:
         if len(cells) != self._width:
             msg = f"{len(cells)} cells for {self._width} columns"
             raise ValueError(msg)
-        if self._derived:
-            cells = [*cells, *(self._computed(cells))]
         name = self._text(cells, "id")
         if not name:
             raise self._fault("id", "is empty")
@@ -257,14 +252,14 @@ class JobRows:
         self.names.append(name)
         self.users.append(self._known_users.setdefault(user, user) if user else None)
 
-    def _computed(self, cells: Sequence[str]) -> Iterator[str]:
-        """Yield the cells of the columns that are computed; empty of those that nobody asks for."""
-        for idx, (compute, places) in enumerate(self._derived, self._width):
-            try:
-                yield compute(*(cells[place].strip() for place in places)) if compute else ""
-            except ValueError as fault:
-                msg = f"{self._titles[idx]}: {fault}"
-                raise ValueError(msg) from None
+    def _computed(self, cells: Sequence[str], idx: int) -> str:
+        """Return the cell of a column that is computed of others."""
+        one, places = self._derived[idx - self._width]
+        try:
+            return one.cell(*(cells[place].strip() for place in places))
+        except ValueError as fault:
+            msg = f"{self._titles[idx]}: {fault}"
+            raise ValueError(msg) from None
 
     def _span(self, cells: Sequence[str], *, is_running: bool) -> tuple[float, float, float, bool]:
         """Return start, end and run time, and whether one of these times was moved by a clock set back."""
@@ -300,7 +295,9 @@ class JobRows:
 
     def _text(self, cells: Sequence[str], field: str) -> str:
         idx = self._columns.at.get(field)
-        return "" if idx is None else cells[idx].strip()
+        if idx is None:
+            return ""
+        return cells[idx].strip() if idx < self._width else self._computed(cells, idx)
 
     def _time(self, cells: Sequence[str], field: str, *, later: bool = False) -> float:
         try:
@@ -327,7 +324,7 @@ class JobRows:
     def _size(self, cells: Sequence[str], columns: Sequence[int]) -> tuple[float, bool]:
         """Return the first size that is known, and whether it is a requested one; 0 if none is."""
         for idx in columns:
-            text = cells[idx].strip()
+            text = cells[idx].strip() if idx < self._width else self._computed(cells, idx)
             if match := _SIZE.fullmatch(text):
                 if size := int(match[1]):
                     return size, idx in self._columns.requested

@@ -6,13 +6,14 @@
     exec_host=n1/0+n1/1 Resource_List.nodes=1:ppn=2 Resource_List.walltime=02:00:00 end=1709542805
 
 (in one line). Only the record E is a run, of a job or a task of an array; Q, S, D, A, R and others tell of
-what else happened. Values may hold blanks, so a value ends where the next name begins.
+what else happened.
 
 Source: the chapters on accounting of the guides of PBS Professional and Torque.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +29,6 @@ MAX_LINE: Final = 2**24
 _RECORD: Final = re.compile(
     r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)(?:\.\d+)?;([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII | re.DOTALL
 )
-_NAME: Final = re.compile(r"(?:^|\s)([A-Za-z_][\w.]*)=", re.ASCII)
 _TITLES: Final = (
     "id",
     "ctime",
@@ -43,6 +43,9 @@ _TITLES: Final = (
 )
 #: What is taken of a record, as it stands there.
 _PLAIN: Final = _TITLES[5:]
+_NAMES: Final = (*_TITLES[1:], "qtime", "etime")
+#: Of these no value has a blank.
+_VALUE: Final = re.compile(rf"(?:^|\s)({'|'.join(map(re.escape, _NAMES))})=(\S*)")
 
 
 def begins(first: str) -> bool:
@@ -86,18 +89,14 @@ def _fault(line: str) -> str:
 
 
 def _values(text: str) -> dict[str, str]:
-    """Return the values of a record by name.
+    """Return the values of a record that are read, by name.
 
     The name of a job may look like names and values; it stands before those that are read, but for the user.
     """
-    places = [*_NAME.finditer(text)]
-    ends = [place.start() for place in places[1:]]
-    found = {
-        place[1]: text[place.end() : end].strip(' "')
-        for place, end in zip(places, [*ends, len(text)], strict=False)
-    }
-    if (user := re.search(r"(?:^|\s)user=(\S*)", text)) is not None:
-        found["user"] = user[1]
+    found: dict[str, str] = {}
+    for name, value in _VALUE.findall(text):
+        if name != "user" or name not in found:
+            found[name] = value.strip('"')
     return found
 
 
@@ -132,12 +131,21 @@ def hosts_of_exec_host(text: str) -> str:
     ValueError
         If it is none of these.
     """
-    return str(len({host for host, _ in _hosts(text)})) if text else ""
+    return str(_counted(text)[0]) if text else ""
 
 
 def slots_of_exec_host(text: str) -> str:
     """Return how many processors exec_host names; see `hosts_of_exec_host`."""
-    return str(sum(processors for _, processors in _hosts(text))) if text else ""
+    return str(_counted(text)[1]) if text else ""
+
+
+@functools.lru_cache(maxsize=1)  # both are asked for, one after the other
+def _counted(text: str) -> tuple[int, int]:
+    """Return how many hosts and how many processors there are."""
+    processors_of: dict[str, int] = {}
+    for host, processors in _hosts(text):
+        processors_of[host] = processors_of.get(host, 0) + processors
+    return len(processors_of), sum(processors_of.values())
 
 
 def _vnodes(text: str) -> Iterator[tuple[str, list[str]]]:
