@@ -214,7 +214,7 @@ def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
 def add_convert(parser: argparse.ArgumentParser) -> None:
     """Add the files and options of `convert`."""
     make_command(parser, convert)
-    help_text = "a problem (.json, .csv), a log (.swf, .swf.gz), a workload of Batsim, jobs of ElastiSim"
+    help_text = "a problem (.json, .csv), a log (see import), a workload of Batsim, jobs of ElastiSim"
     parser.add_argument("source", type=Path, metavar="FROM", help=help_text)
     help_text = "the file to write; a folder for ElastiSim"
     parser.add_argument("to", type=Path, metavar="TO", help=help_text)

@@ -202,8 +202,10 @@ def test_traps_of_sge(tmp_path: Path) -> None:
     lines[3] = lines[3].replace(":mpi:8:0:", ":mpi:8:3:")  # a task of an array
     lines[4] = lines[4].replace("h_rt=7200", "h_rt=INFINITY")
     lines[5] = lines[5].replace(str(made[4].start), "0")  # could not be started
-    lines += ["", "#", lines[1].replace(":NONE:", ":1.n2:")]  # a task of a parallel job
+    lines.insert(0, "# Another comment")
+    lines += ["", "#", lines[2].replace(":NONE:", ":1.n2:")]  # a task of a parallel job
     log = read("sge", tmp_path, text(lines))
+    assert log_format(tmp_path / "log") == "sge"
     assert log.names == ("501", "502", "503.3", "504")
     assert [limit == 7200 for limit in log.limits] == [True, True, True, False]
     assert counted(log) == {"job_lines": 6, "steps": 1, "no_run_time": 1, "kept": 4, "no_limit": 1}
@@ -433,6 +435,8 @@ BACCT = "\nAccounting information about jobs that are:\n  - submitted by all use
         ("<?xml version='1.0'?>\n<jobs/>\n", "looks like XML or HTML"),
         ('{"format": "allocsolve/1", "kind": "workload", "jobs": []}', "looks like a problem of allocsolve"),
         ('{"nb_res": 4, "jobs": []}', "looks like a workload of Batsim, which is no log: allocsolve convert"),
+        ("PK\x03\x04\x14", "looks like a zip archive or a workbook"),
+        ("BZh91AY&SY", "looks like an archive that is not gzip"),
         ("PAR1\x15\x04", "looks like a Parquet file: say --format pm100, fdata or hpcopt"),
         ("a,b\n1,2\n", "begins with 'a,b', like no log that is read (swf, sacct, pbs"),
         ("", "is empty, like no log that is read"),

@@ -35,8 +35,6 @@ _LIMIT: Final = re.compile(r"\bh_rt=((?:\d{1,4}:\d{1,2}:\d{1,2})(?![\d.])|[^\s,:
 
 def begins(first: str) -> bool:
     """Tell whether a line is one of an accounting file."""
-    if first.startswith("#"):
-        return first.startswith(("# Version:", "#Version:"))
     return _place(first.split(":")) is not None
 
 

@@ -204,6 +204,10 @@ class _Document:
 def _cells(job: object) -> Sequence[str] | Dropped:
     if not isinstance(job, dict):
         return Dropped("faulty", f"{show(job)} is no object")
+    if "time" not in job:
+        return Dropped(
+            "faulty", "has no field time; squeue and scontrol print other fields than sacct --json"
+        )
     try:
         cells = [_cell(_found(job, path), name) for name, path in _PATHS.items()]
         tres = job.get("tres")

@@ -473,8 +473,8 @@ def _has(table: LogTable, field: str, names: set[str]) -> bool:
 
 
 def _first(head: str) -> str:
-    """Return the first line that is not empty."""
-    return next((line for line in head.splitlines() if line.strip()), "")
+    """Return the first line that is neither empty nor a comment."""
+    return next((line for line in head.splitlines() if line.strip() and not line.startswith("#")), "")
 
 
 def _is_number(text: str) -> bool:
@@ -503,6 +503,11 @@ def _unknown(head: str) -> str:
 #: What is taken for a log, by what stands at its beginning, and what it looks like.
 _STRANGE: Final = (
     (re.compile(r"\APAR1"), "a Parquet file: say --format pm100, fdata or hpcopt"),
+    (
+        re.compile(r"\APK\x03\x04"),
+        "a zip archive or a workbook of a spreadsheet: give text, which may be gzipped",
+    ),
+    (re.compile(r"\A(?:BZh\d|\ufffd7zXZ|\(\ufffd/\ufffd)"), "an archive that is not gzip: unpack it before"),
     (
         re.compile(r"\A={10,}\s*\n\s*qname\s"),
         "what SGE's qacct prints: give the file accounting itself, from the folder default/common of SGE",
