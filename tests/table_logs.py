@@ -1,4 +1,4 @@
-"""Small logs of every format of tables: five jobs, written as the machines' own files are."""
+"""Small logs of every format that is a table with nodes: five jobs, written as machines' own files are."""
 
 from __future__ import annotations
 
@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 JOBS = 5
 #: Submission of the first job, in Unix seconds: 1 January 2024.
 EPOCH = 1_704_067_200
-PARQUET = tuple(name for name, table in LOG_TABLES.items() if not table.separators)
-TEXT = tuple(name for name, table in LOG_TABLES.items() if table.separators)
+#: Formats whose files have a line of names of columns, some of them of nodes and some of processors.
+TABLES = tuple(
+    name
+    for name, table in LOG_TABLES.items()
+    if {"nodes", "processors"} <= {*table.columns} and (name == "sacct" or table.rows is None)
+)
+PARQUET = tuple(name for name in TABLES if not LOG_TABLES[name].separators)
+TEXT = tuple(name for name in TABLES if LOG_TABLES[name].separators)
 
 Columns = dict[str, list[object]]
 
@@ -44,7 +50,7 @@ def good(name: str) -> Columns:
         "state": ["COMPLETED"] * JOBS,
         "user": ["u", "v, w", "u", "u", "u"],
     }
-    return {field: cells[field] for field in table.columns}
+    return {field: cells[field] for field in table.columns if field in cells}
 
 
 def _time(table: LogTable, second: int) -> object:

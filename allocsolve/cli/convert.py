@@ -11,6 +11,7 @@ from allocsolve.cli.output import plain, remark, say, time_bar, write_json
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
 from allocsolve.families import families, family_of
 from allocsolve.instances.formats.files import save
+from allocsolve.instances.formats.logs import shared_advice
 from allocsolve.instances.formats.workload_conversion import (
     CONVERSIONS,
     format_by_name,
@@ -265,6 +266,8 @@ def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
         write_json(document)
         return 0
     say(str(log.report), f"machine: {log.machine}")
+    if (advice := shared_advice(log)) is not None:
+        say(advice)
     if log.timezone:
         say(f"times without a zone are those of {log.timezone} (--timezone)")
     say(f"{args.out}: {family.view.describe(problem)}")

@@ -14,8 +14,8 @@ from allocsolve.cli.solvers import conformance, warm
 from allocsolve.cli.study import report_study
 from allocsolve.families import families
 from allocsolve.instances import PACKAGED
-from allocsolve.instances.formats.log_lines import LOG_TABLES
-from allocsolve.instances.formats.logs import LIMITS, ORIGINS, UNITS
+from allocsolve.instances.formats.log_tables import LOG_TABLES
+from allocsolve.instances.formats.logs import LIMITS, ORIGINS, SWF_UNITS
 from allocsolve.instances.formats.workload_conversion import CONVERSIONS
 from allocsolve.judge import WORKLOAD_CLAIMS
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.cli.parser import Commands
-    from allocsolve.instances.formats.log_lines import LogTable
+    from allocsolve.instances.formats.log_tables import LogTable
 
 
 def add_solve(parser: argparse.ArgumentParser) -> None:
@@ -228,7 +228,7 @@ def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
 def add_convert(parser: argparse.ArgumentParser) -> None:
     """Add the files and options of `convert`."""
     make_command(parser, convert)
-    help_text = "a problem (.json, .csv), a log (.swf, .swf.gz), a workload of Batsim, jobs of ElastiSim"
+    help_text = "a problem (.json, .csv), a log (see import), a workload of Batsim, jobs of ElastiSim"
     parser.add_argument("source", type=Path, metavar="FROM", help=help_text)
     help_text = "the file to write; a folder for ElastiSim"
     parser.add_argument("to", type=Path, metavar="TO", help=help_text)
@@ -253,7 +253,7 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
     help_text = "size of the machine (default: that of the header)"
     swf.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
     help_text = "what sizes count (default: nodes if all are whole nodes by MaxNodes and MaxProcs)"
-    swf.add_argument("--unit", choices=UNITS, help=help_text)
+    swf.add_argument("--unit", choices=SWF_UNITS, help=help_text)
     _add_origin(swf)
     _add_window(swf)
     for table in LOG_TABLES.values():
@@ -263,11 +263,13 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
 def _add_table(formats: Commands, table: LogTable) -> None:
     parser = add_command(formats, table.name, import_table, table.summary)
     _add_files(parser)
-    known = f"default: the {table.num_nodes} nodes of {table.machine}"
-    help_text = f"size of the machine ({known if table.num_nodes else 'which the log does not tell'})"
+    known = f"default: the {table.num_nodes} {table.units[0]} of {table.machine}"
+    if not table.num_nodes:
+        known = "default: what the log says" if "machine" in table.columns else "which the log does not tell"
+    help_text = f"size of the machine, in the unit ({known})"
     parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
-    help_text = "what sizes count (default: nodes if there is such a column)"
-    parser.add_argument("--unit", choices=UNITS, help=help_text)
+    help_text = "what sizes count (default: the first of these that the log tells)"
+    parser.add_argument("--unit", choices=table.units, help=help_text)
     help_text = "of times without one, such as Europe/Berlin (default: %(default)s)"
     parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
     opt.add_time_unit(parser)

@@ -14,7 +14,7 @@ from allocsolve.cli.files import check_absent, check_outputs
 from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import InvalidOption
-from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_sacct_log, read_swf_log
+from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.log_times import zone
 from allocsolve.instances.formats.logs import UNITS
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 def add_whatif(parser: argparse.ArgumentParser) -> None:
     """Add the options of `whatif`."""
     make_command(parser, whatif)
-    parser.add_argument("log", metavar="FILE", help="the log: what sacct -P prints, or .swf; may be gzipped")
+    parser.add_argument("log", metavar="FILE", help="the log: see --format; may be gzipped")
     help_text = "size of the machine (default for .swf: that of the header)"
     parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
-    help_text = "what sizes count, also those of the machine (default: nodes, if the log has them)"
+    help_text = "what sizes count, also that of the machine (default: nodes, if the log has them)"
     parser.add_argument("--unit", choices=UNITS, help=help_text)
-    parser.add_argument("--format", choices=LOG_FORMATS, help="of the log (default: as its first line says)")
+    parser.add_argument("--format", choices=LOG_FORMATS, help="of the log (default: as its first lines say)")
     help_text = "of times without one, and of days and weeks, such as Europe/Berlin (default: %(default)s)"
     parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
     opt.add_time_unit(parser)
@@ -101,8 +101,8 @@ def _read(args: argparse.Namespace) -> JobLog:
     kind = args.format or log_format(args.log)
     if kind == "swf":
         return read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit)
-    return read_sacct_log(
-        args.log, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone, time_unit=args.time_unit
+    return read_table_log(
+        args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone, time_unit=args.time_unit
     )
 
 

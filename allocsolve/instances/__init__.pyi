@@ -19,17 +19,17 @@ from .formats.envelope import (
     write_solution as write_solution,
 )
 from .formats.log_jobs import read_sacct_log as read_sacct_log, read_table_log as read_table_log
-from .formats.log_lines import (
-    LOG_FORMATS as LOG_FORMATS,
-    LOG_TABLES as LOG_TABLES,
-    LogTable as LogTable,
-    log_format as log_format,
-)
 from .formats.log_swf import (
     SwfLog as SwfLog,
     read_swf as read_swf,
     read_swf_log as read_swf_log,
     swf_problem as swf_problem,
+)
+from .formats.log_tables import (
+    LOG_FORMATS as LOG_FORMATS,
+    LOG_TABLES as LOG_TABLES,
+    LogTable as LogTable,
+    log_format as log_format,
 )
 from .formats.logs import (
     CleaningReport as CleaningReport,

@@ -135,7 +135,7 @@ FAULTS = {
     BATSIM + "j0,0,100,a-b\n": "line 2: allocated_resources 'a-b' are no intervals such as 0-2 5",
     BATSIM + "j0,zero,100,0-2\n": "line 2: start must be a number, not 'zero'",
     BATSIM + "j0,0,1e400,0-2\n": "line 2: end ",
-    BATSIM + "j0,0,100,5-1\n": "line 2: nodes -3 is below 0",
+    BATSIM + "j0,0,100,5-1\n": "line 2: allocated_resources 5-1 ends before it begins",
     BATSIM + ",0,100,0\n": "line 2: the problem has no job ''",
     BATSIM + "j0,0,100\n": "line 2: 3 cells for 4 columns",
     BATSIM + 'j0,0,100,"0\n': "line 2: unexpected end of data",

@@ -90,7 +90,7 @@ def test_dates_that_are_not_read(tmp_path: Path) -> None:
     path = log_in(tmp_path / "log.csv", "s")
     path.write_text(path.read_text().replace(str(START), "04.03.2024 08:00"))
     log = read_table_log(path, "sacct", num_nodes=4)
-    assert "no time after 1970 in Unix seconds or as 2024-03-04T08:00:00" in log.report.faults[0]
+    assert "is no time that is read: Unix seconds, or as 2024-03-04T08:00:00" in log.report.faults[0]
     lines = [line.replace(",17", ",x17") for line in path.read_text().splitlines()]
     path.write_text("\n".join(lines))
     with pytest.raises(InvalidOption, match="none of its jobs can be used"):

@@ -184,7 +184,7 @@ def test_bad_input_gets_one_line(tmp_path: Path, capsys: Capture) -> None:
     argv = ("whatif", log, "--out", page)
     assert "jobs.txt: cannot be read: No such file" in refused(capsys, *argv)
     log.write_text("a;b\n1;2\n")
-    assert f"{log}: begins neither with comments" in refused(capsys, *argv)
+    assert f"{log}: begins with 'a;b', like no log that is read" in refused(capsys, *argv)
     assert "no column JobID" in refused(capsys, *argv, "--format", "sacct", "--nodes", 4)
     log.write_text(sacct())
     assert "give the number of nodes" in refused(capsys, *argv)
@@ -258,7 +258,7 @@ def test_formats_are_told_by_what_stands_in_a_log(tmp_path: Path) -> None:
         assert log_format(file) == expected
     for text in ("", "1 2 3\n", "a" * 20_000, " ".join("x" * 18)):
         file.write_text(text)
-        with pytest.raises(FormatError, match="begins neither with"):
+        with pytest.raises(FormatError, match="like no log that is read"):
             log_format(file)
 
 

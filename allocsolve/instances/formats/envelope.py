@@ -138,6 +138,12 @@ def _problem_tables() -> dict[TableFormat, AnyFamily]:
     return {table: family for table, family in tables.items() if table is not None}
 
 
+def is_problem_table(names: Sequence[str]) -> bool:
+    """Tell whether these columns are those of a table of problems; one of four may be missing."""
+    present = {*names}
+    return any(4 * len(present & {*table.required}) >= 3 * len(table.required) for table in _problem_tables())
+
+
 def _problem_of_rows(table: TableFormat, rows: Rows, source: str) -> Problem:
     family = _problem_tables()[table]
     if not len(rows):

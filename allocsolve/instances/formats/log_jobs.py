@@ -1,4 +1,4 @@
-"""Logs that are tables of jobs, in CSV or Parquet files, by the columns that `LogTable` names.
+"""Logs that are tables of jobs, or are turned into such, by the columns that `LogTable` names.
 
 In logs that Slurm's ``sacct`` writes, steps (``123.batch``) are left out, and tasks of arrays (``123_4``)
 are jobs. A job that was resized stands on several lines, of which all but the last have the state RESIZING;
@@ -20,15 +20,17 @@ import numpy as np
 from allocsolve.errors import FormatError, UnknownName
 from allocsolve.instances.formats.files import load
 from allocsolve.instances.formats.log_lines import (
-    LOG_TABLES,
+    BYTE_ORDER_MARK,
     MAX_JOBS,
+    Dropped,
     Faults,
-    plain_name,
-    read_lines,
+    LogRows,
     read_parquet,
+    read_text,
 )
+from allocsolve.instances.formats.log_tables import LOG_TABLES, plain_name, refusal
 from allocsolve.instances.formats.log_times import TIME_UNITS, Clock, check_times, duration, time_limit, zone
-from allocsolve.instances.formats.logs import LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.instances.formats.logs import PARTS, UNITS, LogColumns, LogOptions, MachineSize, cleaned
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
 
@@ -38,14 +40,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.instances.formats.files import PathLike
-    from allocsolve.instances.formats.log_lines import LogTable
+    from allocsolve.instances.formats.log_lines import LogText
+    from allocsolve.instances.formats.log_tables import Derived, LogTable
     from allocsolve.instances.formats.logs import JobLog
     from allocsolve.model import FloatArray
 
 #: What is kept of a job, a number each; 1 and 0 for yes and no.
 NUMBERS: Final = (
     *("submit", "start", "end", "run", "limit", "size"),
-    "processors",  # 0 if unknown, or if they are the size
+    "parts",  # processors of a size in nodes, milligpus of one in GPUs; 0 if unknown or for other sizes
     "cancelled",
     "resizing",
     "requested",  # whether the size is the requested one
@@ -63,8 +66,13 @@ class Columns(NamedTuple):
     at: dict[str, int]  #: places by field, of those that are there
     sizes: tuple[int, ...]  #: columns that tell the size, the first known one is taken
     requested: frozenset[int]  #: those of them that tell the requested one
-    processors: tuple[int, ...]  #: where sizes are nodes
+    parts: tuple[int, ...]  #: those that tell the size in `PARTS` of the unit
     unit: str
+
+    @property
+    def used(self) -> set[int]:
+        """All that are read."""
+        return {*self.at.values(), *self.sizes, *self.parts}
 
 
 def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: str) -> Columns:
@@ -75,9 +83,9 @@ def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: 
     table
         The format.
     names
-        Names of the columns of the file.
+        Names of the columns of the file, and of those that are computed of them.
     unit
-        What sizes shall count; by default nodes if there is such a column.
+        What sizes shall count; by default the first of the format for which there is a column.
     source
         What messages call the file.
 
@@ -86,6 +94,10 @@ def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: 
     FormatError
         If a column is missing without which there are no jobs, or stands twice.
     """
+    if unit is not None and unit not in table.units:
+        raise FormatError(
+            source, [f"logs of {table.name} tell no {unit}; --unit: {' or '.join(table.units)}"]
+        )
     place: dict[str, list[int]] = {}
     for idx, name in enumerate(names):
         place.setdefault(plain_name(name), []).append(idx)
@@ -98,17 +110,21 @@ def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: 
         counted: [
             places[0] for field in (counted, f"requested_{counted}") for places in places_of.get(field, ())
         ]
-        for counted in ("nodes", "processors")
+        for counted in UNITS
     }
-    unit = unit or ("nodes" if sizes["nodes"] or "processors" not in table.columns else "processors")
+    unit = unit or next((name for name in table.units if sizes[name]), table.units[0])
     missing = [f"no column {table.columns[field][0]}" for field in ("id", "submit") if field not in at]
     if "run" not in at and not {"start", "end"} <= at.keys():
         span = " and ".join(table.columns[field][0] for field in ("start", "end"))
-        missing.append(f"neither a column {table.columns['run'][0]} nor both {span}")
+        run = f"neither a column {table.columns['run'][0]} nor" if "run" in table.columns else "not"
+        missing.append(f"{run} both {span}")
     if not sizes[unit]:
-        missing.append(f"no column {table.columns.get(unit, (unit,))[0]}")
+        others = [name for name in table.units if sizes[name]]
+        what = f"of {unit} (it tells {' and '.join(others)})" if others else "of a size"
+        missing.append(f"no column {what}: {_size_names(table, (unit,) if others else table.units)}")
     if missing:
-        shown = ", ".join(name.strip()[:20] for name in names[:30])
+        given = [name for name in names if name not in table.derived]
+        shown = ", ".join(name.strip()[:20] for name in given[:30])
         raise FormatError(source, [f"{', '.join(missing)}; its columns are {shown}"])
     used = {idx for places in places_of.values() for first in places[:1] for idx in first}
     twice = [
@@ -117,8 +133,19 @@ def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: 
     if twice:
         raise FormatError(source, [f"the column {name} stands twice" for name in twice])
     requested = {places[0] for places in places_of.get(f"requested_{unit}", ())}
-    processors = sizes["processors"] if unit == "nodes" else []
-    return Columns(at, tuple(sizes[unit]), frozenset(requested), tuple(processors), unit)
+    parts = sizes[PARTS[unit]] if unit in PARTS else []
+    return Columns(at, tuple(sizes[unit]), frozenset(requested), tuple(parts), unit)
+
+
+def _size_names(table: LogTable, units: Sequence[str]) -> str:
+    """Return all names that columns of sizes may have."""
+    fields = [field for unit in units for field in (unit, f"requested_{unit}")]
+    names = [name for field in fields for name in table.columns.get(field, ())]
+    sources = [" and ".join(table.derived[name].sources) if name in table.derived else name for name in names]
+    # Those with a dot are places in a document.
+    return ", ".join(
+        source for source in dict.fromkeys(sources) if "." not in source or table.name != "sacct"
+    )
 
 
 class JobRows:
@@ -150,16 +177,21 @@ class JobRows:
         source: str,
         place: str,
     ) -> None:
-        columns = columns_of(table, names, unit, source)
+        derived = _derivable(table, names)
+        titles = [*names, *derived]
+        columns = columns_of(table, titles, unit, source)
         self.unit = columns.unit
-        self.size_column = names[columns.sizes[0]].strip()
+        self.size_column = titles[columns.sizes[0]].strip()
         self.names: list[str] = []
         self.users: list[str | None] = []
-        self.steps = 0
+        self.dropped = dict.fromkeys(("headers", "steps", "other_records"), 0)
         self.faults = Faults(place)
+        self.machine = 0.0  #: its size as the log tells it; 0 if it does not
         self._numbers = array("d")
         self._columns = columns
-        self._titles = [name.strip()[:40] for name in names]
+        self._width = len(names)
+        self._titles = [name.strip()[:40] for name in titles]
+        self._derived = [*derived.values()]
         self._times = times
         self._table = table
         self._source = source
@@ -170,14 +202,20 @@ class JobRows:
         rows = np.frombuffer(self._numbers, dtype=np.float64).reshape(-1, len(NUMBERS))
         return dict(zip(NUMBERS, np.array(rows.T), strict=True))
 
-    def add(self, number: int, cells: Sequence[str]) -> None:
-        """Take up a row: a job, a step of one, or a fault.
+    def add(self, number: int, cells: Sequence[str] | Dropped) -> None:
+        """Take up a row: a job, a step of one, a fault, or what is no job.
 
         Raises
         ------
         FormatError
             If there are too many jobs.
         """
+        if isinstance(cells, Dropped):
+            if cells.reason == "faulty":
+                self.faults.add(number, cells.fault)
+            else:
+                self.dropped[cells.reason] += 1
+            return
         try:
             self._add(cells)
         except ValueError as fault:
@@ -186,14 +224,14 @@ class JobRows:
             raise FormatError(self._source, [f"has more than {MAX_JOBS} jobs: cut it before"])
 
     def _add(self, cells: Sequence[str]) -> None:
-        if len(cells) != len(self._titles):
-            msg = f"{len(cells)} cells for {len(self._titles)} columns"
+        if len(cells) != self._width:
+            msg = f"{len(cells)} cells for {self._width} columns"
             raise ValueError(msg)
         name = self._text(cells, "id")
         if not name:
             raise self._fault("id", "is empty")
         if "." in name and self._table.has_steps:
-            self.steps += 1
+            self.dropped["steps"] += 1
             return
         state = self._text(cells, "state").upper()
         submit = self._time(cells, "submit")
@@ -204,13 +242,24 @@ class JobRows:
             raise self._fault("end", what)
         limit = self._seconds(cells, "limit", time_limit if self._table.limit == "minutes" else duration)
         size, is_requested = self._size(cells, self._columns.sizes)
-        processors = self._size(cells, self._columns.processors)[0]
+        parts = self._size(cells, self._columns.parts)[0]
+        if (machine := self._columns.at.get("machine")) is not None:
+            self.machine = max(self.machine, self._size(cells, (machine,))[0])
         user = self._text(cells, "user")
         resizing = state.startswith("RESIZING")
         self._numbers.extend((submit, start, end, run, limit or math.nan, size))
-        self._numbers.extend((processors, cancelled, resizing, is_requested, moved))
+        self._numbers.extend((parts, cancelled, resizing, is_requested, moved))
         self.names.append(name)
         self.users.append(self._known_users.setdefault(user, user) if user else None)
+
+    def _computed(self, cells: Sequence[str], idx: int) -> str:
+        """Return the cell of a column that is computed of others."""
+        one, places = self._derived[idx - self._width]
+        try:
+            return one.cell(*(cells[place].strip() for place in places))
+        except ValueError as fault:
+            msg = f"{self._titles[idx]}: {fault}"
+            raise ValueError(msg) from None
 
     def _span(self, cells: Sequence[str], *, is_running: bool) -> tuple[float, float, float, bool]:
         """Return start, end and run time, and whether one of these times was moved by a clock set back."""
@@ -246,7 +295,9 @@ class JobRows:
 
     def _text(self, cells: Sequence[str], field: str) -> str:
         idx = self._columns.at.get(field)
-        return "" if idx is None else cells[idx].strip()
+        if idx is None:
+            return ""
+        return cells[idx].strip() if idx < self._width else self._computed(cells, idx)
 
     def _time(self, cells: Sequence[str], field: str, *, later: bool = False) -> float:
         try:
@@ -273,18 +324,27 @@ class JobRows:
     def _size(self, cells: Sequence[str], columns: Sequence[int]) -> tuple[float, bool]:
         """Return the first size that is known, and whether it is a requested one; 0 if none is."""
         for idx in columns:
-            text = cells[idx].strip()
+            text = cells[idx].strip() if idx < self._width else self._computed(cells, idx)
             if match := _SIZE.fullmatch(text):
                 if size := int(match[1]):
                     return size, idx in self._columns.requested
             elif text.lower() not in _NO_SIZE:
-                msg = f"{self._titles[idx]} {text[:20]!r} is no number of nodes or processors"
+                msg = f"{self._titles[idx]} {text[:20]!r} is no number of {self.unit}"
                 raise ValueError(msg)
         return 0, False
 
 
-#: What an encoding puts before a text; in the middle of a file where several were joined.
-_BYTE_ORDER_MARK: Final = "\ufeff"
+def _derivable(table: LogTable, names: Sequence[str]) -> dict[str, tuple[Derived, tuple[int, ...]]]:
+    """Return the columns that can be computed, with the places of what they are computed of."""
+    place = {plain_name(name): idx for idx, name in enumerate(names)}
+    found = {}
+    for name, one in table.derived.items():
+        sources = [plain_name(source) for source in one.sources]
+        if all(source in place for source in sources):
+            found[name] = one, tuple(place[source] for source in sources)
+    return found
+
+
 #: A file whose seconds begin after this one (September 2001) has those of Unix.
 _UNIX: Final = 1_000_000_000
 
@@ -299,7 +359,7 @@ def read_table_log(
     timezone: str = "UTC",
     time_unit: str | None = None,
 ) -> JobLog:
-    """Read the jobs of a log that is a table: a CSV file, or a Parquet file.
+    """Read the jobs of a log that is a table or made one: text, JSON of sacct, or a Parquet file.
 
     The columns are found by their names (`LogTable.columns`), in any order. Others are not looked at, and
     those of a Parquet file are not unpacked.
@@ -310,14 +370,15 @@ def read_table_log(
     Parameters
     ----------
     path
-        The file; text may be gzipped, if its name ends in ``.gz``.
+        The file; text may be gzipped.
     table
-        The format, a name in `LOG_TABLES`: ``sacct``, ``nersc``, ``alcf``, ``pm100``, ``fdata``, ``hpcopt``.
+        The format, a name in `LOG_TABLES`.
     num_nodes
-        Size of the machine, in the unit; by default in nodes that of the machine of the format, if it has
-        one.
+        Size of the machine, in the unit; by default what the log tells, or that of the machine of the
+        format, if it has one.
     unit
-        Whether sizes are numbers of ``nodes`` or ``processors``; nodes by default, if the log has them.
+        What sizes are numbers of: ``nodes``, ``processors``, ``gpus`` or ``milligpus``, thousandths of GPUs;
+        by default the first of the format's units that the log has.
     limits
         See `LogOptions`.
     timezone
@@ -329,8 +390,9 @@ def read_table_log(
     Raises
     ------
     FormatError
-        If the file cannot be read, is too large, has no such columns, nothing tells the size of the
-        machine, what is written beside the file is of another one, or its times are not in the unit.
+        If the file cannot be read, is too large, is of another format, has no such columns, nothing tells
+        the size of the machine, what is written beside the file is of another one, or its times are not in
+        the unit.
     InvalidOption
         If an option is out of range.
     UnknownName
@@ -345,24 +407,19 @@ def read_table_log(
     if time_unit is not None:
         choice("time_unit", time_unit, tuple(TIME_UNITS))
 
-    def read(*, knows_zero: bool) -> tuple[JobRows, int, str, Clock]:
+    def read(*, knows_zero: bool) -> tuple[JobRows, str, Clock]:
         times = Clock(zone(timezone), knows_zero=knows_zero, unit=time_unit or "s")
-        headers = 0
         if layout.separators:
-            (rows, headers), sha256 = read_lines(
-                path,
-                lambda lines: _read_text(lines, str(path), layout, unit, times),
-                max_line=layout.max_line,
-            )
+            rows, sha256 = read_text(path, lambda text: _read_text(text, layout, unit, times))
         else:
             rows, sha256 = _read_columns(path, layout, unit, times)
-        return rows, headers, sha256, times
+        return rows, sha256, times
 
-    rows, headers, sha256, times = read(knows_zero=layout.is_relative)
+    rows, sha256, times = read(knows_zero=layout.is_relative)
     numbers = rows.numbers()
     if times.passed_zero and _points(numbers).max(initial=0.0) < _UNIX:
         # no time of this log is of this century: 0 is where its seconds begin
-        rows, headers, sha256, times = read(knows_zero=True)
+        rows, sha256, times = read(knows_zero=True)
         numbers = rows.numbers()
     check_times(_points(numbers), str(path), time_unit)
     header = _beside(path, sha256) if layout.name == "hpcopt" else {}
@@ -392,10 +449,10 @@ def read_table_log(
         epoch=0.0 if is_unix else None,
         timezone=timezone if times.is_local else "",
         faults=rows.faults,
-        dropped={"headers": headers, "steps": rows.steps},
+        dropped=rows.dropped,
         changed={
             "requested_size": numbers["requested"] > 0,
-            "part_of_a_node": _shares(columns.nodes, numbers["processors"]),
+            "part_of_a_node": _shares(columns.nodes, numbers["parts"]),
             "clock_set_back": numbers["moved"] > 0,
             **joined,
         },
@@ -411,46 +468,67 @@ def _points(numbers: Mapping[str, FloatArray]) -> FloatArray:
 
 def _machine(layout: LogTable, options: LogOptions, rows: JobRows) -> MachineSize:
     sizes = f"sizes are those of {rows.size_column}"
-    if options.num_nodes is None and layout.num_nodes and rows.unit == "nodes":
+    if options.num_nodes is None and rows.machine:
+        told_by = layout.columns["machine"][0]
+        return MachineSize(int(rows.machine), rows.unit, f"{told_by} of the log; {sizes}")
+    if options.num_nodes is None and layout.num_nodes and rows.unit == layout.units[0]:
         return MachineSize(layout.num_nodes, rows.unit, f"all of {layout.machine}; {sizes}")
     return MachineSize(options.num_nodes, rows.unit, f"given; {sizes}")
 
 
-def _shares(nodes: FloatArray, processors: FloatArray) -> NDArray[np.bool_]:
-    """Tell which jobs have fewer processors on a node than jobs on several nodes have, by their median."""
-    known = (nodes > 0) & (processors > 0)
+def _shares(nodes: FloatArray, parts: FloatArray) -> NDArray[np.bool_]:
+    """Tell which jobs have fewer parts of a node than jobs on several nodes have, by their median."""
+    known = (nodes > 0) & (parts > 0)
     several = known & (nodes > 1)
-    per_node = float(np.median(processors[several] / nodes[several])) if several.any() else 0.0
-    shares: NDArray[np.bool_] = known & (processors < per_node * nodes)
+    per_node = float(np.median(parts[several] / nodes[several])) if several.any() else 0.0
+    shares: NDArray[np.bool_] = known & (parts < per_node * nodes)
     return shares
 
 
-def _read_text(
-    lines: Iterator[tuple[int, str]], source: str, layout: LogTable, unit: str | None, times: Clock
-) -> tuple[JobRows, int]:
-    """Return the jobs of lines, and how many times the names of columns were repeated."""
+def _read_text(text: LogText, layout: LogTable, unit: str | None, times: Clock) -> JobRows:
+    if (fault := refusal(text.head, layout.name)) is not None:
+        raise FormatError(text.source, [fault])
+    table = layout.rows(text) if layout.rows is not None else None
+    titles, numbered, place = table or _delimited(text, layout)
+    rows = JobRows(layout, titles, unit=unit, times=times, source=text.source, place=place)
+    for number, cells in numbered:
+        rows.add(number, cells)
+    return rows
+
+
+def _delimited(text: LogText, layout: LogTable) -> LogRows:
+    """Return the rows of lines of cells, of which the first has the names of the columns.
+
+    Raises
+    ------
+    FormatError
+        If there is no such line.
+    """
+    lines = text.lines(layout.max_line)
     _, head = next(((number, text) for number, text in lines if text.strip()), (0, ""))
     separator = max(layout.separators, key=head.count)
     csv.field_size_limit(max(csv.field_size_limit(), layout.max_line))
     if separator not in head:
         marks = " or ".join(repr(mark) for mark in layout.separators[:2])
         hint = ": use sacct -P" if layout.name == "sacct" else ""
-        raise FormatError(source, [f"its first line has no column names with {marks} between them{hint}"])
+        raise FormatError(
+            text.source, [f"its first line has no column names with {marks} between them{hint}"]
+        )
     closed = head.endswith(separator)  # as sacct -p ends each line
-    names = _cells(head, separator, closed=closed)
-    rows = JobRows(layout, names, unit=unit, times=times, source=source, place="line")
-    headers = 0
-    for number, line in lines:
-        text = line.removeprefix(_BYTE_ORDER_MARK)
-        if not text.strip():
-            continue
-        if text == head:  # several outputs in one file
-            headers += 1
-        elif len(text) >= layout.max_line:
-            rows.faults.add(number, f"{layout.max_line} characters or more")
-        else:
-            rows.add(number, _cells(text, separator, closed=closed))
-    return rows, headers
+
+    def rows() -> Iterator[tuple[int, Sequence[str] | Dropped]]:
+        for number, marked in lines:
+            line = marked.removeprefix(BYTE_ORDER_MARK)
+            if not line.strip():
+                continue
+            if line == head:  # several outputs in one file
+                yield number, Dropped("headers")
+            elif len(line) >= layout.max_line:
+                yield number, Dropped("faulty", f"{layout.max_line} characters or more")
+            else:
+                yield number, _cells(line, separator, closed=closed)
+
+    return LogRows(_cells(head, separator, closed=closed), rows())
 
 
 def _cells(text: str, separator: str, *, closed: bool) -> list[str]:
@@ -467,8 +545,7 @@ def _read_columns(path: PathLike, layout: LogTable, unit: str | None, times: Clo
     titles: list[str] = []
 
     def wanted(names: Sequence[str]) -> Sequence[int]:
-        columns = columns_of(layout, names, unit, source)
-        places = sorted({*columns.at.values(), *columns.sizes, *columns.processors})
+        places = sorted(columns_of(layout, names, unit, source).used)
         titles.extend(names[place] for place in places)
         return places
 
@@ -531,7 +608,7 @@ def _joined(
             run = ends[last] - starts[first] if layout.is_cut and len(parts) > 1 else runs[parts].sum()
             joined = {"start": starts[first], "end": ends[last], "run": run}
             joined |= {field: numbers[field][last] for field in ("limit", "cancelled")}
-            joined |= {field: numbers[field][parts].max() for field in ("size", "processors", "moved")}
+            joined |= {field: numbers[field][parts].max() for field in ("size", "parts", "moved")}
             for field, value in joined.items():
                 numbers[field][row] = value
             left[[part for part in parts if part != row]] = False

@@ -1,8 +1,7 @@
 """The lines of a workload log, plain or gzipped: held one at a time, hashed on the way, bounded.
 
-A format of logs that are tables is data: the names of its columns, and what its cells mean. Parquet files
-are read a batch of rows at a time, only the columns that are asked for; their cells become texts, as in a
-CSV file, so that what holds for the one holds for the other.
+Parquet files are read a batch of rows at a time, only the columns that are asked for; their cells become
+texts, as in a CSV file, so that what holds for the one holds for the other.
 """
 
 from __future__ import annotations
@@ -12,17 +11,14 @@ import hashlib
 import io
 import math
 import zlib
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from allocsolve.errors import FormatError, SolverUnavailable
 from allocsolve.instances.formats.files import open_input
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
     from _typeshed import WriteableBuffer
@@ -37,6 +33,11 @@ _TOTAL = 2**29
 MAX_JOBS: Final = 4_000_000
 #: How many faulty lines are named; all are counted.
 MAX_FAULTS: Final = 1000
+
+#: What an encoding puts before a text; in the middle of a file where several were joined.
+BYTE_ORDER_MARK: Final = "\ufeff"
+#: How files of gzip begin.
+_GZIP: Final = b"\x1f\x8b"
 
 T = TypeVar("T")
 
@@ -62,10 +63,103 @@ class Faults:
             self.texts.append(f"{self._place} {number}: {fault}")
 
 
+class LogText:
+    """The text of a log, which is read once, by lines or by parts, and never held as a whole.
+
+    Parameters
+    ----------
+    stream
+        The text.
+    source
+        What messages call the file.
+    head
+        The first characters, which are still in the stream.
+    """
+
+    def __init__(self, stream: TextIO, source: str, head: str) -> None:
+        self._stream = stream
+        self.source = source
+        self.head = head
+
+    def lines(self, max_line: int = MAX_LINE) -> Iterator[tuple[int, str]]:
+        """Yield the lines with their numbers, from 1; of each no more than `max_line` characters are held.
+
+        Raises
+        ------
+        FormatError
+            If there are more than 2^29 characters.
+        """
+        total = number = 0
+        fresh = True
+        while part := self._stream.readline(max_line):
+            total += len(part)
+            if total > _TOTAL:
+                raise FormatError(self.source, [f"is larger than {_TOTAL >> 20} MiB unpacked"])
+            if fresh:
+                number += 1
+                yield number, part.rstrip("\r\n")
+            fresh = part.endswith("\n")
+
+    def part(self, characters: int) -> str:
+        """Return the next characters, none at the end."""
+        return self._stream.read(characters)
+
+
+class Dropped(NamedTuple):
+    """A line of a log that is no job, instead of the cells of one."""
+
+    reason: str  #: as the report counts it; ``faulty`` if it cannot be read
+    fault: str = ""  #: what is wrong with a faulty one
+
+
+class LogRows(NamedTuple):
+    """A log as a table, whatever it looks like."""
+
+    titles: Sequence[str]  #: names of the columns
+    rows: Iterator[tuple[int, Sequence[str] | Dropped]]  #: a number, and the cells of a job
+    place: str = "line"  #: what the number counts
+
+
+def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
+    """Hand the text of a file to a function; one that is gzipped is unpacked on the way.
+
+    Parameters
+    ----------
+    path
+        The file. It is gzipped if it begins as such files do, or its name ends in ``.gz``.
+    parse
+        Takes the text.
+
+    Returns
+    -------
+    tuple
+        What the function returns, and the SHA-256 of the file as it lies on disk, in hexadecimal (of what was
+        read of it).
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read or unpacked.
+    """
+    path = Path(path)
+    try:
+        with open_input(path) as stream, _Hashed(stream) as raw:
+            packed = io.BufferedReader(raw)
+            is_zipped = path.suffix == ".gz" or packed.peek(2)[:2] == _GZIP
+            unpacked = gzip.GzipFile(fileobj=packed) if is_zipped else packed
+            head = unpacked.peek(1).decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
+            with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace") as text:
+                result = parse(LogText(text, str(path), head))
+            return result, raw.digest()
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error  # gzip's own OSErrors have none
+        raise FormatError(str(path), [f"cannot be read: {reason}"]) from error
+
+
 def read_lines(
     path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T], *, max_line: int = MAX_LINE
 ) -> tuple[T, str]:
-    """Hand the lines of a file to a function; a file named ``.gz`` is unpacked on the way.
+    """Hand the lines of a file to a function; see `read_text`.
 
     Parameters
     ----------
@@ -87,16 +181,7 @@ def read_lines(
     FormatError
         If the file cannot be read or unpacked, or has more than 2^29 characters.
     """
-    path = Path(path)
-    try:
-        with open_input(path) as stream, _Hashed(stream) as raw:
-            unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else io.BufferedReader(raw)
-            with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace") as text:
-                result = parse(_lines(text, str(path), max_line))
-            return result, raw.digest()
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error  # gzip's own OSErrors have none
-        raise FormatError(str(path), [f"cannot be read: {reason}"]) from error
+    return read_text(path, lambda text: parse(text.lines(max_line)))
 
 
 class _Hashed(io.RawIOBase):
@@ -119,264 +204,6 @@ class _Hashed(io.RawIOBase):
 
     def digest(self) -> str:
         return self._sha256.hexdigest()
-
-
-def _lines(stream: TextIO, source: str, max_line: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers, of which no more than `max_line` characters are ever held."""
-    total = number = 0
-    fresh = True
-    while part := stream.readline(max_line):
-        total += len(part)
-        if total > _TOTAL:
-            raise FormatError(source, [f"is larger than {_TOTAL >> 20} MiB unpacked"])
-        if fresh:
-            number += 1
-            yield number, part.rstrip("\r\n")
-        fresh = part.endswith("\n")
-
-
-LOG_FORMATS: Final = ("swf", "sacct")
-
-#: Lines that are looked at: a log begins with its header or with jobs.
-_LOOKED_AT: Final = 100
-#: Fields of a line of the Standard Workload Format, at least.
-_SWF_FIELDS: Final = 18
-
-
-def log_format(path: PathLike) -> str:
-    """Return ``swf`` or ``sacct``, as the first line that is not empty says; the name does not count.
-
-    Parameters
-    ----------
-    path
-        The file; gzipped if its name ends in ``.gz``.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or begins like neither.
-    """
-    first, _ = read_lines(path, _first)
-    fields = first.split()
-    if first.lstrip().startswith(";") or (len(fields) >= _SWF_FIELDS and all(map(_is_number, fields))):
-        return "swf"
-    if "submit" in first.lower():
-        return "sacct"
-    fault = "begins neither with comments or jobs of the Standard Workload Format nor with names of columns"
-    raise FormatError(str(path), [f"{fault} such as sacct -P prints, with Submit among them"])
-
-
-def _first(lines: Iterator[tuple[int, str]]) -> str:
-    return next((text for _, text in islice(lines, _LOOKED_AT) if text.strip()), "")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-#: What is read of a job, and what it is; all but the id and the submission may be missing or unknown.
-FIELDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "id": "the job's name",
-        "submit": "when it entered the queue",
-        "start": "when it started",
-        "end": "when it ended",
-        "run": "its run time; End minus Start where there is no such column",
-        "limit": "the run time that the user asked for",
-        "nodes": "nodes that it held",
-        "requested_nodes": "taken where those are unknown",
-        "processors": "processors that it held",
-        "requested_processors": "taken where those are unknown",
-        "state": "how it ended; tells jobs that were cancelled before they ran",
-        "user": "who submitted it",
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class LogTable:
-    """A format of logs with a line or row per job.
-
-    Parameters
-    ----------
-    name
-        Of the format, as the command line has it.
-    summary
-        What such a file is, in a few words.
-    columns
-        Names of columns by field (`FIELDS`). Upper and lower case, ``_`` and blanks make no difference; the
-        first that is there is taken. Of sizes all are looked at, in this order, for one that is known.
-    separators
-        What may stand between the cells of a line; empty for Parquet files.
-    limit
-        What a plain number in the column of limits counts: ``minutes`` or ``seconds``.
-    cancelled
-        How states begin that tell of a job which was cancelled; in upper case.
-    has_steps
-        Whether ids with a dot are steps of jobs, which are left out.
-    is_cut
-        Whether a job that runs over midnight has a line per day, each from 0:00:00 or up to 23:59:59.
-    is_relative
-        Whether times are seconds that may count from anywhere, and 0 is one.
-    max_line
-        Characters of a line; a longer one is faulty.
-    machine, num_nodes
-        The machine that all such logs are of, and its size in nodes; empty and None if there is none.
-    source
-        Where such logs are published; empty for those of any machine.
-    """
-
-    name: str
-    summary: str
-    columns: Mapping[str, tuple[str, ...]]
-    separators: tuple[str, ...] = (",",)
-    limit: str = "seconds"
-    cancelled: tuple[str, ...] = ("CANCEL",)
-    has_steps: bool = False
-    is_cut: bool = False
-    is_relative: bool = False
-    max_line: int = 10_000
-    machine: str = ""
-    num_nodes: int | None = None
-    source: str = ""
-
-
-def plain_name(column: str) -> str:
-    """Return the name of a column without what makes no difference."""
-    return column.strip().lower().replace("_", "").replace(" ", "")
-
-
-_SACCT: Final = LogTable(
-    name="sacct",
-    summary="what Slurm's sacct -P prints, or such columns as CSV",
-    columns={
-        "id": ("JobID", "JobIDRaw", "job", "id"),
-        "submit": ("Submit", "submit_time", "submit_ts"),
-        "start": ("Start", "start_time", "start_ts"),
-        "end": ("End", "end_time", "end_ts"),
-        "run": ("ElapsedRaw", "Elapsed", "run_time", "runtime_seconds"),
-        "limit": ("TimelimitRaw", "Timelimit"),
-        "nodes": ("AllocNodes", "NNodes", "num_nodes", "nodes"),
-        "requested_nodes": ("ReqNodes",),
-        "processors": ("AllocCPUS", "NCPUS", "num_cpus", "cpus"),
-        "requested_processors": ("ReqCPUS",),
-        "state": ("State", "job_state"),
-        "user": ("User", "UID", "user_id"),
-    },
-    separators=("|", ",", "\t", ";"),
-    limit="minutes",
-    has_steps=True,
-)
-_NERSC: Final = LogTable(
-    name="nersc",
-    summary="a CSV file of jobs of NERSC, such as Cori or Perlmutter",
-    columns={
-        "id": ("Job", "job_id"),
-        "submit": ("Submit", "submit_time"),
-        "start": ("Start",),
-        "end": ("End",),
-        "run": ("Elapsed Secs", "runtime_seconds"),
-        "nodes": ("Nodes Allocated", "num_nodes"),
-        "processors": ("CPUs",),
-        "user": ("User",),
-    },
-    is_cut=True,
-    source="https://github.com/davideberius/elastic-sim",
-)
-_ALCF: Final = LogTable(
-    name="alcf",
-    summary="a CSV file of jobs of the ALCF (DIM_JOB_COMPOSITE), such as Theta or Aurora",
-    columns={
-        "id": ("COBALT_JOBID",),
-        "submit": ("QUEUED_TIMESTAMP",),
-        "start": ("START_TIMESTAMP",),
-        "end": ("END_TIMESTAMP",),
-        "run": ("RUNTIME_SECONDS",),
-        "limit": ("WALLTIME_SECONDS",),
-        "nodes": ("NODES_USED",),
-        "requested_nodes": ("NODES_REQUESTED",),
-        "processors": ("CORES_USED",),
-        "requested_processors": ("CORES_REQUESTED",),
-        "user": ("USERNAME_GENID",),
-    },
-    max_line=2**20,  # the column LOCATION names all nodes of a job
-    source="https://reports.alcf.anl.gov/data/",
-)
-_PM100: Final = LogTable(
-    name="pm100",
-    summary="the table of jobs of PM100 (Marconi100), a Parquet file",
-    columns={
-        "id": ("job_id",),
-        "submit": ("submit_time",),
-        "start": ("start_time",),
-        "end": ("end_time",),
-        "run": ("run_time",),
-        "limit": ("time_limit",),
-        "nodes": ("num_nodes_alloc",),
-        "requested_nodes": ("num_nodes_req",),
-        "processors": ("num_cores_alloc",),
-        "requested_processors": ("num_cores_req",),
-        "state": ("job_state",),
-        "user": ("user_id",),
-    },
-    separators=(),
-    limit="minutes",
-    machine="Marconi100",
-    num_nodes=980,
-    source="https://doi.org/10.5281/zenodo.10127767",
-)
-_FDATA: Final = LogTable(
-    name="fdata",
-    summary="a month of F-DATA (Fugaku), a Parquet file",
-    columns={
-        "id": ("jid",),
-        "submit": ("adt",),
-        "start": ("sdt",),
-        "end": ("edt",),
-        "run": ("duration",),
-        "limit": ("elpl",),
-        "nodes": ("nnuma",),
-        "requested_nodes": ("nnumr",),
-        "processors": ("cnumat",),
-        "requested_processors": ("cnumr",),
-        "state": ("exit state",),
-        "user": ("usr",),
-    },
-    separators=(),
-    machine="Fugaku",
-    num_nodes=158_976,
-    source="https://doi.org/10.5281/zenodo.11467483",
-)
-_HPCOPT: Final = LogTable(
-    name="hpcopt",
-    summary="a Parquet file of jobs as hpcopt writes it, with its .metadata.json beside it if that is there",
-    columns={
-        "id": ("job_id",),
-        "submit": ("submit_ts",),
-        "start": ("start_ts",),
-        "end": ("end_ts",),
-        "run": ("runtime_actual_sec",),
-        "limit": ("runtime_requested_sec",),
-        "nodes": ("allocated_nodes",),
-        "processors": ("allocated_cpus",),
-        "requested_processors": ("requested_cpus",),
-        "state": ("status",),
-        "user": ("user_id",),
-    },
-    separators=(),
-    cancelled=("CANCEL", "5"),  # the number is that of the Standard Workload Format
-    is_relative=True,
-    source="https://github.com/ErenAri/HPC-workload-optimizer",
-)
-
-#: All formats, by name.
-LOG_TABLES: Final[Mapping[str, LogTable]] = MappingProxyType(
-    {table.name: table for table in (_SACCT, _NERSC, _ALCF, _PM100, _FDATA, _HPCOPT)}
-)
 
 
 #: Rows that are unpacked at a time.

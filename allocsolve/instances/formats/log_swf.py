@@ -20,15 +20,25 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.log_lines import MAX_JOBS, MAX_LINE, Faults, read_lines
-from allocsolve.instances.formats.logs import CleaningReport, LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.instances.formats.log_lines import MAX_JOBS, MAX_LINE, Faults, read_text
+from allocsolve.instances.formats.log_tables import refusal
+from allocsolve.instances.formats.logs import (
+    SWF_UNITS,
+    CleaningReport,
+    LogColumns,
+    LogOptions,
+    MachineSize,
+    cleaned,
+)
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile, IntArray
+from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from allocsolve.instances.formats.files import PathLike
+    from allocsolve.instances.formats.log_lines import LogText
     from allocsolve.instances.formats.logs import JobLog
     from allocsolve.model import FloatArray
 
@@ -88,23 +98,25 @@ def read_swf_lines(path: PathLike) -> tuple[SwfLines, str]:
     FormatError
         If the file cannot be read or unpacked, or has more than 2^29 characters or 4,000,000 jobs.
     """
-    return read_lines(path, lambda lines: _parsed(lines, str(path)))
+    return read_text(path, _parsed)
 
 
-def _parsed(lines: Iterator[tuple[int, str]], source: str) -> SwfLines:
+def _parsed(text: LogText) -> SwfLines:
+    if (fault := refusal(text.head, "swf")) is not None:
+        raise FormatError(text.source, [fault])
     header: dict[str, list[str]] = {}
     jobs = array("d")
     faults = Faults()
     more_fields = 0
-    for number, line in lines:
-        text = line.strip() if len(line) < MAX_LINE else line
-        if text.startswith(";"):
-            if (match := _KEY.match(text)) and number <= _HEADER_LINES:
+    for number, line in text.lines():
+        job = line.strip() if len(line) < MAX_LINE else line
+        if job.startswith(";"):
+            if (match := _KEY.match(job)) and number <= _HEADER_LINES:
                 header.setdefault(match[1], []).append(match[2])
-        elif text:
-            words = text.split()
+        elif job:
+            words = job.split()
             try:
-                values = _values(text, words)
+                values = _values(job, words)
             except ValueError as fault:
                 faults.add(number, fault)
                 continue
@@ -113,7 +125,7 @@ def _parsed(lines: Iterator[tuple[int, str]], source: str) -> SwfLines:
             shape = _SHAPE.search(words[20]) if len(words) > 20 else None
             jobs.extend((int(shape[1]), int(shape[2])) if shape else (0, 0))
             if len(jobs) > MAX_JOBS * _COLUMNS:
-                raise FormatError(source, [f"has more than {MAX_JOBS} jobs: cut it before"])
+                raise FormatError(text.source, [f"has more than {MAX_JOBS} jobs: cut it before"])
     table = np.frombuffer(jobs, dtype=np.float64).reshape(-1, _COLUMNS).T
     texts = {key: "\n".join(values) for key, values in header.items()}
     fields = dict(zip(FIELDS, table, strict=False))
@@ -216,6 +228,8 @@ def read_swf_log(
         needs them.
     """
     options = LogOptions(num_nodes, unit, limits)
+    if unit is not None:
+        choice("unit", unit, SWF_UNITS)
     lines, sha256 = read_swf_lines(path)
     fields = lines.fields
     allocated, requested = fields[5], fields[8]

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 #: What is printed for a time that is not known, or for no limit.
 _UNKNOWN: Final = frozenset(
     {"", "unknown", "none", "n/a", "na", "nan", "nat", "null", "invalid", "unlimited", "infinite"}
-    | {"partition_limit", "-1"}
+    | {"infinity", "partition_limit", "-1", "-1.0", "-1.000000"}
 )
 _DURATION: Final = re.compile(
     r"(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7})(?::(\d{1,7}(?:\.\d{1,9})?))?", re.ASCII
 )
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d", re.ASCII)
 #: What is read.
-_FORMS: Final = "Unix seconds or as 2024-03-04T08:00:00"
+_FORMS: Final = "Unix seconds, or as 2024-03-04T08:00:00"
 _NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{0,17})?", re.ASCII)
 #: Units of points in time that are plain numbers: seconds in one, and which number is 1970-01-01. Days are
 #: those of spreadsheets, which count from 1899-12-30.
@@ -126,11 +126,14 @@ class Clock:
                 moment = moment.replace(tzinfo=self._local, fold=later)
             seconds = moment.timestamp()
         except (ValueError, OverflowError):
-            seconds = -1.0
-        if seconds < 0:
-            msg = f"{text[:30]!r} is no time after 1970 in {_FORMS}"
+            pass
+        else:
+            if seconds >= 0:
+                return seconds
+            msg = f"{text[:30]!r} is before 1970"
             raise ValueError(msg)
-        return seconds
+        msg = f"{text[:30]!r} is no time that is read: {_FORMS}"
+        raise ValueError(msg)
 
 
 def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.log_lines import Faults
 
-UNITS: Final = ("nodes", "processors")
+#: What sizes may count. Milligpus are thousandths of GPUs.
+UNITS: Final = ("nodes", "processors", "gpus", "milligpus")
+#: What those of the Standard Workload Format may count.
+SWF_UNITS: Final = UNITS[:2]
+#: Where sizes count whole ones: what tells of which jobs had a part only.
+PARTS: Final[Mapping[str, str]] = MappingProxyType({"nodes": "processors", "gpus": "milligpus"})
 LIMITS: Final = ("at-least-run", "keep", "cut")
 ORIGINS: Final = ("first", "header")
 #: Changes that make one job of several lines: how many lines a job took in.
@@ -40,16 +46,16 @@ class CleaningReport:
     A line is counted under one reason why it is dropped, the first that applies.
 
     Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``,
-    ``partial`` lines of a job that another line sums up, ``cancelled`` jobs that never ran, ``unfinished``
-    ones, those of ``no_submit`` time, ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the
-    machine, and ``duplicates``. Changed are ``requested_size`` (taken where the allocated one is unknown),
-    ``part_of_a_node`` (counted as whole nodes), ``raised_limit`` (to the run time), ``cut_at_limit`` (the run
-    time), ``resized`` (lines that were joined to the line of their job, which has the largest of the sizes),
-    ``clock_set_back`` (the later of two equal local times was taken) and ``requeued`` (a later run of a job
-    got a name of its own). Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was
-    left), ``unsorted`` (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded
-    start before the submission), ``other_span`` (recorded start and end are not the run time apart) and
-    ``more_fields``.
+    ``other_records`` (of what else happened to a job than a run), ``partial`` lines of a job that another
+    line sums up, ``cancelled`` jobs that never ran, ``unfinished`` ones, those of ``no_submit`` time,
+    ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, and ``duplicates``. Changed
+    are ``requested_size`` (taken where the allocated one is unknown), ``part_of_a_node`` (counted as whole
+    nodes, or GPUs), ``raised_limit`` (to the run time), ``cut_at_limit`` (the run time), ``resized`` (lines
+    that were joined to the line of their job, which has the largest of the sizes), ``clock_set_back`` (the
+    later of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
+    Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
+    (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
+    submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``.
 
     Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
     ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
@@ -92,7 +98,7 @@ class LogOptions:
     num_nodes
         Size of the machine, in the unit; None takes that of the log.
     unit
-        Whether sizes are numbers of ``nodes`` or of ``processors``; None lets the reader choose.
+        What sizes are numbers of, one of `UNITS`; None lets the reader choose.
     limits
         What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
         ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
@@ -319,10 +325,13 @@ def cleaned(
     Raises
     ------
     FormatError
-        If nothing tells the size of the machine.
+        If nothing tells the size of the machine, or there are faulty lines only and no size either.
     """
     if machine.size is None:
-        raise FormatError(str(path), [f"nothing in it tells the size of the machine: {_size_hint(columns)}"])
+        if not columns.names and faults.texts:
+            raise FormatError(str(path), faults.texts)
+        hint = _size_hint(columns, machine.unit)
+        raise FormatError(str(path), [f"nothing in it tells the size of the machine: {hint}"])
     counts = {"faulty": faults.count, **(dropped or {})}
     lines = sum(counts.values()) + len(columns.names)
     rows = np.arange(len(columns.names))
@@ -427,15 +436,29 @@ def _distinct(columns: LogColumns, rows: IntArray) -> tuple[list[str], IntArray,
     return names, np.array(distinct, dtype=np.int64), repeated, requeued
 
 
-def _size_hint(columns: LogColumns) -> str:
+def _size_hint(columns: LogColumns, unit: str) -> str:
     """Return what a user can make of a log without a size of the machine."""
+    given = f"give the number of {unit}"
     ran = ~np.isnan(columns.starts) & (columns.ends > columns.starts) & (columns.nodes > 0)
     if not ran.any():
-        return "give the number of nodes"
+        return given
     times = np.concatenate([columns.ends[ran], columns.starts[ran]])  # ends come first at one time
     change = np.concatenate([-columns.nodes[ran], columns.nodes[ran]])
     peak = int(np.cumsum(change[np.argsort(times, kind="stable")]).max())
-    return f"give the number of nodes (jobs held up to {peak} at a time)"
+    return f"{given} (jobs held up to {peak} at a time)"
+
+
+def shared_advice(log: JobLog) -> str | None:
+    """Return what to do about jobs that had a part of a node or GPU only; None if there is none."""
+    count = log.report.changed.get("part_of_a_node", 0)
+    if not count:
+        return None
+    unit = log.machine.unit
+    one = {"nodes": "node", "gpus": "GPU"}[unit]
+    return (
+        f"Jobs that had a part of a {one} only: {count:,}. Here they count as whole {one}s, so the machine "
+        f"looks smaller than it is. If jobs share {one}s, --unit {PARTS[unit]} tells more (--nodes, too)."
+    )
 
 
 _Array = TypeVar("_Array", FloatArray, IntArray)

@@ -7,9 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.envelope import parse_problem, read_problem, write_problem
+from allocsolve.instances.formats.envelope import is_problem_table, parse_problem, read_problem, write_problem
 from allocsolve.instances.formats.files import load, replace_file
+from allocsolve.instances.formats.log_jobs import read_table_log
+from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_swf import read_swf_log
+from allocsolve.instances.formats.log_tables import LOG_TABLES, format_of
 from allocsolve.instances.formats.logs import log_problem
 from allocsolve.instances.formats.tables import is_table
 from allocsolve.instances.formats.workload_batsim import read_batsim, write_batsim
@@ -185,8 +188,9 @@ def read_workload(
     Parameters
     ----------
     path
-        A problem of this program, a log in the Standard Workload Format (second 0 and limits stay as they
-        are there), a workload of Batsim, or jobs of ElastiSim (the file or its folder).
+        A problem of this program, a log of any format that is told by its content (limits stay as they are
+        there, and second 0, too, if its times do not count from 1970), a workload of Batsim, or jobs of
+        ElastiSim (the file or its folder).
     num_nodes
         Nodes of the machine where the file does not tell them, or to have another number.
     limits
@@ -219,14 +223,17 @@ def read_workload(
 
 def _read(path: Path, num_nodes: int | None, batsim_limits: str) -> tuple[str, Problem, Unheld]:
     """Read a problem as it is in the file; of Batsim, with these limits."""
-    if path.name.lower().endswith((".swf", ".swf.gz")):
-        return "swf", *_parts(_read_swf(path, num_nodes))
+    log = _log_format(path)
+    if log is not None:
+        return log, *_parts(_read_log(path, log, num_nodes))
     document = load(path) if not path.is_dir() and not is_table(path) else {}
     name = "elastisim" if path.is_dir() else _format_of(document)
     if name == "elastisim":
         return name, *_parts(read_elastisim(path, num_nodes=num_nodes))
     if name == "batsim":
         return name, *_parts(read_batsim(path, num_nodes=num_nodes, limits=batsim_limits))
+    if name == "sacct":
+        return name, *_parts(_read_log(path, name, num_nodes))
     if num_nodes is not None:
         msg = f"--nodes is not for problems of allocsolve: {path} tells the number of nodes"
         raise InvalidOption(msg)
@@ -245,20 +252,40 @@ def _format_of(document: dict[str, object]) -> str:
         return "json"
     if "profiles" in document or "nb_res" in document:
         return "batsim"
-    return "elastisim"
+    first = jobs[0] if jobs else None
+    return "sacct" if isinstance(first, dict) and "job_id" in first and "time" in first else "elastisim"
 
 
-def _read_swf(path: Path, num_nodes: int | None) -> ReadWorkload:
-    log = read_swf_log(path, num_nodes=num_nodes, limits="keep")
+def _log_format(path: Path) -> str | None:
+    """Return the format of a log; None if the path is that of something else."""
+    if path.name.lower().endswith((".swf", ".swf.gz")):
+        return "swf"
+    # what is JSON is told apart when it is read
+    if not path.is_file() or path.suffix.lower() == ".json":
+        return None
+    head = read_text(path, lambda text: text.head)[0]
+    if is_table(path) and is_problem_table(head.partition("\n")[0].strip().split(",")):
+        return None
+    if head.lstrip().startswith(("{", "[")) and path.suffix != ".gz":
+        return None
+    return format_of(head)
+
+
+def _read_log(path: Path, name: str, num_nodes: int | None) -> ReadWorkload:
+    if name == "swf":
+        log = read_swf_log(path, num_nodes=num_nodes, limits="keep")
+    else:
+        log = read_table_log(path, name, num_nodes=num_nodes, limits="keep")
     unheld = Unheld()
     for reason, count in log.report.dropped.items():
         unheld.add(f"job lines that were dropped ({reason.replace('_', ' ')})", count)
     for fault in log.report.faults:
         unheld.add(fault)
     unheld.add(
-        "recorded starts (`allocsolve import swf --recorded` writes them)",
+        f"recorded starts (`allocsolve import {name} --recorded` writes them)",
         int((log.starts == log.starts).sum()),
     )
     if not len(log.names):
         raise FormatError(str(path), [f"there is no job in it ({log.report})"])
-    return ReadWorkload(log_problem(log, origin="header"), unheld)
+    is_relative = name == "swf" or LOG_TABLES[name].is_relative
+    return ReadWorkload(log_problem(log, origin="header" if is_relative else "first"), unheld)

@@ -106,21 +106,39 @@ def _batsim_fields(rows: Rows, problem: WorkloadProblem) -> Document:
         pieces.job(name, row)
         if starts[row] in (None, -1):  # rejected
             continue
-        nodes = sizes[row] if held[row] in (None, "") else _count(rows, row, held[row])
+        nodes = sizes[row]
+        if held[row] not in (None, ""):
+            try:
+                nodes = int(interval_count(held[row]))
+            except ValueError as fault:
+                rows.add(row, f"allocated_resources {fault}")
+                nodes = 0
         pieces.add(name, [starts[row], ends[row], nodes])
     return pieces.fields()
 
 
-def _count(rows: Rows, row: int, intervals: str) -> int:
-    """Return how many resources an interval set holds, such as 4 of ``0-2 5``."""
+def interval_count(intervals: str) -> str:
+    """Return how many resources an interval set holds, such as 4 of ``0-2 5``; empty if it is empty.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if not intervals.strip():
+        return ""
     if not _INTERVALS.fullmatch(intervals.strip()):
-        rows.add(row, f"allocated_resources {show(intervals)} are no intervals such as 0-2 5")
-        return 0
+        msg = f"{show(intervals)} are no intervals such as 0-2 5"
+        raise ValueError(msg)
     total = 0
     for part in re.split(r"[ ,]+", intervals.strip()):
         first, dash, last = part.partition("-")
-        total += int(last) - int(first) + 1 if dash else 1
-    return total
+        size = int(last) - int(first) + 1 if dash else 1
+        if size < 1:
+            msg = f"{part} ends before it begins"
+            raise ValueError(msg)
+        total += size
+    return str(total)
 
 
 def _elastisim_fields(rows: Rows, problem: WorkloadProblem) -> Document:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.instances.formats.logs import shared_advice
 from allocsolve.pictures.chart import Axis, counted, duration, percent
 from allocsolve.pictures.workload import over_time, size_classes, wait_bars, wait_chart
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
@@ -239,11 +240,8 @@ def cautions(figures: WhatIf) -> Iterator[str]:
         )
     if large := figures.log.report.dropped.get("too_large", 0):
         yield f"{large:,} jobs are larger than {figures.problem.num_nodes:,} {unit} and were left out."
-    if shared := figures.log.report.changed.get("part_of_a_node", 0):
-        yield (
-            f"{shared:,} jobs had a part of a node only. Here they count as whole nodes, so the machine "
-            "looks smaller than it is. If jobs share nodes, --unit processors tells more (--nodes, too)."
-        )
+    if (advice := shared_advice(figures.log)) is not None:
+        yield advice
     if figures.failed:
         yield f"Some computations failed, so their figures are not here: {', '.join(figures.failed)}."
     if figures.missing:

@@ -1,0 +1,268 @@
+"""What Slurm's accounting tells beside plain columns: trackable resources, and the JSON of ``sacct --json``.
+
+The JSON is read one job at a time, whatever the lines are. Its numbers are plain in older versions of Slurm;
+in newer ones they are objects ``{"set": true, "infinite": false, "number": 120}``.
+
+Source: the pages sacct and "Trackable RESources" of Slurm's documentation, and its data_parser plugins.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from allocsolve.errors import FormatError
+from allocsolve.instances.formats.files import show
+from allocsolve.instances.formats.log_lines import Dropped, LogRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from allocsolve.instances.formats.log_lines import LogText
+
+_TRES: Final = re.compile(r"(?:^|,)(node|cpu|gres/gpu)(:[^=,]*)?=([^,]*)")
+_COUNT: Final = re.compile(r"\d{1,15}", re.ASCII)
+
+
+def tres_count(resource: str, text: str) -> str:
+    """Return how many of a resource a list such as ``cpu=8,gres/gpu:a100=4,gres/gpu=4,node=2`` has.
+
+    Parameters
+    ----------
+    resource
+        ``node``, ``cpu`` or ``gpu``. GPUs may be counted with and without their type; these counts are of the
+        same ones.
+    text
+        The list; empty if nothing is known.
+
+    Raises
+    ------
+    ValueError
+        If a count is no whole number.
+    """
+    if not text:
+        return ""
+    if "=" not in text:
+        msg = f"{text[:20]!r} is no list such as cpu=8,node=2"
+        raise ValueError(msg)
+    plain = typed = 0
+    for name, kind, count in _TRES.findall(text):
+        if name.rpartition("/")[2] != resource:
+            continue
+        if not _COUNT.fullmatch(count):
+            msg = f"{count[:20]!r} is no number"
+            raise ValueError(msg)
+        if kind:
+            typed += int(count)
+        else:
+            plain = max(plain, int(count))
+    return str(max(plain, typed))
+
+
+#: Where the cells of a job are, by the names of columns.
+_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
+    "job_id": ("job_id",),
+    "time.submission": ("time", "submission"),
+    "time.start": ("time", "start"),
+    "time.end": ("time", "end"),
+    "time.elapsed": ("time", "elapsed"),
+    "time.limit": ("time", "limit"),
+    "allocation_nodes": ("allocation_nodes",),
+    "required.CPUs": ("required", "CPUs"),
+    "state.current": ("state", "current"),
+    "user": ("user",),
+}
+_TITLES: Final = (*_PATHS, "AllocTRES", "ReqTRES")
+#: Characters that are read at a time, at first.
+_PART: Final = 2**16
+#: Characters of one job, with all of its steps.
+_MOST: Final = 2**26
+#: Characters of a file.
+_TOTAL: Final = 2**32
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+
+
+def begins_json(first: str) -> bool:
+    """Tell whether a text may be what ``sacct --json`` prints, by its first line."""
+    return first.lstrip().startswith("{")
+
+
+def json_rows(text: LogText) -> LogRows | None:
+    """Return the jobs of ``sacct --json``; None if the text is no JSON."""
+    if not begins_json(text.head):
+        return None
+    return LogRows(_TITLES, _rows(text), "job")
+
+
+def _rows(text: LogText) -> Iterator[tuple[int, Sequence[str] | Dropped]]:
+    document = _Document(text)
+    document.expect("{")
+    number = 0
+    seen = False
+    while document.next_of("}", is_first=not seen):
+        seen = True
+        key = document.value()
+        document.expect(":")
+        if key != "jobs" or document.peek() != "[":
+            document.value()
+            continue
+        document.expect("[")
+        is_first = True
+        while document.next_of("]", is_first=is_first):
+            is_first = False
+            number += 1
+            document.place = f" in job {number}"
+            yield number, _cells(document.value())
+        document.place = ""
+    document.finish()
+
+
+class _Document:
+    """A JSON text of which only one value is held at a time."""
+
+    def __init__(self, text: LogText) -> None:
+        self._text = text
+        self._decoder = json.JSONDecoder()
+        self._held = ""
+        self._at = 0
+        self._gone = 0  #: characters before the held ones
+        self._is_over = False
+        self.place = ""  #: what messages add
+
+    def _more(self, characters: int) -> None:
+        self._gone += self._at
+        if self._gone > _TOTAL:
+            raise FormatError(
+                self._text.source, [f"is larger than {_TOTAL >> 30} GiB unpacked: cut it before"]
+            )
+        self._held = self._held[self._at :]
+        self._at = 0
+        part = self._text.part(characters)
+        self._is_over = not part
+        self._held += part
+
+    def peek(self) -> str:
+        """Return the next character that is not blank; empty at the end."""
+        while True:
+            blank = _BLANK.match(self._held, self._at)
+            self._at = blank.end() if blank else self._at
+            if self._at < len(self._held) or self._is_over:
+                return self._held[self._at : self._at + 1]
+            self._more(_PART)
+
+    def expect(self, mark: str) -> None:
+        """Go beyond a mark, which must be there."""
+        if self.peek() != mark:
+            self._fail(f"{mark!r} is missing")
+        self._at += 1
+
+    def next_of(self, end: str, *, is_first: bool) -> bool:
+        """Go to the next element of a list or an object; return whether there is one before its end."""
+        if self.peek() == end:
+            self._at += 1
+            return False
+        if not is_first:
+            self.expect(",")
+        return True
+
+    def value(self) -> Any:  # noqa: ANN401 - whatever stands there
+        """Return the next value."""
+        self.peek()
+        wanted = _PART
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._held, self._at)
+            except json.JSONDecodeError as error:
+                if self._is_over:
+                    self._fail(error.msg, error.pos)
+            except RecursionError:
+                self._fail("is nested too deeply")
+            else:
+                # A number goes on in the next part, perhaps.
+                if end < len(self._held) or self._is_over:
+                    self._at = end
+                    return value
+            if len(self._held) - self._at > _MOST:
+                self._fail(f"more than {_MOST >> 20} MiB: sacct -X leaves out the steps")
+            self._more(wanted)
+            wanted = min(2 * wanted, _MOST)
+
+    def finish(self) -> None:
+        """Check that nothing follows."""
+        if self.peek():
+            self._fail("there is more than one value")
+
+    def _fail(self, what: str, at: int | None = None) -> None:
+        at = self._at if at is None else at
+        where = f"character {self._gone + at + 1}{self.place}"
+        if self._is_over and at >= len(self._held.rstrip()):
+            what = "the file ends there, it was cut off"
+        raise FormatError(self._text.source, [f"{where}: {what}"])
+
+
+def _cells(job: object) -> Sequence[str] | Dropped:
+    if not isinstance(job, dict):
+        return Dropped("faulty", f"{show(job)} is no object")
+    if "time" not in job:
+        return Dropped(
+            "faulty", "has no field time; squeue and scontrol print other fields than sacct --json"
+        )
+    try:
+        cells = [_cell(_found(job, path), name) for name, path in _PATHS.items()]
+        tres = job.get("tres")
+        lists = tres if isinstance(tres, dict) else {}
+        cells += [_tres(lists.get(name), name) for name in ("allocated", "requested")]
+    except ValueError as fault:
+        return Dropped("faulty", str(fault))
+    if not cells[-3] and isinstance(job.get("association"), dict):
+        cells[-3] = str(job["association"].get("user") or "")
+    return cells
+
+
+def _found(job: Mapping[str, Any], path: Sequence[str]) -> object:
+    value: object = job
+    for key in path:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            msg = f"{path[0]} {show(value)} is no object"
+            raise ValueError(msg)
+        value = value.get(key)
+    return value
+
+
+def _cell(value: object, name: str) -> str:
+    """Return a text or a number, which newer versions wrap; empty where it is not set or infinite."""
+    if isinstance(value, dict):
+        if value.get("infinite") is True or value.get("set") is False:
+            return ""
+        value = value.get("number")
+        if value is None:
+            msg = f"{name} has no number"
+            raise ValueError(msg)
+    if isinstance(value, list) and name == "state.current":  # the state and its flags
+        value = next(iter(value), None)
+    if value is None:
+        return ""
+    if isinstance(value, bool | dict | list):
+        msg = f"{name} {show(value)} is neither a text nor a number"
+        raise ValueError(msg)
+    return str(value)
+
+
+def _tres(entries: object, name: str) -> str:
+    """Return a list of resources as ``sacct -P`` writes it."""
+    if entries is None:
+        return ""
+    if not isinstance(entries, list):
+        msg = f"tres.{name} {show(entries)} is no list"
+        raise ValueError(msg)
+    parts = []
+    for entry in entries:
+        if not isinstance(entry, dict):
+            msg = f"tres.{name}: {show(entry)} is no object"
+            raise ValueError(msg)
+        kind = "/".join(str(entry[key]) for key in ("type", "name") if entry.get(key))
+        parts.append(f"{kind}={_cell(entry.get('count'), f'tres.{name}')}")
+    return ",".join(part for part in parts if not part.endswith("="))

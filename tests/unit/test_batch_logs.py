@@ -1,0 +1,502 @@
+"""Logs of batch systems: which lines are runs, how large they are, when they ran, and which format it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from batch_logs import EPOCH, WRITERS, good, jobs, lsf, pbs, read, sacct_json, sge, text
+from cli_tools import Capture, refused, run, run_json
+from hypothesis import given, strategies as st
+from workload_traces import trace
+
+from allocsolve.errors import AllocsolveError, FormatError
+from allocsolve.instances import log_format, log_problem, read_swf_log, read_table_log, recorded_schedule
+from allocsolve.instances.formats import log_lsf, log_pbs, log_slurm
+from allocsolve.instances.formats.log_lines import LogText, read_text
+from allocsolve.judge import workload_metrics
+from allocsolve.judge.workload.rules import workload_violations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from allocsolve.instances import JobLog
+
+
+def counted(log: JobLog) -> dict[str, int]:
+    return {reason: count for reason, count in log.report.counts().items() if count}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_every_format_tells_the_same_jobs(name: str, packed: bool, tmp_path: Path) -> None:
+    content = WRITERS[name](good(name)).encode()
+    unit = {"unit": "nodes"} if name in {"pbs", "lsf", "sacct", "evalys"} else {}
+    log = read(name, tmp_path, gzip.compress(content) if packed else content, **unit)
+    assert log.names == ("501", "502", "503", "504", "505")
+    zero = 0 if name in {"alibaba-gpu", "evalys"} else EPOCH
+    assert log.submits.tolist() == [zero + 600 * idx for idx in range(5)]
+    assert (log.starts - log.submits).tolist() == [60] * 5
+    assert (log.ends - log.starts).tolist() == log.runs.tolist() == [3600] * 5
+    sizes = {"sge": [8, 8, 8, 8, 12], "alibaba-gpu": [1000, 1000, 1000, 1000, 1500]}
+    assert log.nodes.tolist() == sizes.get(name, [2, 2, 2, 2, 3])
+    no_limit = name in {"lsf", "alibaba-gpu"}
+    assert all(map(math.isnan, log.limits)) if no_limit else log.limits.tolist() == [7200] * 5
+    assert log.users == ((None,) * 5 if name in {"alibaba-gpu", "evalys"} else ("ann",) * 5)
+    assert log.report.faults == ()
+    assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
+    assert log_format(tmp_path / "log") == name
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("end", ["\r\n", "\n\n"])
+def test_ends_of_lines_and_marks_of_encodings(name: str, end: str, tmp_path: Path) -> None:
+    content = "\ufeff" + WRITERS[name](good(name)).replace("\n", end)
+    assert len(read(name, tmp_path, content).names) == 5
+
+
+def test_processors_and_gpus(tmp_path: Path) -> None:
+    for name, unit, sizes in (
+        ("pbs", "processors", [8, 8, 8, 8, 12]),
+        ("lsf", "processors", [8, 8, 8, 8, 12]),
+        ("sacct", "processors", [8, 8, 8, 8, 12]),
+        ("sacct", "gpus", [2] * 5),
+        ("alibaba-gpu", "gpus", [2, 2, 2, 2, 3]),
+    ):
+        log = read(name, tmp_path, WRITERS[name](good(name)), unit=unit)
+        assert (name, unit, log.nodes.tolist()) == (name, unit, sizes)
+        assert log.machine.unit == unit
+
+
+# --- PBS -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("held", "hosts", "slots"),
+    [
+        ("n1/0", 1, 1),
+        ("n1/0+n1/1+n2/0", 2, 3),
+        ("n1/0-3", 1, 4),
+        ("n1/0-3+n2/0-1,7", 2, 7),
+        ("n1/0*4+n2/0*4", 2, 8),
+        ("n1/1*16+n1/2*16", 1, 32),
+        ("n01[0]/0*16+n01[1]/0*16", 1, 32),
+        ("n01[0]/0*16+n02[0]/0*16", 2, 32),
+        ("n1.cluster.org/0*2", 1, 2),
+        ("n1", 1, 1),
+    ],
+)
+def test_spellings_of_exec_host(held: str, hosts: int, slots: int) -> None:
+    assert (log_pbs.hosts_of_exec_host(held), log_pbs.slots_of_exec_host(held)) == (str(hosts), str(slots))
+
+
+@pytest.mark.parametrize(
+    ("held", "hosts", "ncpus", "ngpus"),
+    [
+        ("(n1:ncpus=4)", "1", "4", ""),
+        ("(n1[0]:ncpus=4:mem=2gb+n1[1]:ncpus=2)+(n2:ncpus=4:ngpus=2)", "2", "10", "2"),
+        ("(n1:mem=4gb)", "1", "", ""),
+        ("", "", "", ""),
+    ],
+)
+def test_exec_vnode(held: str, hosts: str, ncpus: str, ngpus: str) -> None:
+    assert log_pbs.hosts_of_exec_vnode(held) == hosts
+    assert [log_pbs.sum_of_exec_vnode(name, held) for name in ("ncpus", "ngpus")] == [ncpus, ngpus]
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "told"),
+    [
+        ("2:ppn=4", "", "2"),
+        ("2:ppn=4", "ppn", "8"),
+        ("2:fat:ppn=4:gpus=1+n07:ppn=2", "ppn", "10"),
+        ("2:fat:ppn=4:gpus=1+n07:ppn=2", "", "3"),
+        ("2:fat:ppn=4:gpus=1+n07:ppn=2", "gpus", "2"),
+        ("n01+n02", "", "2"),
+        ("4", "ppn", ""),
+        ("2:ncpus=16:mpiprocs=16+1:ncpus=8", "ncpus", "40"),
+        ("2#excl", "", "2"),
+    ],
+)
+def test_what_was_asked_for(asked: str, name: str, told: str) -> None:
+    assert log_pbs.chunks(name, asked) == told
+
+
+def test_records_of_pbs_that_are_no_runs(tmp_path: Path) -> None:
+    lines = pbs(jobs())
+    lines += [
+        "03/04/2024 00:00:00;L;license;floating license hour:0 day:0",
+        "03/04/2024 08:30:00;A;601[3].head01;aborted",
+        "03/04/2024 10:00:00;D;602.head01;requestor=cem@head01",
+        f"03/04/2024 11:30:00;R;603.head01;user=dee ctime={EPOCH} start={EPOCH + 1} end={EPOCH + 2}",
+        f"03/04/2024 11:30:00;E;604[].head01;user=dee ctime={EPOCH} start={EPOCH + 1} end={EPOCH + 2}",
+    ]
+    assert counted(read("pbs", tmp_path, text(lines))) == {"job_lines": 15, "other_records": 10, "kept": 5}
+
+
+def record(name: str, values: str, stamp: str = "03/04/2024 09:00:00") -> str:
+    return f"{stamp};E;{name};user=ann {values}"
+
+
+TIMES = f"ctime={EPOCH} start={EPOCH + 60} end={EPOCH + 660}"
+
+
+def test_traps_of_pbs(tmp_path: Path) -> None:
+    held = "exec_host=n1/0*4"
+    log = read(
+        "pbs",
+        tmp_path,
+        text(
+            [
+                record("1.a", f"jobname=user=bob start=5 end=7 queue=q {TIMES} {held}"),
+                record("2[7].a", f"{TIMES} {held} run_count=2"),
+                record("2[8].a", f"{TIMES} {held} resources_used.walltime=00:02:00"),  # it was suspended
+                record("3.a", f"qtime={EPOCH} start={EPOCH + 60} {held}", "03/04/2024 08:11:00.123456"),
+                record("4.a", f"ctime={EPOCH} start={EPOCH} end={EPOCH + 1} Resource_List.nodes=3:ppn=2"),
+                record(
+                    "5.a", f"ctime={EPOCH} start={EPOCH} end={EPOCH + 1} exec_vnode=(n1:ncpus=2)+(n2:ncpus=2)"
+                ),
+                record("1.b", f"{TIMES} {held}"),  # of another server
+                record(
+                    "6.a", f"ctime={EPOCH} start=0 end={EPOCH + 9} {held} resources_used.walltime=00:00:00"
+                ),
+                record("7.a", f"{TIMES} {held} Resource_List.walltime=00:05:00 Exit_status=-11"),
+            ]
+        ),
+    )
+    assert log.names == ("1", "2[7]", "2[8]", "3", "4", "5", "1.b", "7")
+    assert log.users == ("ann",) * 8
+    assert log.runs.tolist() == [600, 600, 600, 600, 1, 1, 600, 600]
+    assert log.nodes.tolist() == [1, 1, 1, 1, 3, 2, 1, 1]
+    assert log.limits.tolist()[-1] == 600
+    assert counted(log) == {
+        "job_lines": 9,
+        "no_run_time": 1,
+        "kept": 8,
+        "requested_size": 1,
+        "raised_limit": 1,
+        "no_limit": 7,
+    }
+
+
+def test_a_run_that_was_queued_again(tmp_path: Path) -> None:
+    later = f"ctime={EPOCH} start={EPOCH + 1000} end={EPOCH + 1600}"
+    lines = [record("1.a", f"{times} exec_host=n1/0") for times in (TIMES, later, TIMES)]
+    log = read("pbs", tmp_path, text(lines))
+    assert log.names == ("1", "1#2")
+    assert counted(log)["duplicates"] == counted(log)["requeued"] == 1
+
+
+# --- Grid Engine ---------------------------------------------------------------------------------------
+
+
+def test_traps_of_sge(tmp_path: Path) -> None:
+    made = jobs()
+    lines = sge(made)
+    lines[1] = lines[1].replace(":a:b:", ":12:34:56:run 7:")  # a name of numbers and colons
+    lines[2] = lines[2].replace("h_rt=7200", "h_rt=02:00:00")
+    lines[3] = lines[3].replace(":mpi:8:0:", ":mpi:8:3:")  # a task of an array
+    lines[4] = lines[4].replace("h_rt=7200", "h_rt=INFINITY")
+    lines[5] = lines[5].replace(str(made[4].start), "0")  # could not be started
+    lines.insert(0, "# Another comment")
+    lines += ["", "#", lines[2].replace(":NONE:", ":1.n2:")]  # a task of a parallel job
+    log = read("sge", tmp_path, text(lines))
+    assert log_format(tmp_path / "log") == "sge"
+    assert log.names == ("501", "502", "503.3", "504")
+    assert [limit == 7200 for limit in log.limits] == [True, True, True, False]
+    assert counted(log) == {"job_lines": 6, "steps": 1, "no_run_time": 1, "kept": 4, "no_limit": 1}
+
+
+def test_short_lines_of_old_versions(tmp_path: Path) -> None:
+    lines = [line.partition(":-pe")[0] for line in sge(jobs())]
+    log = read("sge", tmp_path, text(lines))
+    assert log.nodes.tolist() == [8, 8, 8, 8, 12]
+
+
+def test_milliseconds_of_sge(tmp_path: Path) -> None:
+    made = [
+        replace(job, submit=1000 * job.submit, start=1000 * job.start, end=1000 * job.end) for job in jobs()
+    ]
+    with pytest.raises(FormatError, match="say --time-unit ms"):
+        read("sge", tmp_path, text(sge(made)))
+    assert read("sge", tmp_path, text(sge(made)), time_unit="ms").runs.tolist() == [3600] * 5
+
+
+# --- LSF -----------------------------------------------------------------------------------------------
+
+
+def test_traps_of_lsf(tmp_path: Path) -> None:
+    made = jobs()
+    lines = lsf(made)
+    lines[0] = lines[0].replace(' 0 2 "4*n0"', ' 2 "n0" "n 1" 2 "4*n0"')  # hosts that were asked for
+    lines[1] = lines[1].replace('2 "4*n0" "4*n1"', '4 "n0" "n0" "n0" "n1"')
+    lines[2] = lines[2].replace('0 8 "" "" 0 0 0', '0 8 "" "" 17 0 0')
+    lines[3] = lines[3].replace(f'{made[3].start} "ann"', '0 "ann"').replace('2 "4*n0" "4*n1"', "0")
+    lines.append(f'"EVENT_ADRSV_FINISH" "10.1" {EPOCH} 1 2 3')
+    log = read("lsf", tmp_path, text(lines))
+    assert log.names == ("501", "502", "503[17]", "505")
+    assert log.nodes.tolist() == [2, 2, 2, 3]
+    assert read("lsf", tmp_path, text(lines), unit="processors").nodes.tolist() == [8, 4, 8, 12]
+    assert counted(log)["other_records"] == counted(log)["no_run_time"] == 1
+
+
+def test_hosts_of_lsf() -> None:
+    assert (log_lsf.hosts("4*n1 n2"), log_lsf.slots("4*n1 n2"), log_lsf.hosts("")) == ("2", "5", "")
+
+
+# --- sacct ---------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_older_and_newer_versions(tmp_path: Path) -> None:
+    document = json.loads(sacct_json(jobs(limit=120)))
+    first, second, third, fourth, fifth = document["jobs"]
+    first["time"]["limit"] = 120  # plain, as before 22.05
+    first["state"] = {"current": "COMPLETED"}
+    second["time"]["limit"] = {"set": False, "infinite": True, "number": 0}
+    second["user"] = "bob"
+    third["time"] |= {"start": 0, "elapsed": 0}
+    third["state"]["current"] = ["CANCELLED"]
+    fourth["time"] |= {"end": 0}
+    fourth["state"]["current"] = ["RUNNING"]
+    fifth["allocation_nodes"] = {"set": True, "infinite": False, "number": 3}
+    fifth["het"] = {"job_id": 500, "job_offset": {"set": True, "infinite": False, "number": 1}}
+    log = read("sacct", tmp_path, json.dumps(document))
+    assert log.names == ("501", "502", "505")
+    assert log.users == ("ann", "bob", "ann")
+    assert log.limits.tolist()[0] == 7200
+    assert log.nodes.tolist() == [2, 2, 3]
+    assert counted(log) == {"job_lines": 5, "cancelled": 1, "unfinished": 1, "kept": 3, "no_limit": 1}
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=5),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+            lambda inner: (
+                st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+            ),
+            max_leaves=12,
+        ),
+        max_size=4,
+    ),
+    st.lists(
+        st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=9), max_size=3), max_size=5
+    ),
+    st.integers(1, 9),
+    st.sampled_from([None, 1]),
+)
+def test_a_document_is_read_in_parts_as_in_one(
+    tmp_path_factory: pytest.TempPathFactory, rest: Any, inner: list[Any], part: int, indent: int | None
+) -> None:
+    """Whatever stands around the jobs, and wherever the parts end."""
+    document = {**{key: value for key, value in rest.items() if key != "jobs"}, "jobs": inner}
+    path = tmp_path_factory.mktemp("json") / "log"
+    path.write_text(json.dumps(document, indent=indent, ensure_ascii=False), encoding="utf-8")
+    seen: list[object] = []
+
+    def parse(log: LogText) -> None:
+        read_rows = log_slurm.json_rows(log)
+        assert read_rows is not None
+        assert len([*read_rows.rows]) == len(inner)
+
+    def keep(job: object) -> list[str]:
+        seen.append(job)
+        return []
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(log_slurm, "_PART", part)
+        patched.setattr(log_slurm, "_cells", keep)
+        read_text(path, parse)
+    assert seen == inner
+
+
+@pytest.mark.parametrize(
+    ("resources", "gpus"),
+    [
+        ("billing=64,cpu=64,gres/gpu:a100=4,gres/gpu=4,mem=480G,node=2", "4"),
+        ("gres/gpu:a100=4,gres/gpu:v100=2,node=2", "6"),
+        ("gres/gpu=1,gres/gpu:1g.5gb=1", "1"),
+        ("gres/gpumem=80G,gres/gpuutil=99,cpu=4", "0"),
+        ("gres/gpu=3", "3"),
+        ("", ""),
+    ],
+)
+def test_gpus_with_and_without_a_type_are_not_added(resources: str, gpus: str) -> None:
+    assert log_slurm.tres_count("gpu", resources) == gpus
+
+
+def test_columns_of_trackable_resources(tmp_path: Path) -> None:
+    rows = [
+        "JobID|User|Submit|Start|End|Timelimit|ReqTRES|AllocTRES|State",
+        f"1|ann|{EPOCH}|{EPOCH}|{EPOCH + 60}|5|node=9|cpu=64,gres/gpu:h100=8,gres/gpu=8,node=2|COMPLETED",
+        f"1.batch|ann|{EPOCH}|{EPOCH}|{EPOCH + 60}|5|node=9|cpu=64,node=2|COMPLETED",
+        f"2|bob|{EPOCH}|{EPOCH}|{EPOCH + 60}|5|cpu=4,gres/gpu=2,node=1||COMPLETED",
+        f"3|bob|{EPOCH}|{EPOCH}|{EPOCH + 60}|5||cpu=4,node=1,mem=4G|COMPLETED",
+        f"4|bob|{EPOCH}|{EPOCH}|{EPOCH + 60}|5||cpu=4,node=x|COMPLETED",
+    ]
+    for unit, sizes in (("nodes", [2, 1, 1]), ("processors", [64, 4, 4]), ("gpus", [8, 2])):
+        lines = rows if unit == "nodes" else rows[:-1]
+        log = read("sacct", tmp_path, text(lines), unit=unit)
+        assert (unit, log.nodes.tolist()) == (unit, sizes)
+        faults = ("line 6: AllocTRES node: 'x' is no number",) if unit == "nodes" else ()
+        assert log.report.faults == faults
+    assert counted(log)["no_size"] == 1  # GPUs: it has none
+
+
+def test_all_columns_that_would_tell_a_size_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as caught:
+        read("sacct", tmp_path, "JobID|Submit|Start|End\n")
+    for column in ("AllocNodes", "NNodes", "AllocTRES", "AllocCPUS", "NCPUS", "ReqCPUS"):
+        assert column in str(caught.value)
+    with pytest.raises(FormatError, match=r"no column of gpus \(it tells nodes\): AllocTRES, ReqTRES; its"):
+        read("sacct", tmp_path, "JobID|Submit|Start|End|NNodes\n", unit="gpus")
+    with pytest.raises(FormatError, match="logs of sge tell no gpus; --unit: processors"):
+        read("sge", tmp_path, text(sge(jobs())), unit="gpus")
+    with pytest.raises(AllocsolveError, match="unit"):
+        read_swf_log(tmp_path / "log", unit="gpus")
+
+
+# --- Tables of simulators and of GPUs ------------------------------------------------------------------
+
+
+def test_pods_have_run_whatever_their_state_is_called(tmp_path: Path) -> None:
+    head = WRITERS["alibaba-gpu"]([])
+    rows = [
+        "p0,1,1,1,460,,LS,Running,0,100,0",
+        "p1,1,1,2,1000,,LS,Pending,5,105,7",
+        "p2,1,1,1,1000,,LS,Failed,6,106,6",
+        "p3,1,1,1,1000,,LS,Pending,7,107,",
+        "p4,1,1,0,0,,LS,Running,8,108,8",
+    ]
+    log = read("alibaba-gpu", tmp_path, head + text(rows), num_nodes=None)
+    assert (log.names, log.nodes.tolist()) == (("p0", "p1", "p2"), [460, 2000, 1000])
+    assert log.num_nodes == 6_212_000
+    assert counted(log)["no_run_time"] == counted(log)["no_size"] == 1
+    log = read("alibaba-gpu", tmp_path, head + text(rows), unit="gpus", num_nodes=8)
+    assert log.nodes.tolist() == [1, 2, 1]
+    assert counted(log)["part_of_a_node"] == 1
+
+
+def test_the_trace_of_alibaba(traces: Path) -> None:
+    log = read_table_log(trace(traces, "openb_pod_list_default.csv.gz"), "alibaba-gpu")
+    assert len(log.names) == 6203  # of 7255 pods that ran these have GPUs
+    assert log.report.dropped["no_run_time"] == 897
+
+
+def test_a_schedule_of_batsim_is_a_workload_and_an_answer_to_it(tmp_path: Path, capsys: Capture) -> None:
+    path, problem = tmp_path / "jobs.csv", tmp_path / "w.json"
+    head = WRITERS["evalys"]([])
+    rows = [
+        "1,w0,8,0,4,-1,COMPLETED_SUCCESSFULLY,0.000000,100.000000,100.000000,0-3",
+        "2,w0,8,10,6,200.0,COMPLETED_FAILED,100,50,150,0-1 4-7",
+        "3,w0,8,20,9,-1.000000,REJECTED,-1,-1,-1,",
+        "4,w0,8,30,1,-1,COMPLETED_WALLTIME_REACHED,100,100,200,2",
+    ]
+    path.write_text(head + text(rows))
+    log = read_table_log(path, "evalys")
+    assert log.names == ("1", "2", "4")
+    assert (log.num_nodes, log.nodes.tolist()) == (8, [4, 6, 1])
+    assert counted(log) == {"job_lines": 4, "cancelled": 1, "kept": 3, "no_limit": 2}
+    metrics = workload_metrics(log_problem(log), recorded_schedule(log))
+    assert (metrics.makespan, metrics.wait) == (200, 160 / 3)
+    assert run_json(capsys, "convert", path, problem)["from_format"] == "evalys"
+    path.write_text(head + text([rows[0], rows[1], rows[3]]))
+    told = run(capsys, "check", problem, path)
+    assert told.startswith("feasible (3 jobs")
+    assert "makespan                200 s" in told
+
+
+# --- Which format it is --------------------------------------------------------------------------------
+
+FIXED = """\
+       JobID    JobName              Submit   NNodes
+------------ ---------- ------------------- --------
+           1         md 2024-03-04T08:00:00        2
+"""
+QACCT = f"{'=' * 62}\nqname        long.q\nhostname     n0006\n"
+BACCT = "\nAccounting information about jobs that are:\n  - submitted by all users.\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (FIXED, "looks like an export in columns of fixed width"),
+        (
+            "USER      JOB       NODES     TIME\nann       1         2         3\n",
+            "looks like an export in columns of",
+        ),
+        (QACCT, "looks like what SGE's qacct prints: give the file accounting itself"),
+        (BACCT, "looks like what LSF's bacct prints: give the file lsb.acct itself"),
+        ("<?xml version='1.0'?>\n<jobs/>\n", "looks like XML or HTML"),
+        ('{"format": "allocsolve/1", "kind": "workload", "jobs": []}', "looks like a problem of allocsolve"),
+        ('{"nb_res": 4, "jobs": []}', "looks like a workload of Batsim, which is no log: allocsolve convert"),
+        ("PK\x03\x04\x14", "looks like a zip archive or a workbook"),
+        ("BZh91AY&SY", "looks like an archive that is not gzip"),
+        ("PAR1\x15\x04", "looks like a Parquet file: say --format pm100, fdata or hpcopt"),
+        ("a,b\n1,2\n", "begins with 'a,b', like no log that is read (swf, sacct, pbs"),
+        ("", "is empty, like no log that is read"),
+    ],
+)
+def test_what_is_no_log_is_told_what_it_looks_like(
+    content: str, said: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(content)
+    assert f"{path}: {said}" in refused(capsys, "whatif", path, "--nodes", 4)
+    if "looks like" in said and "PAR1" not in content:
+        for name in ("sacct", "sge", "swf"):
+            told = refused(capsys, "import", name, path, "--nodes", 4, "--out", tmp_path / "w.json")
+            assert f"{path}: looks like" in told
+
+
+def test_a_log_of_another_format_is_named(tmp_path: Path) -> None:
+    for name, write in WRITERS.items():
+        for other in ("pbs", "sge", "lsf"):
+            if other == name:
+                continue
+            content = write(good(name))
+            if name in {"alibaba-gpu", "evalys"}:
+                log = read(other, tmp_path, content)
+                assert (log.names, log.report.dropped["faulty"]) == ((), 6)
+                continue
+            with pytest.raises(FormatError, match=f"its format is {name}, not {other}"):
+                read(other, tmp_path, content)
+
+
+def test_every_command_that_takes_a_log(tmp_path: Path, capsys: Capture) -> None:
+    for name, write in WRITERS.items():
+        path, problem = tmp_path / f"{name}.unknown", tmp_path / f"{name}.json"
+        path.write_bytes(gzip.compress(write(good(name)).encode()))
+        path = path.rename(path.with_suffix(".gz"))
+        nodes = () if name == "evalys" else ("--nodes", 10_000)
+        assert run_json(capsys, "convert", path, problem, *nodes)["from_format"] == name
+        out = ("--out", problem, "--force", *nodes)
+        assert run_json(capsys, "import", name, path, *out)["log"]["kept"] == 5
+    page = ("--out", tmp_path / "p.html", "--seconds", "0.1")
+    assert run_json(capsys, "whatif", tmp_path / "pbs.gz", "--nodes", 9, *page)["jobs"] == 5
+
+
+def test_shared_nodes_are_advised_on_in_both_commands(tmp_path: Path, capsys: Capture) -> None:
+    made = jobs()
+    made[0] = replace(made[0], nodes=1, processors=1)
+    path = tmp_path / "log"
+    path.write_text(text(pbs(made)))
+    advice = "Jobs that had a part of a node only: 1. Here they count as whole nodes"
+    assert advice in run(capsys, "import", "pbs", path, "--nodes", 20, "--out", tmp_path / "w.json")
+    told = run(capsys, "whatif", path, "--nodes", 20, "--out", tmp_path / "p.html", "--seconds", "0.1")
+    assert advice in told
+    assert "--unit processors" in told
+
+
+def test_a_log_of_dates_only_in_another_order(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"{name},04.03.2024 08:00,04.03.2024 09:00,04.03.2024 10:00,3" for name in "ab"]
+    path.write_text(text(["job_id,submit_time,start_time,end_time,num_nodes", *rows]))
+    for nodes in ((), ("--nodes", 4)):
+        told = refused(capsys, "import", "sacct", path, *nodes, "--out", tmp_path / "w.json")
+        assert "'04.03.2024 08:00' is no time that is read: Unix seconds, or as 2024-03-04T08:00:00" in told

@@ -1,0 +1,245 @@
+"""Broken logs of batch systems, of pods and of Batsim, 60 and more of each: one line, or a counted one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from batch_logs import WRITERS, good, read
+from cli_tools import refused
+from offenders import all_offenders
+
+from allocsolve.errors import AllocsolveError
+from allocsolve.instances import log_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from batch_logs import Job
+    from cli_tools import Capture
+
+    from allocsolve.instances import JobLog
+
+#: The job that is broken.
+ROW = 2
+TIMES = (
+    "x",
+    "-5",
+    "1e9",
+    "9" * 17,
+    "2024-13-01T00:00:00",
+    "04.03.2024 08:00",
+    "0x5f",
+    "1.5.5",
+    "True",
+    "1_0",
+)
+LIMITS = ("x", "-7", "1e3", "9" * 17, "inf", "1:", "7-", "1_0")
+#: What stands for the size of a job, by format.
+SIZES: dict[str, tuple[Any, ...]] = {
+    "pbs": ("n1/x", "n1/0*x", "/0", "n1//0", "n1/0-", "n1/0+", "+", "n1/-1", "n1/0*", "n1/0,,1", "n1/0*4*4"),
+    "sge": ("x", "-4", "2.5", "4K", "1e3", "1_0", "0x4", "٣", "9" * 17),
+    "lsf": (
+        'x "n1"',
+        '-1 "n1"',
+        '2.5 "n1"',
+        '99 "n1"',
+        '1 "*n1"',
+        '1 "x*n1"',
+        '1 "2*"',
+        '1 "1*n1*2"',
+        '9e9 "n1"',
+    ),
+    "sacct": ("x", "-4", "2.5", "4K", "1e3", True, [2], {"set": True}, {"a": 1}, "1_0", -1.5),
+    "alibaba-gpu": ("x", "-4", "2.5", "4K", "1e3", "1_0", "٣", "9" * 17),
+    "evalys": ("x", "1-", "-3", "5-1", "0-9-9", "0;1", "0-3 x", "1e3", "9" * 17),
+}
+#: Values of JSON that are no times.
+NO_TIMES: tuple[Any, ...] = ("x", -5, True, [1], {"set": True}, {"number": "x"}, "1_0", 10**17)
+
+
+def _changed(name: str, **cells: Any) -> str:
+    made = good(name)
+    made[ROW] = replace(made[ROW], **cells)
+    return WRITERS[name](made)
+
+
+def _cells(name: str) -> Iterator[tuple[str, str]]:
+    """Yield logs with one cell that cannot be read."""
+    times = NO_TIMES if name == "sacct" else TIMES
+    for field in ("submit", "start", "end"):
+        yield from ((f"{field} {value}", _changed(name, **{field: value})) for value in times)
+    if name not in {"lsf", "alibaba-gpu"}:
+        limits = NO_TIMES if name == "sacct" else LIMITS
+        values = [value for value in limits if name != "sge" or value != "1:"]  # a colon ends it
+        yield from ((f"limit {value}", _changed(name, limit=value)) for value in values)
+    if name == "sacct":
+        yield from ((f"size {value}", _changed(name, nodes=value)) for value in SIZES[name])
+    else:
+        yield from ((f"size {value}", _changed(name, held=value)) for value in SIZES[name])
+    job = good(name)[ROW]
+    yield "ends before it starts", _changed(name, end=job.start - 1)
+    yield "no id", _changed(name, id="")
+
+
+def _cut(name: str) -> Iterator[tuple[str, str]]:
+    """Yield logs with one line that is cut, twice there, or another one."""
+    content = WRITERS[name](good(name))
+    lines = content.split("\n")
+    at = next(idx for idx, line in enumerate(lines) if "503" in line and ";Q;" not in line)
+    line = lines[at]
+
+    def put(text: str) -> str:
+        return "\n".join([*lines[:at], text, *lines[at + 1 :]])
+
+    for share in (5, 10, 20, 30, 40):
+        yield f"{share} % of a line", put(line[: len(line) * share // 100])
+    for words in (
+        "Traceback (most recent call last):",
+        "-----|-----",
+        "\x00\x1b[2J\x07",
+        "�",
+        "1 2 3",
+        ";;;;",
+    ):
+        yield f"{words!r} for a line", put(words)
+    yield "other separators", put(line.translate(str.maketrans(':;," ', "\t||' ".replace(" ", "_"))))
+    yield "a line without end", put(line[:60] + "9" * 2**24)
+
+
+#: Of all formats: what may be refused as a whole.
+WHOLE: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda _: b"",
+    "blanks": lambda _: b" \n\t\n",
+    "zeros": lambda _: bytes(999),
+    "noise": lambda _: random.Random(5).randbytes(5000),
+    "another file": lambda _: b"#!/bin/sh\necho hello\n",
+    "a cut archive": lambda data: gzip.compress(data)[:-12],
+    "half an archive": lambda data: gzip.compress(data)[:100],
+    "text of 16 bits": lambda data: data.decode().encode("utf-16"),
+    "the first bytes": lambda data: data[:40],
+    "columns of a spreadsheet": lambda _: b"Job;Start;End\n1;08:00;09:00\n",
+}
+
+
+def _checked(log: JobLog, name: str) -> None:
+    """Look whether what was kept can be: no job of a time that is none, or that is not written."""
+    assert len({*log.names}) == len(log.names)
+    assert ((log.runs > 0) & (log.runs < 10**9)).all()
+    assert ((log.nodes >= 1) & (log.nodes <= log.num_nodes)).all()
+    written = {job.id: job for job in good(name)}
+    for idx, job in enumerate(log.names):
+        assert log.submits[idx] == written[job].submit
+        assert log.runs[idx] == 3600
+    report = log.report
+    assert report.job_lines == sum(report.dropped.values()) + len(log.names)
+    assert all("\n" not in fault and len(fault) < 300 for fault in report.faults)
+
+
+def test_there_are_sixty_of_each_format() -> None:
+    counts = {name: len([*_cells(name), *_mutations(name), *_whole(name)]) for name in WRITERS}
+    assert all(count >= 60 for count in counts.values()), counts
+
+
+def _mutations(name: str) -> Iterator[tuple[str, str]]:
+    return iter(()) if name == "sacct" else _cut(name)
+
+
+def _whole(name: str) -> Iterator[tuple[str, bytes]]:
+    data = WRITERS[name](good(name)).encode()
+    yield from ((case, change(data)) for case, change in WHOLE.items())
+    if name == "sacct":
+        for share in (1, 10, 30, 50, 70, 90, 99):
+            yield f"cut to {share} %", data[: len(data) * share // 100]
+        for old, new in ((":", "="), (",", ";"), ("[", "("), ("}", ""), ('"', "'"), ("{", "[")):
+            yield f"{new!r} for {old!r}", data.decode().replace(old, new, 9).encode()
+        lists: tuple[Any, ...] = (None, 5, "x", [5], [None], [[]], {}, [{"job_id": 1, "time": 3}])
+        yield from ((f"jobs {jobs}", json.dumps({"jobs": jobs}).encode()) for jobs in lists)
+        yield "two values", data + data
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_broken_lines(name: str, tmp_path: Path) -> None:
+    """One job is broken: it is counted, the others are as they were."""
+    with all_offenders() as offender:
+        for case, content in [*_cells(name), *_mutations(name)]:
+            with offender(case):
+                log = read(name, tmp_path, content)
+                _checked(log, name)
+                assert "503" not in log.names
+                assert {"501", "502", "504", "505"} <= {*log.names}
+                others = 5 if name == "pbs" else 0
+                # What stands there instead of a line may be a comment, or a record of something else.
+                assert sum(log.report.dropped.values()) > others or "line" in case
+
+
+def _refusal(read_it: Callable[[], object]) -> str | None:
+    try:
+        read_it()
+    except AllocsolveError as refusal:
+        return str(refusal)
+    return None
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_broken_files(name: str, tmp_path: Path) -> None:
+    """The file is broken: it is refused in one line, or nothing of it is a job."""
+    with all_offenders() as offender:
+        for case, content in _whole(name):
+            with offender(case):
+                said = _refusal(lambda content=content: log_problem(read(name, tmp_path, content)))  # type: ignore[misc]  # bound
+                assert said is not None
+                assert "\n" not in said
+                assert re.match(rf"({re.escape(str(tmp_path))}/)?log: ", said)
+
+
+def _possible(log: JobLog) -> None:
+    assert (log.runs > 0).all()
+    assert (log.nodes >= 1).all()
+    assert len({*log.names}) == len(log.names)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_a_seed_breaks(name: str, tmp_path: Path) -> None:
+    """Bytes anywhere are changed, left out or written twice: no exception but the package's own."""
+    data = WRITERS[name](good(name)).encode()
+    rng = random.Random(2024)
+    with all_offenders() as offender:
+        for number in range(200):
+            changed = bytearray(data)
+            for _ in range(rng.choice((1, 1, 3, 20))):
+                at = rng.randrange(len(changed))
+                kind = rng.randrange(4)
+                if kind == 0:
+                    changed[at] = rng.randrange(256)
+                elif kind == 1:
+                    del changed[at : at + rng.randrange(1, 30)]
+                elif kind == 2:
+                    changed[at:at] = changed[at : at + rng.randrange(1, 400)]
+                else:
+                    changed[at] = rng.choice(b'0-,:;+*/"{}[] \n')
+            with offender(f"number {number}"):
+                said = _refusal(lambda data=bytes(changed): _possible(read(name, tmp_path, data)))  # type: ignore[misc]  # bound
+                assert "\n" not in (said or "")
+
+
+def test_the_command_says_it_in_one_line(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "log"
+    for name in WRITERS:
+        path.write_text("x y\n1 2\n")
+        nodes = () if name == "evalys" else ("--nodes", 4)
+        told = refused(capsys, "import", name, path, *nodes, "--out", tmp_path / "w.json")
+        assert told.count("\n") == 1
+
+
+def test_duplicates_are_counted(tmp_path: Path) -> None:
+    for name, write in WRITERS.items():
+        made: list[Job] = good(name)
+        log = read(name, tmp_path, write([*made, *made[:2]]))
+        assert (name, log.report.dropped["duplicates"], len(log.names)) == (name, 2, 5)
