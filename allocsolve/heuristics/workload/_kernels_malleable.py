@@ -19,7 +19,7 @@ from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.kernels import (
     Resizing,
     State,
-    advance_resizing,
+    advance,
     has_room,
     largest_size,
     leave_queue,
@@ -446,7 +446,7 @@ def run_malleable(
 ) -> bool:
     """Run a workload to its end under a policy; return False if the log of changes has to grow first."""
     while has_room(state, resizing):
-        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+        if not advance(state, np.inf, coalesce, jobs, resizing):
             return True
         _one_call(jobs, state, resizing, estimates, scratch, rule, memory, orders, noted)
     return False
