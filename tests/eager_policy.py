@@ -15,7 +15,7 @@ from allocsolve.simulation import Answer, EngineRules, Resize, Start
 from allocsolve.simulation.kernels import (
     Resizing,
     State,
-    advance_resizing,
+    advance,
     answer,
     begin,
     has_room,
@@ -44,7 +44,7 @@ def run_eager(jobs: PackedJobs, state: State, resizing: Resizing, coalesce: bool
     """Run a workload to its end; False if the log of changes has to grow first."""
     granted = True
     while has_room(state, resizing):
-        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+        if not advance(state, np.inf, coalesce, jobs, resizing):
             return True
         at = 0
         while at < resizing.ledger.requests:

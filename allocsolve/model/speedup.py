@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER
@@ -14,12 +14,30 @@ from allocsolve.model.checks import integer, items, real, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+_Real = TypeVar("_Real", float, "NDArray[np.float64]")
+
 #: Codes of the laws in the arrays of `allocsolve.model.PackedJobs`.
 NO_SPEEDUP: Final = 0
 AMDAHL: Final = 1
 POWER: Final = 2
 SPEEDUP_TABLE: Final = 3
 OVERHEAD: Final = 4
+
+
+def time_factor(law: int, parameter: _Real, nodes: _Real) -> _Real:
+    """Return the time on `nodes` nodes by `AMDAHL`, `POWER` or `OVERHEAD`, in a unit of the job's own.
+
+    For numbers and arrays; kernels compile it. The parameter is that of `allocsolve.model.PackedJobs`.
+    """
+    if law == AMDAHL:
+        return 1 - parameter + parameter / nodes
+    if law == OVERHEAD:
+        return 1 / nodes + parameter * nodes
+    power: _Real = nodes**-parameter
+    return power
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +60,7 @@ class Amdahl:
 
     def time_ratio(self, nodes: float, reference: float) -> float:
         """Return the run time on `nodes` nodes over that on `reference` nodes."""
-        return (1 - self.parallel + self.parallel / nodes) / (1 - self.parallel + self.parallel / reference)
+        return time_factor(AMDAHL, self.parallel, nodes) / time_factor(AMDAHL, self.parallel, reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +81,7 @@ class PowerLaw:
 
     def time_ratio(self, nodes: float, reference: float) -> float:
         """Return the run time on `nodes` nodes over that on `reference` nodes."""
-        return float(nodes**-self.exponent) / float(reference**-self.exponent)
+        return time_factor(POWER, self.exponent, nodes) / time_factor(POWER, self.exponent, reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +110,7 @@ class Overhead:
     def time_ratio(self, nodes: float, reference: float) -> float:
         """Return the run time on `nodes` nodes over that on `reference` nodes, the nodes of the job."""
         per_node = self.per_node(reference)
-        return (1 / nodes + per_node * nodes) / (1 / reference + per_node * reference)
+        return time_factor(OVERHEAD, per_node, nodes) / time_factor(OVERHEAD, per_node, reference)
 
     def per_node(self, reference: float) -> float:
         """Return y such that the run time on n nodes is a multiple of ``1 / n + y n``."""

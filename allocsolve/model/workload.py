@@ -14,7 +14,7 @@ from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
 from allocsolve.model.problem import checked_labels, parse_objective
-from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE
+from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -235,11 +235,11 @@ class WorkloadProblem:
         allowed &= are_allowed_sizes(packed.size_step[at], sizes)
         times = np.where(allowed, packed.runtime[at], np.nan)
         other = allowed & (sizes != reference)
-        for code, factor in ((AMDAHL, _amdahl_factor), (POWER, _power_factor), (OVERHEAD, _overhead_factor)):
+        for code in (AMDAHL, POWER, OVERHEAD):
             rows = np.flatnonzero(other & (law == code))
             if len(rows):
-                share = parameter[rows]
-                times[rows] *= factor(share, sizes[rows]) / factor(share, reference[rows])
+                share, wanted, own = parameter[rows], sizes[rows].astype(float), reference[rows].astype(float)
+                times[rows] *= time_factor(code, share, wanted) / time_factor(code, share, own)
         for row in np.flatnonzero(other & (law == SPEEDUP_TABLE)).tolist():
             table = self.jobs.speedups[at[row]]
             times[row] = dict(table.rows).get(int(sizes[row]), np.nan)
@@ -257,21 +257,6 @@ class WorkloadProblem:
             start = float(self.jobs.evolving.join_start[job])
             allowed = 1 <= nodes <= self.packed.max_nodes[job]
             times[row] = start + phases.run_time(nodes) if allowed else np.nan
-
-
-def _amdahl_factor(parallel: FloatArray, nodes: IntArray) -> FloatArray:
-    """Return times on these nodes, in units of that on one node."""
-    return 1 - parallel + parallel / nodes
-
-
-def _power_factor(exponent: FloatArray, nodes: IntArray) -> FloatArray:
-    factor: FloatArray = nodes.astype(np.float64) ** -exponent
-    return factor
-
-
-def _overhead_factor(per_node: FloatArray, nodes: IntArray) -> FloatArray:
-    """Return times on these nodes, in units of that on one node without overhead."""
-    return 1 / nodes + per_node * nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,21 +1,15 @@
-"""The event loop: time goes on to the next event and jobs start. It contains no policy.
-
-Events at one instant are handled in a fixed order: completions (by job), then submissions (by job).
-"""
+"""Events of the engine: jobs are submitted, start and end, and the running ones are kept in order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import BY_ITEM, lower, raise_up
-from allocsolve.simulation.state import State
 
 if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
-    from allocsolve.simulation.state import Held
+    from allocsolve.simulation.state import Held, State
 
 #: The list of running jobs is made dense when it has this many more gaps than jobs, so that the cost of
 #: moving the jobs is spread over many completions.
@@ -177,26 +171,6 @@ def submit_now(state: State, limit: int) -> None:
 
 
 @inner_kernel
-def advance(state: State, wake: float, coalesce: bool) -> bool:
-    """Go on to the next event, or to all events of the next instant; False if there is none.
-
-    `wake` is the instant at which the policy asked to be called, infinite for never.
-    """
-    engine, count = state.engine, len(state.arrivals)
-    now = next_event(state, wake)
-    if now == np.inf:
-        return False
-    engine.clock = now
-    completed = 0
-    while engine.running and state.ends[0].time == now and (coalesce or not completed):
-        state.events[completed] = complete(state)
-        completed += 1
-    engine.completed = completed
-    submit_now(state, count if coalesce else 1 - completed)
-    return True
-
-
-@inner_kernel
 def leave_queue(state: State, at: int) -> None:
     """Take the job at the place `at` out of the queue: the jobs before it move back by one place."""
     head = state.engine.head
@@ -204,34 +178,3 @@ def leave_queue(state: State, at: int) -> None:
         state.queue[at] = state.queue[at - 1]
         at -= 1
     state.engine.head += 1
-
-
-@kernel
-def to_next_event(arrays: tuple[Any, ...], wake: float, coalesce: bool) -> bool:
-    """Advance, for a driver in Python, and close the gaps in the list of running jobs.
-
-    False if no job waits, runs or is still to be submitted, even if a policy asked to be called. The state is
-    passed as a plain tuple, here and in `start_job`: unpacking it is most of the cost of a call from Python,
-    and numba unpacks a plain tuple in half the time of a named one.
-    """
-    state = State(*arrays)
-    engine = state.engine
-    waits = engine.tail > engine.head
-    if not (waits or engine.running or engine.arrived < len(state.arrivals)):
-        return False
-    called = advance(state, wake, coalesce)
-    close_gaps(state)
-    return called
-
-
-@kernel
-def start_job(
-    arrays: tuple[Any, ...], job: int, nodes: int, run_time: float, estimate: float, why: int, blocked: int
-) -> None:
-    """Take a job out of the queue and start it, for a driver in Python. O(queued and running jobs)."""
-    state = State(*arrays)
-    at = state.engine.head
-    while state.queue[at] != job:
-        at += 1
-    leave_queue(state, at)
-    begin(state, job, nodes, run_time, estimate, state.engine.clock + estimate, why, blocked)

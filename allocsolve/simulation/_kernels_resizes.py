@@ -1,7 +1,4 @@
-"""The event loop when running jobs change their sizes and queued jobs are promised nodes.
-
-The module holds what happens within running jobs (moments, steps, stalls), the decisions on sizes (resizes,
-promises, answers), `advance_resizing`, and the entry kernels with the codes of orders for drivers in Python.
+"""What happens within running jobs (moments, steps, stalls), and decisions on sizes (resizes, promises).
 
 A job changes its size at a point of its work, strictly after the decision; a job without points changes at
 once. Nodes that it is going to get wait in `reserved` until then. Nodes that it gives up go to the pool if
@@ -9,9 +6,6 @@ they are promised to a queued job, and are free otherwise; a job that holds the 
 it stalls gives them up at the end of the stall. If no point is left, the change stays pending until the job
 ends. A job that was promised nodes starts when the pool holds them; promises are served in the order in which
 they were made.
-
-Events at one instant are handled in a fixed order: completions, events within running jobs, submissions; each
-by job.
 
 What follows from an event within an evolving job is one event with it. A policy is called if a job asks for
 nodes or its size changes; it is not if a phase or a step ends without that, a node joins or begins to leave,
@@ -23,22 +17,17 @@ pool and the nodes that pending changes will bring into it add up to the open pr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.search import bisect_right
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
-from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation._kernels_events import (
     begin,
-    close_gaps,
     complete,
-    leave_queue,
-    next_event,
-    submit_now,
 )
 from allocsolve.simulation._kernels_sizes import (
     ask,
@@ -57,11 +46,11 @@ from allocsolve.simulation._kernels_sizes import (
     work_left,
 )
 from allocsolve.simulation.decisions import PROMISED
-from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.simulation.state import Resizing, State
 
 
 @inner_kernel
@@ -272,7 +261,7 @@ def _forget(resizing: Resizing, job: int) -> None:
 
 
 @inner_kernel
-def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
+def complete_elastic(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
     """Complete the job that ends first and settle its pending change. Return the job.
 
     Nodes that were reserved for its growth become free; nodes that it had promised go to the pool.
@@ -351,118 +340,3 @@ def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
         estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
         begin(state, job, nodes, run_time(jobs, job, nodes), estimate, now + estimate, PROMISED, -1)
     take_in(jobs, state, resizing)
-
-
-@inner_kernel
-def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool) -> bool:
-    """Go on as `advance` does; events within running jobs come after completions.
-
-    After all events, jobs with promised nodes start. An instant is skipped if no job ends, is submitted, asks
-    for nodes or changes its size at it. The log must have room, see `has_room`.
-    """
-    ledger, count = resizing.ledger, len(state.arrivals)
-    completed = resized = 0
-    noticed = False
-    while not noticed:
-        now = next_event(state, wake)
-        if ledger.waiting and resizing.points[0].time < now:
-            now = resizing.points[0].time
-        if now == np.inf:
-            return False
-        state.engine.clock = now
-        happened = 0
-        while state.engine.running and state.ends[0].time == now and (coalesce or not completed):
-            state.events[completed] = _complete(jobs, state, resizing)
-            completed += 1
-        noticed = completed > 0 or now == wake
-        while ledger.waiting and resizing.points[0].time == now and (coalesce or not completed + happened):
-            job = resizing.points[0].item
-            before = state.job[job].size
-            asks = happen(jobs, state, resizing, job)
-            happened += 1
-            changes = state.job[job].size != before
-            noticed = noticed or asks or changes
-            # Several events of one job may happen now, one after the other.
-            if changes and (resized == 0 or resizing.resized[resized - 1] != job):
-                resizing.resized[resized] = job
-                resized += 1
-        state.engine.completed, ledger.resized = completed, resized
-        submit_now(state, count if coalesce else 1 - completed - happened)
-        noticed = noticed or state.engine.submitted > 0
-    ledger.calls += 1
-    if ledger.first_promise < ledger.last_promise:
-        start_promised(jobs, state, resizing)
-    return True
-
-
-@inner_kernel
-def has_room(state: State, resizing: Resizing) -> bool:
-    """Return whether the log has room for the changes of an advance.
-
-    At the instant reached, each running job may log two changes: its stall ends and it changes again. At the
-    instants skipped before it, each may log one more as it begins to stall, besides the steps of profiles
-    that keep their number of nodes.
-    """
-    needed = resizing.ledger.logged + 3 * state.engine.running + len(resizing.rows)
-    return bool(needed <= len(resizing.log))
-
-
-#: Codes of orders. An order is a row of six integers: code; job; nodes; the nodes promised to others (of a
-#: resize) or taken from the free ones (of a promise); the reason and the blocked job (of a start). In the
-#: place of nodes, an answer has 1 if it grants the request of the job, else 0.
-START: Final = 0
-RESIZE: Final = 1
-PROMISE: Final = 2
-ANSWER: Final = 3
-ORDER_COLUMNS: Final = 6
-
-
-@kernel
-def to_next_resizing_event(
-    columns: tuple[Any, ...], arrays: tuple[Any, ...], changes: tuple[Any, ...], wake: float, coalesce: bool
-) -> bool:
-    """Advance and close the gaps in the list of running jobs.
-
-    False if no job waits, runs or is still to be submitted, even if a policy asked to be called. Jobs, state
-    and resizing are passed as plain tuples, which numba unpacks faster than named ones.
-    """
-    jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
-    engine = state.engine
-    waits = engine.tail > engine.head
-    if not (waits or engine.running or engine.arrived < len(state.arrivals)):
-        return False
-    called = advance_resizing(jobs, state, resizing, wake, coalesce)
-    close_gaps(state)
-    return called
-
-
-@kernel
-def carry_out(
-    columns: tuple[Any, ...], arrays: tuple[Any, ...], changes: tuple[Any, ...], orders: IntArray
-) -> None:
-    """Carry out the decisions of one call in their order; jobs start as soon as their promises can be met.
-
-    O(queued and running jobs) for each order.
-    """
-    jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
-    for row in range(len(orders)):
-        code, job, nodes, part = orders[row, 0], orders[row, 1], orders[row, 2], orders[row, 3]
-        if code == RESIZE:
-            resize(jobs, state, resizing, job, nodes, part)
-            continue
-        if code == ANSWER:
-            answer(jobs, state, resizing, job, nodes == 1)
-            continue
-        at = state.engine.head
-        while state.queue[at] != job:
-            at += 1
-        leave_queue(state, at)
-        if code == PROMISE:
-            promise(state, resizing, job, nodes, part)
-            start_promised(jobs, state, resizing)
-        else:
-            estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
-            key = state.engine.clock + estimate
-            seconds = run_time(jobs, job, nodes)
-            begin(state, job, nodes, seconds, estimate, key, orders[row, 4], orders[row, 5])
-            take_in(jobs, state, resizing)

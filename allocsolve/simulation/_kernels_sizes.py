@@ -22,12 +22,15 @@ from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import BY_ITEM, change, raise_up, take_out
 from allocsolve.model.evolving import REQUESTED
 from allocsolve.model.job_kinds import POWERS_OF_TWO
-from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
+from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, time_factor
 from allocsolve.simulation._kernels_events import put_in_order, take_out_of_order
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
     from allocsolve.simulation.state import Resizing, State
+
+
+_by_law = inner_kernel(time_factor)
 
 
 @inner_kernel
@@ -60,13 +63,8 @@ def largest_size(jobs: PackedJobs, job: int, limit: int) -> int:
 @inner_kernel
 def _time_factor(jobs: PackedJobs, job: int, nodes: int) -> float:
     """Return the time on `nodes` nodes, in a unit that is the same for all numbers of nodes of the job."""
-    law, parameter = jobs.speedup[job], jobs.parameter[job]
-    if law == AMDAHL:
-        return float(1 - parameter + parameter / nodes)
-    if law == POWER:
-        return float(float(nodes) ** -parameter)
-    if law == OVERHEAD:
-        return float(1 / nodes + parameter * nodes)
+    if jobs.speedup[job] != SPEEDUP_TABLE:
+        return float(_by_law(jobs.speedup[job], jobs.parameter[job], float(nodes)))
     row = jobs.table_offsets[job]
     while jobs.table_nodes[row] != nodes:
         row += 1

@@ -13,7 +13,7 @@ from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.jobs import PackedJobs
-from allocsolve.simulation._kernels_events import start_job, to_next_event
+from allocsolve.simulation._kernels_loop import start_job, to_next_event
 from allocsolve.simulation.columns import NO_PROFILES, KnownColumns, KnownProfiles
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
 from allocsolve.simulation.orders import Changes, Orders

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from allocsolve.simulation._kernels_events import advance, begin, leave_queue
+from allocsolve.simulation._kernels_events import begin, leave_queue
+from allocsolve.simulation._kernels_loop import advance, has_room
 from allocsolve.simulation._kernels_resizes import (
-    advance_resizing,
     answer,
-    has_room,
     largest_start,
     promise,
     resize,
@@ -29,7 +28,6 @@ __all__ = [
     "Resizing",
     "State",
     "advance",
-    "advance_resizing",
     "answer",
     "begin",
     "has_room",

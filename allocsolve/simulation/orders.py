@@ -16,7 +16,7 @@ from allocsolve.model import MALLEABLE
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import REQUESTED
-from allocsolve.simulation._kernels_resizes import (
+from allocsolve.simulation._kernels_loop import (
     ANSWER,
     PROMISE,
     RESIZE,

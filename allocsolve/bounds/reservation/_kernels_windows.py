@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
+from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -44,14 +45,7 @@ def _new_windows(slots: int) -> _Windows:
 @inner_kernel
 def _slot(edges: FloatArray, moment: float) -> int:
     """Return the slot of a moment not before the first edge; the slot behind the last edge has no end."""
-    low, high = 0, len(edges)
-    while low < high:
-        middle = (low + high) >> 1
-        if edges[middle] <= moment:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+    return bisect_right(edges, len(edges), moment) - 1  # type: ignore[arg-type]  # edges are real
 
 
 @inner_kernel

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model import AMDAHL, MALLEABLE, OVERHEAD, SPEEDUP_TABLE
+from allocsolve.kernels.search import bisect_right
+from allocsolve.model import MALLEABLE, OVERHEAD, SPEEDUP_TABLE
+from allocsolve.model.speedup import time_factor
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs
@@ -60,14 +62,7 @@ class Run(NamedTuple):
 @inner_kernel
 def slot_of(edges: FloatArray, moment: float) -> int:
     """Return the slot of a moment: the number of edges up to it, less one; -1 before the first edge."""
-    low, high = 0, len(edges)
-    while low < high:
-        middle = (low + high) >> 1
-        if edges[middle] <= moment:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+    return bisect_right(edges, len(edges), moment) - 1  # type: ignore[arg-type]  # edges are real
 
 
 @inner_kernel
@@ -152,13 +147,7 @@ def _best_until_edge(listed: PriceList, run: Run, best: float, start: float) -> 
     return best, start
 
 
-@inner_kernel
-def _time_factor(law: int, parameter: float, nodes: float) -> float:
-    if law == AMDAHL:
-        return 1 - parameter + parameter / nodes
-    if law == OVERHEAD:
-        return 1 / nodes + parameter * nodes
-    return float(nodes**-parameter)
+_time_factor = inner_kernel(time_factor)
 
 
 @inner_kernel

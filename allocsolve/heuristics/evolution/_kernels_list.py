@@ -8,6 +8,7 @@ import numpy as np
 
 from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, add, compact, first_busy, place
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.random import uniform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,17 +144,6 @@ def new_walk(order: IntArray, num_steps: int, seed: int) -> Walk:
     return Walk(
         order.copy(), order.copy(), waits, np.full(2, np.inf), np.zeros(num_steps, dtype=np.int64), state
     )
-
-
-@inner_kernel
-def uniform(random: NDArray[np.uint64]) -> float:
-    """Return a number in [0, 1): xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
-    x = random[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    random[0] = x
-    return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) / 9007199254740992.0
 
 
 @inner_kernel

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.evolution._kernels_list import draw_order, uniform
+from allocsolve.heuristics.evolution._kernels_list import draw_order
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.random import uniform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.random import uniform
+from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,14 +45,7 @@ def new_capacity(num_nodes: int, num_jobs: int) -> Capacity:
 @inner_kernel
 def _step(capacity: Capacity, moment: int) -> int:
     """Return the step that contains a moment."""
-    low, high = 0, capacity.used[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if capacity.times[middle] <= moment:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+    return bisect_right(capacity.times, capacity.used[0], moment) - 1
 
 
 @inner_kernel
@@ -172,20 +167,9 @@ class Walk(NamedTuple):
 
 
 @inner_kernel
-def draw_uniform(random: NDArray[np.uint64]) -> float:
-    """Return a random number in [0, 1), by xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
-    x = random[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    random[0] = x
-    return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) / 9007199254740992.0
-
-
-@inner_kernel
 def draw_below(random: NDArray[np.uint64], count: int) -> int:
     """Return a random integer in 0..count - 1."""
-    return min(count - 1, int(draw_uniform(random) * count))
+    return min(count - 1, int(uniform(random) * count))
 
 
 @inner_kernel
@@ -197,13 +181,7 @@ def _paid(guide: Guide, moment: int) -> float:
         return float(until[last])
     if moment <= edges[0]:
         return 0.0
-    low, high = 0, last
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if edges[middle] <= moment:
-            low = middle
-        else:
-            high = middle
+    low = bisect_right(edges, last, moment) - 1
     part = (moment - edges[low]) / (edges[low + 1] - edges[low])
     return float(until[low] + part * (until[low + 1] - until[low]))
 
@@ -284,7 +262,7 @@ def _put_back(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: 
         length, nodes = jobs.runtime[job], jobs.nodes[job]
         first, last = jobs.arrival[job], jobs.deadline[job] - length
         start = -1
-        if draw_uniform(walk.random) < _SCATTERED:
+        if uniform(walk.random) < _SCATTERED:
             after = first + draw_below(walk.random, last - first + 1)
             start = earliest_start(capacity, after, last, length, nodes)
         if start < 0:
@@ -350,7 +328,7 @@ def eject(
         if not count:
             break
         job = walk.rejected[draw_below(walk.random, count)]
-        if draw_uniform(walk.random) > math.exp(min(0.0, 10.0 * guide.gains[job])):
+        if uniform(walk.random) > math.exp(min(0.0, 10.0 * guide.gains[job])):
             continue
         length = jobs.runtime[job]
         first, last = jobs.arrival[job], jobs.deadline[job] - length
@@ -374,7 +352,7 @@ def eject(
                     gained += _put(jobs, guide, capacity, walk, other, at)
                     walk.added[added] = other
                     added += 1
-            if gained >= 0 or draw_uniform(walk.random) < math.exp(gained / temperature):
+            if gained >= 0 or uniform(walk.random) < math.exp(gained / temperature):
                 _store_if_best(walk)
                 count = _list_rejected(jobs, guide, walk)
                 continue
@@ -446,7 +424,7 @@ def search_orders(
         place = walk.rejected[draw_below(walk.random, left)]
         job = order[place]
         for _ in range(_DRAWS):
-            if draw_uniform(walk.random) <= math.exp(min(0.0, 10.0 * guide.gains[job])):
+            if uniform(walk.random) <= math.exp(min(0.0, 10.0 * guide.gains[job])):
                 break
             place = walk.rejected[draw_below(walk.random, left)]
             job = order[place]

@@ -13,7 +13,7 @@ from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
     Resizing,
     State,
-    advance_resizing,
+    advance,
     answer,
     begin,
     has_room,
@@ -181,7 +181,7 @@ def run_easyback(
     """Run a workload to its end under the policy; return False if the log of changes has to grow first."""
     clock, unable = ticking.clock, ticking.unable
     while has_room(state, resizing):
-        if not advance_resizing(jobs, state, resizing, clock[_NEXT], coalesce):
+        if not advance(state, clock[_NEXT], coalesce, jobs, resizing):
             return True
         now = state.engine.clock
         count = _ticks_by(now, rule.polling)

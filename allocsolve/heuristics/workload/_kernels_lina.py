@@ -19,7 +19,7 @@ from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
     Resizing,
     State,
-    advance_resizing,
+    advance,
     answer,
     begin,
     has_room,
@@ -405,7 +405,7 @@ def run_lina(
 ) -> bool:
     """Run a workload to its end under the policy; return False if the log of changes has to grow first."""
     while has_room(state, resizing):
-        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+        if not advance(state, np.inf, coalesce, jobs, resizing):
             return True
         _answer_requests(jobs, state, resizing, candidates, rule)
         _start_queued(jobs, state, resizing, rule)

@@ -19,7 +19,7 @@ from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.kernels import (
     Resizing,
     State,
-    advance_resizing,
+    advance,
     has_room,
     largest_size,
     leave_queue,
@@ -67,7 +67,7 @@ class MalleableRule(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Arrays for the work of one call. Shape (jobs,) unless another one is given."""
+    """Arrays for the work of one call, and its decisions. Shape (jobs,) unless another one is given."""
 
     #: By job: the size that it will have, and the call in which it last shrank.
     level: IntArray
@@ -77,16 +77,22 @@ class Scratch(NamedTuple):
     places: IntArray
     #: Jobs whose sizes change.
     touched: IntArray
+    #: Shape (room, 3): job, nodes, and the job that a resize is for or a code.
+    decisions: IntArray
+    #: Shape (1,): the number of decisions, which may be larger than the room.
+    decided: IntArray
 
 
-def initial_scratch(count: int) -> Scratch:
-    """Return the arrays for `count` jobs."""
+def initial_scratch(count: int, room: int) -> Scratch:
+    """Return the arrays for `count` jobs, and room for `room` decisions."""
     return Scratch(
         level=np.zeros(count, dtype=np.int64),
         victim=np.full(count, -1, dtype=np.int64),
         heap=records(Entry, count),
         places=np.zeros(0, dtype=np.int64),
         touched=np.zeros(count, dtype=np.int64),
+        decisions=np.zeros((room, 3), dtype=np.int64),
+        decided=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -122,11 +128,12 @@ def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool
 
 
 @inner_kernel
-def note(orders: IntArray, noted: IntArray, job: int, nodes: int, other: int) -> None:
+def _note(scratch: Scratch, job: int, nodes: int, other: int) -> None:
     """Note a decision if there is room: job, nodes, and the job that a resize is for or a code."""
-    if noted[0] < len(orders):
-        orders[noted[0], 0], orders[noted[0], 1], orders[noted[0], 2] = job, nodes, other
-    noted[0] += 1
+    decisions, at = scratch.decisions, scratch.decided[0]
+    if at < len(decisions):
+        decisions[at, 0], decisions[at, 1], decisions[at, 2] = job, nodes, other
+    scratch.decided[0] = at + 1
 
 
 @inner_kernel
@@ -139,14 +146,12 @@ def _give(
     size: int,
     lack: int,
     waiting: int,
-    orders: IntArray,
-    noted: IntArray,
 ) -> int:
     """Shrink a job to a size for a waiting job that lacks `lack` nodes; return how many are still lacking."""
     given = min(lack, resizing.job[job].target - size)
     scratch.victim[job] = resizing.ledger.calls
     resize(jobs, state, resizing, job, size, given)
-    note(orders, noted, job, size, waiting)
+    _note(scratch, job, size, waiting)
     return int(lack - given)
 
 
@@ -179,8 +184,6 @@ def _shrink_one_by_one(
     lack: int,
     from_free: int,
     waiting: int,
-    orders: IntArray,
-    noted: IntArray,
 ) -> int:
     """Shrink the job that is furthest above its base as far as needed and possible, then the next one.
 
@@ -198,7 +201,7 @@ def _shrink_one_by_one(
                 victim, furthest = job, above
         floor = _floor(jobs, victim, preferred)
         size = largest_size(jobs, victim, max(floor, resizing.job[victim].target - (lack - from_free)))
-        lack = _give(jobs, state, resizing, scratch, victim, size, lack, waiting, orders, noted)
+        lack = _give(jobs, state, resizing, scratch, victim, size, lack, waiting)
     return lack
 
 
@@ -213,8 +216,6 @@ def _shrink_level(
     lack: int,
     from_free: int,
     waiting: int,
-    orders: IntArray,
-    noted: IntArray,
 ) -> int:
     """Shrink the job that is furthest above its base by one step, and repeat.
 
@@ -244,7 +245,7 @@ def _shrink_level(
         lower(scratch.heap, scratch.places, BY_ITEM, count, 0, key, job)
     for at in range(touched):
         job = scratch.touched[at]
-        lack = _give(jobs, state, resizing, scratch, job, scratch.level[job], lack, waiting, orders, noted)
+        lack = _give(jobs, state, resizing, scratch, job, scratch.level[job], lack, waiting)
     return lack
 
 
@@ -258,8 +259,6 @@ def _promise_nodes(
     at: int,
     needs_preferred: bool,
     keeps_preferred: bool,
-    orders: IntArray,
-    noted: IntArray,
 ) -> bool:
     """Shrink running jobs for the queued job at a place and promise it nodes, if they can give up enough."""
     job = state.queue[at]
@@ -270,45 +269,30 @@ def _promise_nodes(
     which = jobs, state, resizing, scratch, rule, keeps_preferred
     # With coarse sizes, victims may give up more than needed: then fewer free nodes are used.
     if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
-        lack = _shrink_one_by_one(*which, need, from_free, job, orders, noted)
+        lack = _shrink_one_by_one(*which, need, from_free, job)
     else:
-        lack = _shrink_level(*which, need, from_free, job, orders, noted)
+        lack = _shrink_level(*which, need, from_free, job)
     leave_queue(state, at)
     promise(state, resizing, job, need, lack)
     start_promised(jobs, state, resizing)
-    note(orders, noted, job, need, PROMISED_NODES)
+    _note(scratch, job, need, PROMISED_NODES)
     return True
 
 
 @inner_kernel
 def shrink_for_queue(
-    jobs: PackedJobs,
-    state: State,
-    resizing: Resizing,
-    scratch: Scratch,
-    rule: MalleableRule,
-    orders: IntArray,
-    noted: IntArray,
+    jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, rule: MalleableRule
 ) -> None:
     """Promise nodes to the jobs of the queue, in their order."""
     at = state.engine.head
     while at < state.engine.tail:
         promised = _promise_nodes(
-            jobs,
-            state,
-            resizing,
-            scratch,
-            rule,
-            at,
-            rule.needs_preferred,
-            rule.keeps_preferred,
-            orders,
-            noted,
+            jobs, state, resizing, scratch, rule, at, rule.needs_preferred, rule.keeps_preferred
         )
         if not promised and rule.relaxes:
-            promised = _promise_nodes(
-                jobs, state, resizing, scratch, rule, at, False, True, orders, noted
-            ) or _promise_nodes(jobs, state, resizing, scratch, rule, at, False, False, orders, noted)
+            promised = _promise_nodes(jobs, state, resizing, scratch, rule, at, False, True)
+        if not promised and rule.relaxes:
+            promised = _promise_nodes(jobs, state, resizing, scratch, rule, at, False, False)
         if not promised and rule.protect_head:
             break
         at += 1
@@ -325,13 +309,7 @@ def _may_grow(jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scrat
 
 @inner_kernel
 def expand_one_by_one(
-    jobs: PackedJobs,
-    state: State,
-    resizing: Resizing,
-    scratch: Scratch,
-    rule: MalleableRule,
-    orders: IntArray,
-    noted: IntArray,
+    jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, rule: MalleableRule
 ) -> None:
     """Expand the job that is least above its base as far as possible, then the next one.
 
@@ -356,18 +334,12 @@ def expand_one_by_one(
             limit = min(limit, max(jobs.nodes[chosen], next_size))
         size = largest_size(jobs, chosen, limit)
         resize(jobs, state, resizing, chosen, size, 0)
-        note(orders, noted, chosen, size, FOR_NOBODY)
+        _note(scratch, chosen, size, FOR_NOBODY)
 
 
 @inner_kernel
 def expand_level(
-    jobs: PackedJobs,
-    state: State,
-    resizing: Resizing,
-    scratch: Scratch,
-    rule: MalleableRule,
-    orders: IntArray,
-    noted: IntArray,
+    jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, rule: MalleableRule
 ) -> None:
     """Expand the job that is least above its base by one step, and repeat."""
     free, count, touched = state.engine.free, 0, 0
@@ -402,7 +374,7 @@ def expand_level(
     for at in range(touched):
         job = scratch.touched[at]
         resize(jobs, state, resizing, job, scratch.level[job], 0)
-        note(orders, noted, job, scratch.level[job], FOR_NOBODY)
+        _note(scratch, job, scratch.level[job], FOR_NOBODY)
 
 
 @inner_kernel
@@ -414,21 +386,19 @@ def _one_call(
     scratch: Scratch,
     rule: MalleableRule,
     memory: Blocked,
-    orders: IntArray,
-    noted: IntArray,
 ) -> None:
     """Make the decisions of one call: queued jobs start, running jobs shrink for others, or grow."""
     before = state.engine.started
     one_pass(jobs, state, estimates, rule.queue, memory)
     for at in range(before, state.engine.started):
-        note(orders, noted, state.started[at], state.job[state.started[at]].size, STARTED_NOW)
+        _note(scratch, state.started[at], state.job[state.started[at]].size, STARTED_NOW)
     take_in(jobs, state, resizing)
     if state.engine.head < state.engine.tail and resizing.ledger.malleable_running:
-        shrink_for_queue(jobs, state, resizing, scratch, rule, orders, noted)
+        shrink_for_queue(jobs, state, resizing, scratch, rule)
     if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
-        expand_one_by_one(jobs, state, resizing, scratch, rule, orders, noted)
+        expand_one_by_one(jobs, state, resizing, scratch, rule)
     else:
-        expand_level(jobs, state, resizing, scratch, rule, orders, noted)
+        expand_level(jobs, state, resizing, scratch, rule)
 
 
 @kernel
@@ -441,14 +411,12 @@ def run_malleable(
     rule: MalleableRule,
     memory: Blocked,
     coalesce: bool,
-    orders: IntArray,
-    noted: IntArray,
 ) -> bool:
     """Run a workload to its end under a policy; return False if the log of changes has to grow first."""
     while has_room(state, resizing):
-        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+        if not advance(state, np.inf, coalesce, jobs, resizing):
             return True
-        _one_call(jobs, state, resizing, estimates, scratch, rule, memory, orders, noted)
+        _one_call(jobs, state, resizing, estimates, scratch, rule, memory)
     return False
 
 
@@ -463,9 +431,7 @@ def decide_malleable(
     memory: Blocked,
     running: IntArray,
     expected_ends: FloatArray,
-    orders: IntArray,
-    noted: IntArray,
 ) -> None:
     """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
     take_running(jobs, state, resizing, running, expected_ends)
-    _one_call(jobs, state, resizing, estimates, scratch, rule, memory, orders, noted)
+    _one_call(jobs, state, resizing, estimates, scratch, rule, memory)

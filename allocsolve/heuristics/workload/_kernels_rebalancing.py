@@ -29,7 +29,7 @@ from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
     Resizing,
     State,
-    advance_resizing,
+    advance,
     begin,
     has_room,
     largest_size,
@@ -347,7 +347,7 @@ def run_rebalancing(
     for _ in range(calls):
         if not has_room(state, resizing):
             return LOG_FULL
-        if not advance_resizing(jobs, state, resizing, auction.wake[0], coalesce):
+        if not advance(state, auction.wake[0], coalesce, jobs, resizing):
             return COMPLETE
         rebalance(jobs, state, resizing, auction, rule)
     return CALLS_MADE

@@ -8,6 +8,8 @@ import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.free_nodes import FreeNodes, change, earliest
+from allocsolve.kernels.random import uniform
+from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,30 +112,6 @@ class Moves(NamedTuple):
 
 
 @inner_kernel
-def _uniform(random: NDArray[np.uint64]) -> float:
-    """Return a random number in [0, 1), by xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
-    x = random[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    random[0] = x
-    return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) / 9007199254740992.0
-
-
-@inner_kernel
-def _count_upto(values: FloatArray, value: float) -> int:
-    """Return how many of the sorted values are at most `value`."""
-    low, high = 0, len(values)
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inner_kernel
 def _cost(costs: Costs, job: int, start: float, seconds: float) -> float:
     """Return the cost of a job that starts at `start` and runs for `seconds` seconds."""
     time = start + seconds * costs.of_end[0]
@@ -175,22 +153,24 @@ def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit:
     """
     random, jobs = moves.random, moves.jobs
     count = len(moves.by_start)
-    at = _count_upto(moves.cumulative, _uniform(random) * moves.cumulative[count - 1])
+    sums, mark = moves.cumulative, uniform(random) * moves.cumulative[count - 1]
+    at = bisect_right(sums, len(sums), mark)  # type: ignore[arg-type]  # sums are real
     job = min(at, count - 1)
     start, seconds = placed.starts[job], sizes.seconds[placed.chosen[job]]
     begin, end = submit[job], start + seconds
-    if _uniform(random) < 0.5:
-        begin += _uniform(random) * (start - begin)
+    if uniform(random) < 0.5:
+        begin += uniform(random) * (start - begin)
         end = begin + seconds
-    last = _count_upto(moves.sorted_starts, end)
-    first = _count_upto(moves.sorted_starts, begin)
+    starts = moves.sorted_starts
+    last = bisect_right(starts, len(starts), end)  # type: ignore[arg-type]  # starts are real
+    first = bisect_right(starts, len(starts), begin)  # type: ignore[arg-type]  # starts are real
     first = max(0, first - (last - first) // 2 - 32)
     jobs[0] = job
     drawn, tries = 1, 0
     limit = min(limit, last - first)
     while drawn < limit and tries < 3 * limit:
         tries += 1
-        other = moves.by_start[first + int(_uniform(random) * (last - first))]
+        other = moves.by_start[first + int(uniform(random) * (last - first))]
         begun = placed.starts[other]
         if begun >= end or begun + sizes.seconds[placed.chosen[other]] <= begin:
             continue
@@ -207,17 +187,17 @@ def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit:
 def _arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: int) -> None:
     """Sort the jobs of a move into the order in which they are put back, one of four kinds, at random."""
     random, jobs, keys = moves.random, moves.jobs, moves.keys
-    kind = int(_uniform(random) * 4)
+    kind = int(uniform(random) * 4)
     for idx in range(count):
         job = jobs[idx]
         if kind == 0:  # the waiting job first, the others as they were
             keys[idx] = placed.starts[job]
         elif kind == 1:  # at random
-            keys[idx] = _uniform(random)
+            keys[idx] = uniform(random)
         else:  # jobs that cost much and need little area first, with noise
             size = placed.chosen[job]
             area = sizes.nodes[size] * sizes.seconds[size]
-            keys[idx] = area / (costs.slope[job] + 1e-300) * (1.0 + _uniform(random))
+            keys[idx] = area / (costs.slope[job] + 1e-300) * (1.0 + uniform(random))
     if kind % 2 == 0:
         keys[0] = -1.0
     for idx in range(1, count):
@@ -247,7 +227,7 @@ def reinsert(
     better = 0
     jobs, old_starts, old_chosen = moves.jobs, moves.old_starts, moves.old_chosen
     for _ in range(count):
-        removed = _draw(sizes, submit, placed, moves, 2 + int(_uniform(moves.random) * (MAX_REMOVED - 1)))
+        removed = _draw(sizes, submit, placed, moves, 2 + int(uniform(moves.random) * (MAX_REMOVED - 1)))
         _arrange(sizes, first, placed, moves, removed)
         before, before_2, least_to_come = 0.0, 0.0, 0.0
         for idx in range(removed):
@@ -264,11 +244,11 @@ def reinsert(
             job = jobs[inserted]
             begin, end = sizes.offsets[job], sizes.offsets[job + 1]
             if end - begin > 1:
-                kind = _uniform(moves.random)
+                kind = uniform(moves.random)
                 if kind < 0.4:
                     begin = old_chosen[inserted]
                 elif kind < 0.7:
-                    begin += int(_uniform(moves.random) * (end - begin))
+                    begin += int(uniform(moves.random) * (end - begin))
                 if kind < 0.7:
                     end = begin + 1
             start, size = place(profile, sizes, begin, end, submit[job])

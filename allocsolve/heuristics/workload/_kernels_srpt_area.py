@@ -11,7 +11,7 @@ from allocsolve.heuristics.workload._kernels_rebalancing import Supply, grow, sh
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import MALLEABLE
-from allocsolve.simulation.kernels import Resizing, State, advance_resizing, has_room, largest_size, work_left
+from allocsolve.simulation.kernels import Resizing, State, advance, has_room, largest_size, work_left
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -137,7 +137,7 @@ def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
 def run_ranked(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking, coalesce: bool) -> bool:
     """Run a workload to its end; return False if the log of changes has to grow first."""
     while has_room(state, resizing):
-        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+        if not advance(state, np.inf, coalesce, jobs, resizing):
             return True
         count = _rank(jobs, state, resizing, ranking)
         first = state.engine.tail - state.engine.submitted

@@ -20,6 +20,7 @@ from allocsolve.heuristics.workload._kernels_malleable import (
     SHARE_ABOVE_PREFERRED,
     STARTED_NOW,
     MalleableRule,
+    Scratch,
     decide_malleable,
     initial_scratch,
     run_malleable,
@@ -333,32 +334,15 @@ class MalleablePrefkeeper(_Malleable):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Noted:
-    """The notes of decisions of a kernel, see `allocsolve.heuristics.workload._kernels_malleable.note`."""
-
-    #: Shape (room, 3): job, nodes, and the job that a resize is for or a code.
-    rows: IntArray
-    #: Shape (1,): the number of decisions, which may be larger than the room.
-    count: IntArray
-
-    @classmethod
-    def with_room(cls, rows: int) -> _Noted:
-        return cls(np.zeros((rows, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
-
-
 def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under a policy."""
     rules.check(problem, answers=False)
     problem = rules.applied(problem)
-    count, noted = len(problem.jobs), _Noted.with_room(0)
-    fixed = (_estimates(problem.packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
-
+    scratch = initial_scratch(len(problem.jobs), room=0)
+    fixed = (_estimates(problem.packed.estimate), scratch, rule, nothing_blocked(usable=False))
     return run_to_end(
         problem,
-        lambda jobs, state, resizing: run_malleable(
-            jobs, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count
-        ),
+        lambda jobs, state, resizing: run_malleable(jobs, state, resizing, *fixed, rules.coalesce),
         ordered=rule.queue.kind == EASY,
     )
 
@@ -368,34 +352,24 @@ def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision
     view, listed = renumbered(view)
     room = 4 * len(listed) + 64  # enough for most calls; a call that needs more is repeated
     while True:
-        noted = _Noted.with_room(room)
-        state = _state_after(view, rule, noted)
-        room = int(noted.count[0])
-        if room <= len(noted.rows):
-            return tuple(_decisions(state, noted, listed))
+        scratch = initial_scratch(len(listed), room)
+        state = _state_after(view, rule, scratch)
+        room = int(scratch.decided[0])
+        if room <= len(scratch.decisions):
+            return tuple(_decisions(state, scratch.decisions[:room], listed))
 
 
-def _state_after(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
+def _state_after(view: QueueView, rule: MalleableRule, scratch: Scratch) -> State:
     """Return the state after one call on a view."""
-    state, estimate = state_of_view(view, resizable=True), view.jobs.estimate
-    decide_malleable(
-        packed_jobs(view.jobs),
-        state,
-        resizing_of_view(view),
-        _estimates(estimate),
-        initial_scratch(len(estimate)),
-        rule,
-        nothing_blocked(usable=False),
-        view.running,
-        view.expected_ends,
-        noted.rows,
-        noted.count,
-    )
+    state, columns, memory = state_of_view(view, resizable=True), view.jobs, nothing_blocked(usable=False)
+    estimates, resizing = _estimates(columns.estimate), resizing_of_view(view)
+    which = packed_jobs(columns), state, resizing, estimates, scratch, rule, memory
+    decide_malleable(*which, view.running, view.expected_ends)
     return state
 
 
-def _decisions(state: State, noted: _Noted, listed: IntArray) -> Iterator[ResizeDecision]:
-    for job, nodes, other in noted.rows[: noted.count[0]].tolist():
+def _decisions(state: State, decisions: IntArray, listed: IntArray) -> Iterator[ResizeDecision]:
+    for job, nodes, other in decisions.tolist():
         if other == STARTED_NOW:
             yield start_of(state, job, listed, nodes)
         elif other == PROMISED_NODES:
