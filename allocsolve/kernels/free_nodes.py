@@ -277,6 +277,27 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
 
 
 @inner_kernel
+def limit_free(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
+    """Have at most `nodes` free nodes from `start` to `end`. O(chunks + steps in between)."""
+    if end <= start:
+        return
+    _begin_step(profile, end)
+    position, first = _begin_step(profile, start)
+    times, free = profile.times, profile.free
+    while position < profile.used[0]:
+        chunk = profile.order[position]
+        idx, most = first, nodes - profile.shift[chunk]
+        while idx < profile.lengths[chunk] and times[chunk, idx] < end:
+            free[chunk, idx] = min(free[chunk, idx], most)
+            idx += 1
+        _measure(profile, chunk)
+        position += 1
+        first = 0
+        if position < profile.used[0] and profile.begins[position] >= end:
+            break
+
+
+@inner_kernel
 def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> float:
     """Return the first time from `submit` on from which `nodes` nodes are free for `seconds`."""
     times, free, used = profile.times, profile.free, profile.used[0]
