@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
+    from allocsolve.heuristics import SlurmBackfill
     from allocsolve.heuristics.workload.policies import Easy
 
 
@@ -71,14 +72,22 @@ class Cluster:
 
 
 def naive_run(
-    problem: WorkloadProblem, policy: Callable[[Cluster], None], *, coalesce: bool
+    problem: WorkloadProblem,
+    policy: Callable[[Cluster], None],
+    *,
+    coalesce: bool,
+    interval: float | None = None,
 ) -> tuple[dict[int, Running], list[tuple[int, int, int]]]:
-    """Return when each job ran on how many nodes, and the starts in their order."""
+    """Return when each job ran on how many nodes, and the starts in their order.
+
+    While jobs wait, the policy is also called at each multiple of the interval, if there is one.
+    """
     rows = list(problem.jobs)
     cluster = Cluster(rows, problem.num_nodes, future=sorted(range(len(rows))))
     while cluster.future or cluster.running:
         ends = [run.end for run in cluster.running]
-        cluster.now = min(ends + [rows[job].submit for job in cluster.future])
+        passes = [(cluster.now // interval + 1) * interval] if interval and cluster.queue else []
+        cluster.now = min(ends + passes + [rows[job].submit for job in cluster.future])
         ending = sorted((run for run in cluster.running if run.end == cluster.now), key=lambda run: run.job)
         entering = [job for job in cluster.future if rows[job].submit == cluster.now]
         if not coalesce:
@@ -154,9 +163,10 @@ def earliest_start(cluster: Cluster, needed: int, ends: list[tuple[float, int]])
     raise AssertionError
 
 
-def score_of(cluster: Cluster, job: int, easy: Easy) -> float:
+def score_of(cluster: Cluster, job: int, easy: Easy | SlurmBackfill) -> float:
     row = cluster.rows[job]
-    r, n, s, w = estimate_of(cluster, job, easy.estimate), row.nodes, row.submit, cluster.now - row.submit
+    source = getattr(easy, "estimate", "limit")
+    r, n, s, w = estimate_of(cluster, job, source), row.nodes, row.submit, cluster.now - row.submit
     since = math.log10(max(s, 1))
     return {
         "submission": lambda: 0.0,

@@ -73,6 +73,7 @@ from .workload import (
     ProfileFit as ProfileFit,
     Reinsertion as Reinsertion,
     SerialGeneration as SerialGeneration,
+    SlurmBackfill as SlurmBackfill,
     SrptArea as SrptArea,
     StaticPrice as StaticPrice,
 )

@@ -301,6 +301,24 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
 
 
 @inner_kernel
+def limit_free(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
+    """Have at most `nodes` free nodes from `start` to `end`. O(chunks + CHUNK) for each step in between."""
+    chunks, steps = profile.chunks, profile.steps
+    while start < end:
+        at = _chunk_at(profile, start)
+        chunk = chunks[at]
+        k = _step_at(steps, chunk.first, chunk.last, start)
+        surplus, until = steps[k].free + chunk.shift - nodes, end
+        if k + 1 < chunk.last:
+            until = min(end, steps[k + 1].time)
+        elif at + 1 < profile.numbers.used:
+            until = min(end, chunks[at + 1].begin)
+        if surplus > 0:
+            change(profile, start, until, -surplus)
+        start = until
+
+
+@inner_kernel
 def earliest(  # noqa: C901 - in one pass, as `_change_within`
     profile: FreeNodes, submit: float, nodes: int, seconds: float, known: float
 ) -> float:

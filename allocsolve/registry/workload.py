@@ -42,6 +42,7 @@ _TABLE = (
     heuristic("fcfs", "first come, first served", "Fcfs"),
     heuristic("first-fit", "the first job that fits starts, no reservation", "FirstFit"),
     heuristic("easy", "backfilling that never delays the head of the queue", "Easy"),
+    heuristic("slurm-backfill", "Slurm: heads at events, others in passes that plan", "SlurmBackfill"),
     heuristic("conservative", "backfilling with a reservation for every job", "Conservative"),
     heuristic("evolv-easyback", "running jobs that evolve come first, then backfilling", "EvolvEasyback"),
     heuristic("profile-fit", "jobs with profiles are planned at their earliest", "ProfileFit"),

@@ -19,4 +19,5 @@ from .profile_fit import ProfileFit as ProfileFit
 from .rebalancing import StaticPrice as StaticPrice
 from .reinsertion import Reinsertion as Reinsertion
 from .serial import SerialGeneration as SerialGeneration
+from .slurm_backfill import SlurmBackfill as SlurmBackfill
 from .srpt_area import SrptArea as SrptArea
