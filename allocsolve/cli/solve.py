@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +33,7 @@ from allocsolve.pictures.chart import counted, percent, short_number, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from allocsolve.families import AnyFamily
     from allocsolve.instances import Proof
@@ -242,6 +243,7 @@ def check(args: argparse.Namespace) -> int:
         say(*(f"  {violation}" for violation in faults[:VIOLATIONS_SHOWN]))
         if len(faults) > VIOLATIONS_SHOWN:
             say(f"  and {len(faults) - VIOLATIONS_SHOWN} more (all of them with --json)")
+        say(*_rounded(args, problem, answer))
     else:
         say(f"feasible{within} ({family_of(problem).view.describe(problem)})")
     if standing is not None:
@@ -251,6 +253,19 @@ def check(args: argparse.Namespace) -> int:
         show_fields(family_of(problem).view.metric_fields(problem, measures))
     say(*(f"{what} written to {path}" for what, path in written))
     return status
+
+
+def _rounded(args: argparse.Namespace, problem: Problem, answer: Answer | None) -> Iterator[str]:
+    """Yield a line if a schedule is feasible but for times that were rounded, to milliseconds or coarser."""
+    from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
+
+    if family_of(problem).rules.violations_within is None:
+        return
+    with contextlib.suppress(InvalidAnswer):  # whose numbers are too large to be added up
+        for unit in (0.001, 0.01, 0.1, 1.0):
+            if unit > args.tolerance and not violations(problem, answer, tolerance=unit):
+                yield f"  if its times were rounded: with --tolerance {unit:g} it is feasible"
+                return
 
 
 class _Standing(NamedTuple):

@@ -125,6 +125,9 @@ def test_bad_folders_are_one_line(folder: Path, capsys: Capture) -> None:
     (folder.parent / "empty").mkdir()
     assert "empty: there is no .json file in this directory" in says("--suite", "empty", *update)
     assert "no/where: there is no such directory" in says("--suite", "no/where", *update)
+    assert "mine/apps.json: is a file, not a directory of problems" in says(
+        "--suite", "mine/apps.json", *update
+    )
     assert "unknown suite 'mein'" in says("--suite", "mein", *update)
     written(capsys, "held.json")
     assert "held.json is a baseline of the suite mine, not tiny" in says("--suite", "tiny")

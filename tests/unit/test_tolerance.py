@@ -79,7 +79,14 @@ def test_the_commands_say_the_tolerance(tmp_path: Path, capsys: Capture) -> None
     problem, schedule = tmp_path / "grows.json", tmp_path / "rounded.json"
     write_problem(PROBLEM, problem)
     write_solution(schedule, PROBLEM, ROUNDED, {})
-    assert "not feasible, 1 violation" in run(capsys, "check", problem, schedule, status=1)
+    out = run(capsys, "check", problem, schedule, status=1)
+    assert out.startswith("not feasible, 1 violation:\n")
+    assert "  if its times were rounded: with --tolerance 0.001 it is feasible\n" in out
+    worse, off = tmp_path / "worse.json", tmp_path / "off.json"
+    write_solution(worse, PROBLEM, replace(ROUNDED, ends=np.array([700, 982.0])), {})
+    assert "with --tolerance 1 it is feasible" in run(capsys, "check", problem, worse, status=1)
+    write_solution(off, PROBLEM, replace(ROUNDED, ends=np.array([700, 990.0])), {})
+    assert "rounded" not in run(capsys, "check", problem, off, status=1)
     assert "feasible within 0.001 s (" in run(capsys, "check", problem, schedule, "--tolerance", ".001")
     told = run_json(capsys, "check", problem, schedule, "--tolerance", ".001")
     assert (told["feasible"], told["tolerance_s"]) == (True, 0.001)

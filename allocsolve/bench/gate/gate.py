@@ -408,8 +408,9 @@ def _named_suite(suite: str | os.PathLike[str]) -> str | Path:
     path = Path(suite)
     if path.is_dir():
         return path
-    if len(path.parts) > 1 or not isinstance(suite, str):
-        raise FormatError(str(path), ["there is no such directory"])
+    if path.exists() or len(path.parts) > 1 or not isinstance(suite, str):
+        fault = "is a file, not a directory of problems" if path.exists() else "there is no such directory"
+        raise FormatError(str(path), [fault])
     return suite
 
 

@@ -273,7 +273,8 @@ def _window(log: JobLog, from_job: int, jobs: int | None) -> slice:
         raise InvalidOption(msg)
     last = len(log.names) if jobs is None else from_job - 1 + jobs
     if from_job < 1 or last < from_job or last > len(log.names):
-        msg = f"jobs {from_job}..{last} of {log.source}: it has {len(log.names)} ({log.report})"
+        wanted = f"{from_job}..{last}" if last >= from_job else f"from {from_job} on"
+        msg = f"jobs {wanted} of {log.source}: it has {len(log.names)} ({log.report})"
         raise InvalidOption(msg)
     return slice(from_job - 1, last)
 
