@@ -267,47 +267,45 @@ MANY = 10**6
 def add_generators(parser: argparse.ArgumentParser) -> None:
     """Add one command per generator below `generate`."""
     generators = commands_of(parser, "generator")
-
-    def generator(
-        name: str, run: Callable[[argparse.Namespace], int], summary: str
-    ) -> argparse.ArgumentParser:
-        return add_command(generators, name, run, summary)
-
-    _add_klein2011(generator("klein2011", generate_klein2011, "evolution problems of Klein & Perez 2011"))
-    _add_lublin1999(
-        generator("lublin1999", generate_lublin1999, "workloads of the model of Lublin & Feitelson")
-    )
-    _add_evotree(generator("evotree", generate_evotree, "evolving tree-search jobs of Posner 2024"))
-    _add_amr(generator("amr", generate_amr, "jobs with adaptive mesh refinement, of known profiles"))
-    _add_downey1997(
-        generator("downey1997", generate_downey1997, "workloads of Downey's model, after Lina et al. 2022")
-    )
-    _add_elastic(generator("elastic", generate_elastic, "malleable jobs made of those of a rigid workload"))
-    _add_lina(
-        generator(
+    for add_options, name, run, summary in (
+        (_add_klein2011, "klein2011", generate_klein2011, "evolution problems of Klein & Perez 2011"),
+        (_add_lublin1999, "lublin1999", generate_lublin1999, "workloads of the model of Lublin & Feitelson"),
+        (_add_evotree, "evotree", generate_evotree, "evolving tree-search jobs of Posner 2024"),
+        (_add_amr, "amr", generate_amr, "jobs with adaptive mesh refinement, of known profiles"),
+        (
+            _add_downey1997,
+            "downey1997",
+            generate_downey1997,
+            "workloads of Downey's model, after Lina et al. 2022",
+        ),
+        (_add_elastic, "elastic", generate_elastic, "malleable jobs made of those of a rigid workload"),
+        (
+            _add_lina,
             "lina",
             generate_lina,
             "malleable and evolving jobs made of those of a rigid workload, after Lina et al. 2022",
-        )
-    )
-    _add_linnert2024(
-        generator(
+        ),
+        (
+            _add_linnert2024,
             "linnert2024",
             generate_linnert2024,
             "jobs with deadlines on a mesh, after Linnert et al. 2024",
-        )
-    )
-    _add_occupancy(
-        generator("occupancy", generate_occupancy, "partition problems with busy nodes drawn uniformly")
-    )
-    _add_churn(generator("churn", generate_churn, "partition problems among jobs that came and went"))
-    _add_median_worst_case(
-        generator(
+        ),
+        (
+            _add_occupancy,
+            "occupancy",
+            generate_occupancy,
+            "partition problems with busy nodes drawn uniformly",
+        ),
+        (_add_churn, "churn", generate_churn, "partition problems among jobs that came and went"),
+        (
+            _add_median_worst_case,
             "median-worst-case",
             generate_median_worst_case,
             "the partition problem on which the median method is nearly 7/4 times the optimum",
-        )
-    )
+        ),
+    ):
+        add_options(add_command(generators, name, run, summary))
 
 
 def _add_drawn(parser: argparse.ArgumentParser, seed_help: str = "problem i has seed [S, i]") -> None:
@@ -323,6 +321,28 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
+def _add_num_nodes(parser: argparse.ArgumentParser, default: int, remark: str = "") -> None:
+    help_text = f"nodes of the cluster (default: %(default)s{remark})"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=default, metavar="M", help=help_text)
+
+
+def _add_range(
+    parser: argparse.ArgumentParser,
+    name: str,
+    read: Callable[[str], object],
+    default: tuple[int, int],
+    summary: str,
+) -> None:
+    text = f"{default[0]}-{default[1]}"
+    help_text = f"{summary}, a number or a range (default: {text})"
+    parser.add_argument(name, type=read, default=default, metavar=text, help=help_text)
+
+
+def _add_expand_limit(parser: argparse.ArgumentParser, where: str) -> None:
+    help_text = f"write this expand limit into the {where} (default: inf): 1, 2, 1.5, inf"
+    parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
+
+
 def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     _add_drawn(parser)
     for name, limits, default, summary in (
@@ -331,21 +351,16 @@ def _add_klein2011(parser: argparse.ArgumentParser) -> None:
         ("--duration", (1, MAX_INTEGER), (500, 3600), "seconds of a step"),
         ("--nodes", (0, MAX_INTEGER), (1, 75), "nodes of a step"),
     ):
-        text = f"{default[0]}-{default[1]}"
-        help_text = f"{summary}, a number or a range (default: {text})"
-        parser.add_argument(name, type=opt.integers(*limits), default=default, metavar=text, help=help_text)
-    help_text = "nodes of the cluster (default: %(default)s)"
-    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
-    help_text = "write this expand limit into the problems (default: inf): 1, 2, 1.5, inf"
-    parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
+        _add_range(parser, name, opt.integers(*limits), default, summary)
+    _add_num_nodes(parser, 100)
+    _add_expand_limit(parser, "problems")
 
 
 def _add_lublin1999(parser: argparse.ArgumentParser) -> None:
     _add_drawn(parser)
     help_text = "jobs of a problem"
     parser.add_argument("--jobs", type=opt.integer(0, MANY), required=True, metavar="J", help=help_text)
-    help_text = "nodes of the cluster (default: %(default)s, for which the model was fitted)"
-    parser.add_argument("--num-nodes", type=opt.integer(1), default=128, metavar="M", help=help_text)
+    _add_num_nodes(parser, 128, ", for which the model was fitted")
     help_text = "batch and interactive jobs, one kind for both, or one of the two (default: %(default)s)"
     parser.add_argument("--model", choices=LUBLIN_MODELS, default=LUBLIN_MODELS[0], help=help_text)
 
@@ -370,31 +385,22 @@ def _add_amr(parser: argparse.ArgumentParser) -> None:
     _add_drawn(parser)
     help_text = "jobs of a problem"
     parser.add_argument("--jobs", type=opt.integer(0, MANY), required=True, metavar="J", help=help_text)
-    help_text = "nodes of the cluster (default: %(default)s)"
-    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
+    _add_num_nodes(parser, 100)
     help_text = "node-seconds per node and second (default: %(default)s)"
     parser.add_argument("--load", type=opt.number, default=0.8, metavar="L", help=help_text)
-    help_text = "largest demand of a job in nodes, a number or a range (default: 25-75)"
-    parser.add_argument("--peak", type=opt.integers(2), default=(25, 75), metavar="25-75", help=help_text)
-    help_text = "write this expand limit into the jobs (default: inf): 1, 2, 1.5, inf"
-    parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
+    _add_range(parser, "--peak", opt.integers(2), (25, 75), "largest demand of a job in nodes")
+    _add_expand_limit(parser, "jobs")
 
 
 def _add_downey1997(parser: argparse.ArgumentParser) -> None:
     _add_drawn(parser)
     help_text = "jobs of a problem (default: %(default)s)"
     parser.add_argument("--jobs", type=opt.integer(0, MANY), default=10_000, metavar="J", help=help_text)
-    help_text = "nodes of the cluster (default: %(default)s)"
-    parser.add_argument("--num-nodes", type=opt.integer(1), default=10_000, metavar="M", help=help_text)
+    _add_num_nodes(parser, 10_000)
     help_text = "share of the cluster that the jobs need (default: %(default)g)"
     parser.add_argument("--load", type=opt.number, default=0.75, metavar="R", help=help_text)
-    for name, default, summary in (
-        ("--nodes", (2, 5000), "nodes of a job"),
-        ("--runtime", (296, 20_131), "seconds of a job"),
-    ):
-        text = f"{default[0]}-{default[1]}"
-        help_text = f"{summary}, a number or a range (default: {text})"
-        parser.add_argument(name, type=opt.integers(1), default=default, metavar=text, help=help_text)
+    _add_range(parser, "--nodes", opt.integers(1), (2, 5000), "nodes of a job")
+    _add_range(parser, "--runtime", opt.integers(1), (296, 20_131), "seconds of a job")
 
 
 def _add_elastic(parser: argparse.ArgumentParser) -> None:
@@ -463,8 +469,7 @@ def _add_churn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allocator", type=_partition_heuristic, required=True, metavar="NAME", help=help_text
     )
-    help_text = "nodes of a job, a number or a range (default: 1-16)"
-    parser.add_argument("--jobs", type=opt.integers(1), default=(1, 16), metavar="1-16", help=help_text)
+    _add_range(parser, "--jobs", opt.integers(1), (1, 16), "nodes of a job")
     help_text = "how many jobs arrive (default: %(default)s)"
     parser.add_argument("--steps", type=opt.integer(0, MANY), default=200, metavar="N", help=help_text)
 

@@ -183,7 +183,7 @@ def _lay_out(
             state.flow[base + slot, INDEX] = -1
     nodes = state.spot
     for at in range(count):
-        take_node(state.node, state.node_time, state.counts, nodes[at], job, now)
+        take_node(state, nodes[at], job, now)
     ready = 0
     for p in range(num_processes):
         if programs.parent[its + p] < 0:
@@ -237,9 +237,9 @@ def _finish(machine: Machine, jobs: Executed, state: State, job: int, outcome: i
             if state.node[here, OWNER] == job:
                 if state.node[here, COMPUTING] > 0:
                     state.job_time[job, WORKED] += tau - state.node_time[here, BUSY]
-                give_back(state.node, state.node_time, state.counts, state.rows, state.row_time, here, at)
+                give_back(state, here, at)
         if machine.rules[CONTENTION] == 1:
-            drop_flows(state.flow, state.flows, state.counts, job)
+            drop_flows(state, job)
     state.job[job, PHASE], state.job[job, OUTCOME], state.job[job, EVENTS] = OVER, outcome, 0
     state.job_time[job, FINISHED] = at
     _clear_job_event(state, job)
@@ -257,7 +257,7 @@ def _take_event(machine: Machine, programs: Programs, jobs: Executed, state: Sta
     state.job[job, EVENTS] -= 1
     state.job_time[job, CLOCK] = tau
     if machine.rules[CONTENTION] == 1:
-        end_flow(state.flow, state.flows, state.counts, base + slot)
+        end_flow(state, base + slot)
     state.ready[0] = slot
     if kind == COMPUTED:
         stop_computing(machine, jobs, state, job, slot, tau)

@@ -37,30 +37,22 @@ MASK: Final = (1 << BITS) - 1
 
 @inner_kernel
 def begin_flow(
-    flow: IntArray,
-    flow_time: FloatArray,
-    flows: IntArray,
-    counts: IntArray,
-    slot: int,
-    job: int,
-    source: int,
-    sink: int,
-    kind: int,
-    work: float,
-    tau: float,
+    state: State, slot: int, job: int, source: int, sink: int, kind: int, work: float, tau: float
 ) -> None:
     """Add a flow from `source` to `sink` that takes `work` at full speed; it has no rate yet."""
+    flow, flow_time, counts = state.flow, state.flow_time, state.counts
     flow[slot, FLOW_JOB], flow[slot, FROM], flow[slot, TO] = job, source, sink
     flow[slot, KIND], flow[slot, INDEX] = kind, counts[FLOWS]
     flow_time[slot, LEFT], flow_time[slot, RATE], flow_time[slot, AT] = work, 0.0, tau
-    flows[counts[FLOWS]] = slot
+    state.flows[counts[FLOWS]] = slot
     counts[FLOWS] += 1
     counts[FLOWS_CHANGED] = 1
 
 
 @inner_kernel
-def end_flow(flow: IntArray, flows: IntArray, counts: IntArray, slot: int) -> None:
+def end_flow(state: State, slot: int) -> None:
     """Remove the flow in a slot, if there is one."""
+    flow, flows, counts = state.flow, state.flows, state.counts
     index = flow[slot, INDEX]
     if index < 0:
         return
@@ -74,13 +66,13 @@ def end_flow(flow: IntArray, flows: IntArray, counts: IntArray, slot: int) -> No
 
 
 @inner_kernel
-def drop_flows(flow: IntArray, flows: IntArray, counts: IntArray, job: int) -> None:
+def drop_flows(state: State, job: int) -> None:
     """Remove all flows of a job."""
-    index = counts[FLOWS] - 1
+    index = state.counts[FLOWS] - 1
     while index >= 0:
-        slot = flows[index]
-        if flow[slot, FLOW_JOB] == job:
-            end_flow(flow, flows, counts, slot)
+        slot = state.flows[index]
+        if state.flow[slot, FLOW_JOB] == job:
+            end_flow(state, slot)
         index -= 1
 
 

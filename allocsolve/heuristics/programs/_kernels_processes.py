@@ -57,9 +57,7 @@ from allocsolve.model.program import COMPUTE, FORK, RECEIVE, SEND
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.heuristics.programs.state import Executed, Machine, Programs, State
-    from allocsolve.kernels.heap import Entry
-    from allocsolve.kernels.records import Records
-    from allocsolve.model import FloatArray, IntArray
+    from allocsolve.model import IntArray
 
 
 @inner_kernel
@@ -185,18 +183,10 @@ def room(machine: Machine, state: State, job: int, parent: int) -> int:
 
 
 @inner_kernel
-def add_event(
-    events: Records[Entry],
-    places: IntArray,
-    job: IntArray,
-    job_idx: int,
-    base: int,
-    time: float,
-    key: int,
-) -> None:
+def _add_event(state: State, job: int, base: int, time: float, key: int) -> None:
     """Add an event to the heap of a job, whose slots begin at `base`."""
-    raise_up(events[base:], places[base:], MASK, job[job_idx, EVENTS], time, key)
-    job[job_idx, EVENTS] += 1
+    raise_up(state.events[base:], state.event_places[base:], MASK, state.job[job, EVENTS], time, key)
+    state.job[job, EVENTS] += 1
 
 
 @inner_kernel
@@ -206,71 +196,52 @@ def _share(cores: int, computing: int) -> float:
 
 
 @inner_kernel
-def _foresee(
-    events: Records[Entry],
-    places: IntArray,
-    job: IntArray,
-    node: IntArray,
-    node_time: FloatArray,
-    process: IntArray,
-    process_time: FloatArray,
-    cores: int,
-    job_idx: int,
-    base: int,
-    process_base: int,
-    here: int,
-) -> None:
-    """Set the event at which the first process on a node is done; `process` is that of the whole state."""
-    events, places = events[base:], places[base:]
+def _foresee(machine: Machine, jobs: Executed, state: State, job: int, here: int) -> None:
+    """Set the event at which the first process of a job on a node is done."""
+    process, node, node_time = state.process, state.node, state.node_time
+    base, first = jobs.slot_at[job], jobs.process_at[job]
+    events, places = state.events[base:], state.event_places[base:]
     best, due = -1, 0.0
     p = node[here, HEAD]
     while p >= 0:
-        level = process_time[process_base + p, DUE]
+        level = state.process_time[first + p, DUE]
         if best < 0 or level < due or (level == due and p < best):
             best, due = p, level
-        p = process[process_base + p, BEHIND]
-    time = node_time[here, SINCE] + (due - node_time[here, SERVED]) / _share(cores, node[here, COMPUTING])
+        p = process[first + p, BEHIND]
+    speed = _share(machine.rules[CORES], node[here, COMPUTING])
+    time = node_time[here, SINCE] + (due - node_time[here, SERVED]) / speed
     key = (COMPUTED << BITS) | best
     last = node[here, FIRST]
     if last == best:
-        change(events, places, MASK, job[job_idx, EVENTS], places[best], time, key)
+        change(events, places, MASK, state.job[job, EVENTS], places[best], time, key)
         return
     if last >= 0:
-        take_out(events, places, MASK, job[job_idx, EVENTS], places[last])
-        job[job_idx, EVENTS] -= 1
-    raise_up(events, places, MASK, job[job_idx, EVENTS], time, key)
-    job[job_idx, EVENTS] += 1
+        take_out(events, places, MASK, state.job[job, EVENTS], places[last])
+        state.job[job, EVENTS] -= 1
+    raise_up(events, places, MASK, state.job[job, EVENTS], time, key)
+    state.job[job, EVENTS] += 1
     node[here, FIRST] = best
 
 
 @inner_kernel
-def take_node(
-    node: IntArray, node_time: FloatArray, counts: IntArray, here: int, job_idx: int, at: float
-) -> None:
+def take_node(state: State, here: int, job: int, at: float) -> None:
     """Give a free node to a job, at a time in seconds."""
-    node[here, OWNER] = job_idx
+    node = state.node
+    node[here, OWNER] = job
     node[here, COMPUTING] = node[here, TENANTS] = 0
     node[here, HEAD] = node[here, FIRST] = -1
-    node_time[here, TAKEN] = at
-    counts[FREE] -= 1
+    state.node_time[here, TAKEN] = at
+    state.counts[FREE] -= 1
 
 
 @inner_kernel
-def give_back(
-    node: IntArray,
-    node_time: FloatArray,
-    counts: IntArray,
-    rows: IntArray,
-    row_time: FloatArray,
-    here: int,
-    at: float,
-) -> None:
+def give_back(state: State, here: int, at: float) -> None:
     """Take a node from its job at a time in seconds, and note for how long the job had it."""
-    row = counts[ROWS]
-    rows[row, 0], rows[row, 1] = node[here, OWNER], here
-    row_time[row, 0], row_time[row, 1] = node_time[here, TAKEN], at
+    counts, row = state.counts, state.counts[ROWS]
+    state.rows[row, 0], state.rows[row, 1] = state.node[here, OWNER], here
+    state.row_time[row, 0], state.row_time[row, 1] = state.node_time[here, TAKEN], at
     counts[ROWS] += 1
-    node[here, OWNER] = -1
+    state.node[here, OWNER] = -1
     counts[FREE] += 1
     counts[RETRY] = 1
 
@@ -294,20 +265,7 @@ def stop_computing(machine: Machine, jobs: Executed, state: State, job_idx: int,
     if node[here, COMPUTING] == 0:
         state.job_time[job_idx, WORKED] += tau - node_time[here, BUSY]
     else:
-        _foresee(
-            state.events,
-            state.event_places,
-            state.job,
-            node,
-            node_time,
-            process,
-            state.process_time,
-            machine.rules[CORES],
-            job_idx,
-            jobs.slot_at[job_idx],
-            first,
-            here,
-        )
+        _foresee(machine, jobs, state, job_idx, here)
 
 
 @inner_kernel
@@ -328,20 +286,7 @@ def _start_computing(
     state.process_time[first + p, DUE] = node_time[here, SERVED] + work
     process[first + p, BEHIND] = node[here, HEAD]
     node[here, HEAD] = p
-    _foresee(
-        state.events,
-        state.event_places,
-        state.job,
-        node,
-        node_time,
-        process,
-        state.process_time,
-        machine.rules[CORES],
-        job_idx,
-        jobs.slot_at[job_idx],
-        first,
-        here,
-    )
+    _foresee(machine, jobs, state, job_idx, here)
 
 
 @inner_kernel
@@ -356,7 +301,7 @@ def _fork(machine: Machine, jobs: Executed, state: State, job_idx: int, parent: 
     if node[here, OWNER] < 0:
         began = state.job_time[job_idx, BEGAN]
         at = seconds(began, jobs.limit[job_idx], jobs.factor[job_idx], tau)
-        take_node(node, state.node_time, state.counts, here, job_idx, at)
+        take_node(state, here, job_idx, at)
     node[here, TENANTS] += 1
     state.job[job_idx, ALIVE] += 1
     return here
@@ -402,30 +347,15 @@ def go_on(
             known = arrival[first_message + slot] < np.inf
             if known and state.event_places[base + num_processes + slot] < 0:
                 key = (DELIVERED << BITS) | (num_processes + slot)
-                add_event(
-                    state.events,
-                    state.event_places,
-                    state.job,
-                    job_idx,
-                    base,
-                    arrival[first_message + slot],
-                    key,
-                )
+                _add_event(state, job_idx, base, arrival[first_message + slot], key)
             return
         if code > FORK:  # a join
             if process_time[first_process + target, ARRIVES] <= tau:
                 continue
             process[first_process + target, JOINED] = 1
-            if process_time[first_process + target, ARRIVES] < np.inf:
-                add_event(
-                    state.events,
-                    state.event_places,
-                    state.job,
-                    job_idx,
-                    base,
-                    process_time[first_process + target, ARRIVES],
-                    (RESULT << BITS) | target,
-                )
+            arrives = process_time[first_process + target, ARRIVES]
+            if arrives < np.inf:
+                _add_event(state, job_idx, base, arrives, (RESULT << BITS) | target)
             return
         # Something travels: a message, an input or a result.
         kind, slot, there = RESULT, p, here
@@ -463,34 +393,14 @@ def go_on(
             message[first_message + slot - num_processes, SENDER] = p
             awaited = True
         if time > 0 and rules[CONTENTION] == 1:
-            begin_flow(
-                state.flow,
-                state.flow_time,
-                state.flows,
-                state.counts,
-                base + slot,
-                job_idx,
-                here,
-                there,
-                kind,
-                time,
-                tau,
-            )
+            begin_flow(state, base + slot, job_idx, here, there, kind, time, tau)
         else:
             if kind == DELIVERED:
                 arrival[first_message + slot - num_processes] = tau + time
             elif kind == RESULT:
                 process_time[first_process + slot, ARRIVES] = tau + time
             if awaited:
-                add_event(
-                    state.events,
-                    state.event_places,
-                    state.job,
-                    job_idx,
-                    base,
-                    tau + time,
-                    (kind << BITS) | slot,
-                )
+                _add_event(state, job_idx, base, tau + time, (kind << BITS) | slot)
         if code < 0:
             state.job[job_idx, ALIVE] -= 1
             state.node[here, TENANTS] -= 1
@@ -498,7 +408,7 @@ def go_on(
             if leaks and state.node[here, TENANTS] == 0:
                 began = state.job_time[job_idx, BEGAN]
                 until = seconds(began, jobs.limit[job_idx], jobs.factor[job_idx], tau)
-                give_back(state.node, state.node_time, state.counts, state.rows, state.row_time, here, until)
+                give_back(state, here, until)
             return
         if code == SEND and rules[SYNCHRONOUS] == 1 and time > 0:
             return

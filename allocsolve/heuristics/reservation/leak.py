@@ -202,14 +202,7 @@ class ReservationLeak:
     @property
     def rules(self) -> ExecutionRules:
         """The rules by which programs run."""
-        return ExecutionRules(
-            self.cores,
-            self.communication,
-            self.hop_part,
-            self.synchronous,
-            self.contention,
-            self.reference,
-        )
+        return ExecutionRules(**{name: getattr(self, name) for name in ExecutionRules.__slots__})
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Run all jobs; the budget does not limit it, only its clock is used."""
