@@ -481,6 +481,22 @@ def test_every_command_that_takes_a_log(tmp_path: Path, capsys: Capture) -> None
     assert run_json(capsys, "whatif", tmp_path / "pbs.gz", "--nodes", 9, *page)["jobs"] == 5
 
 
+def test_a_log_instead_of_a_problem_is_told_how_it_becomes_one(tmp_path: Path, capsys: Capture) -> None:
+    for name, write in WRITERS.items():
+        path = tmp_path / f"{name}.{'csv' if name == 'evalys' else 'log'}"
+        path.write_text(write(good(name)))
+        told = refused(capsys, "solve", path, "--solver", "easy")
+        assert f"is a log ({name}), not a problem: allocsolve convert, or import {name}, makes one" in told
+    path.write_text(text(["submit,nodes,runtime,job", "0,1,5,a"]))
+    assert "there is no column 'num_nodes'" in refused(capsys, "solve", path, "--solver", "easy")
+
+
+def test_a_table_of_another_format_is_named(tmp_path: Path) -> None:
+    for name, other in (("evalys", "sacct"), ("alibaba-gpu", "nersc"), ("evalys", "alibaba-gpu")):
+        with pytest.raises(FormatError, match=f"its format is {name}, not {other}"):
+            read(other, tmp_path, WRITERS[name](good(name)))
+
+
 def test_shared_nodes_are_advised_on_in_both_commands(tmp_path: Path, capsys: Capture) -> None:
     made = jobs()
     made[0] = replace(made[0], nodes=1, processors=1)

@@ -48,6 +48,8 @@ from allocsolve.instances.formats.files import (
     save,
     show,
 )
+from allocsolve.instances.formats.log_lines import read_text
+from allocsolve.instances.formats.log_tables import certain_format
 from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
 
 if TYPE_CHECKING:
@@ -81,12 +83,29 @@ def read_problem(path: PathLike) -> Problem:
     Raises
     ------
     FormatError
-        If the file cannot be read, is not JSON (or no table), or is no valid problem: every faulty field is
-        named.
+        If the file cannot be read, is not JSON (or no table), is a log, or is no valid problem: every faulty
+        field is named.
     """
-    if is_table(path):
-        return _problem_of_rows(*read_rows(path, _problem_tables()), str(path))
-    return parse_problem(load(path), str(path))
+    try:
+        if is_table(path):
+            return _problem_of_rows(*read_rows(path, _problem_tables()), str(path))
+        return parse_problem(load(path), str(path))
+    except FormatError as error:
+        if Path(path).is_file() and (name := _log_format(path)) is not None:
+            fault = f"is a log ({name}), not a problem: allocsolve convert, or import {name}, makes one of it"
+            raise FormatError(str(path), [fault]) from error
+        raise
+
+
+def _log_format(path: PathLike) -> str | None:
+    """Return the format of a log where a problem was expected; None if it is no log."""
+    try:
+        head = read_text(path, lambda text: text.head)[0]
+    except FormatError:
+        return None
+    if is_table(path) and is_problem_table(head.partition("\n")[0].strip().split(",")):
+        return None
+    return certain_format(head)
 
 
 def problem_from_columns(columns: Mapping[str, Any], source: str = "table") -> Problem:

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats import log_lsf, log_pbs, log_sge, log_slurm
+from allocsolve.instances.formats import log_lsf, log_pbs, log_sge
 from allocsolve.instances.formats.log_lines import read_text
+from allocsolve.instances.formats.log_slurm import begins_json, json_rows, tres_count
 from allocsolve.instances.formats.logs import UNITS
 from allocsolve.instances.formats.workload_foreign import interval_count
 
@@ -144,13 +145,13 @@ _SACCT: Final = LogTable(
         "user": ("User", "UID", "user_id"),
     },
     derived={
-        f"{column} {resource}": Derived((column,), partial(log_slurm.tres_count, resource))
+        f"{column} {resource}": Derived((column,), partial(tres_count, resource))
         for column in ("AllocTRES", "ReqTRES")
         for resource in ("node", "cpu", "gpu")
     },
     separators=("|", ",", "\t", ";"),
-    rows=log_slurm.json_rows,
-    begins=log_slurm.begins_json,
+    rows=json_rows,
+    begins=begins_json,
     limit="minutes",
     has_steps=True,
 )
@@ -438,31 +439,53 @@ def format_of(head: str) -> str | None:
         if table.begins is not None and table.begins(first):
             return table.name
     # Not all columns are there, perhaps; then the reader tells which are missing.
-    names = {plain_name(name) for name in re.split(r"[|,;\t]", first.replace('"', ""))}
-    tables = [table for table in LOG_TABLES.values() if table.separators]
-    return next(
-        (
-            table.name
-            for table in tables
-            if all(_has(table, field, names) for field in ("id", "submit", "size"))
-        ),
-        "sacct" if "submit" in first.lower() else None,
-    )
+    return _fitting(first) or ("sacct" if "submit" in first.lower() else None)
+
+
+def certain_format(head: str) -> str | None:
+    """Return the format of a log that begins with these characters; None where it may be something else."""
+    name, first = format_of(head), _first(head)
+    if begins_json(first):
+        return name if '"allocation_nodes"' in head else None
+    if name is None or name == "swf" or _begins(name, first):
+        return name
+    return _fitting(first)
 
 
 def refusal(head: str, name: str) -> str | None:
     """Return why a text that begins so cannot be a log of a format; None if nothing speaks against it."""
     if (strange := _strange(head)) is not None:
         return strange
-    found = format_of(head)
+    found, first = format_of(head), _first(head)
     if found is None or found == name:
         return None
     if found == "swf":
         return f"looks like a log in the Standard Workload Format: its format is swf, not {name}"
-    table = LOG_TABLES[found]
-    if table.begins is not None and table.begins(_first(head)):
-        return f"looks like {table.summary}: its format is {found}, not {name}"
+    is_table = (name != "swf" and LOG_TABLES[name].begins is None) or name == "sacct"
+    if _begins(found, first) or (is_table and _fitting(first) and not _fits(LOG_TABLES[name], _names(first))):
+        return f"looks like {LOG_TABLES[found].summary}: its format is {found}, not {name}"
     return None
+
+
+def _begins(name: str, first: str) -> bool:
+    begins = LOG_TABLES[name].begins
+    return begins is not None and begins(first)
+
+
+def _fitting(first: str) -> str | None:
+    """Return the first format that has what it needs among the names of columns in a line."""
+    names = _names(first)
+    return next(
+        (table.name for table in LOG_TABLES.values() if table.separators and _fits(table, names)), None
+    )
+
+
+def _names(first: str) -> set[str]:
+    return {plain_name(name) for name in re.split(r"[|,;\t]", first.replace('"', ""))}
+
+
+def _fits(table: LogTable, names: set[str]) -> bool:
+    return all(_has(table, field, names) for field in ("id", "submit", "size"))
 
 
 def _has(table: LogTable, field: str, names: set[str]) -> bool:

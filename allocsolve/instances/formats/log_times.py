@@ -159,6 +159,9 @@ def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
     low, high = float(seconds.min()), float(seconds.max())
     if (_is_of_this_age(low) and _is_of_this_age(high)) or high < _FIRST_S:
         looks_like_days = unit is None and _LEAST_DAY <= low <= high <= _MOST_DAY
+        if unit is None and _are_dates(seconds):
+            what = f"times are from {low:.0f} to {high:.0f}, which look like dates without hours"
+            raise FormatError(source, [f"{what}: {_FORMS} is read, or say --time-unit s if they are seconds"])
         if not (looks_like_days and (seconds != np.floor(seconds)).any()):
             return
     second, epoch = TIME_UNITS[unit or "s"]
@@ -179,6 +182,14 @@ def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
     as_seconds = ", or --time-unit s if they are seconds" if high < _FIRST_S else ""
     msg = f"{what}, which are no {_UNIT_NAMES[unit or 's']} between 1990 and 2100; {hint}{as_seconds}"
     raise FormatError(source, [msg])
+
+
+def _are_dates(numbers: FloatArray) -> bool:
+    """Tell whether all numbers are days such as 20240304."""
+    years, days = np.divmod(numbers, 10_000)
+    months, days = np.divmod(days, 100)
+    plausible = (years >= 1990) & (years < 2100) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
+    return bool((plausible & (numbers == np.floor(numbers))).all())
 
 
 def _is_of_this_age(seconds: float) -> bool:
