@@ -157,9 +157,9 @@ def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int) ->
     if elastic.changed != now:
         elastic.changed, elastic.base, elastic.before = now, goes_on, held
     if fixed + per_node + shared > 0.0:
-        old, resume = elastic.before, elastic.base
-        if old != size and state.job[job].start != now:
-            resume += fixed + per_node * abs(size - old) + shared / (old + size)
+        nodes, resume = elastic.before, elastic.base
+        if nodes != size and state.job[job].start != now:
+            resume += fixed + per_node * abs(size - nodes) + shared / (nodes + size)
     before, after = elastic.rate, 1 / time_ratio(jobs, job, size)
     left = work_left(state, resizing, job)
     elastic.since, elastic.left, elastic.rate = resume, left, after

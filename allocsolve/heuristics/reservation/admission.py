@@ -104,7 +104,7 @@ def admit(
             The method of Bender et al., as `manhattan_median`.
 
         Or any function from a topology, the mask of free nodes (read-only) and a number of nodes to the nodes
-        it takes, or to None; it is called where at least so many nodes are free.
+        it takes, or to None; it is called where at least that number of nodes is free.
         ``allocsolve.registry.make_allocator`` makes one from the name of any solver of partition problems.
     shape
         What sets of nodes may be booked, see `allocsolve.model.ReservationProblem`. A set that has not the
@@ -122,7 +122,7 @@ def admit(
     UnsupportedProblem
         If jobs are accepted by count and the shape is not ``any``.
     InvalidAnswer
-        If a function takes what are not so many free nodes.
+        If a function takes nodes that are not free, or not the number that it was asked for.
     UnknownName
         If there is no such allocator or shape.
 

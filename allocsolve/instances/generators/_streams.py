@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.model.checks import real
+from allocsolve.model.job_kinds import RIGID
 
 if TYPE_CHECKING:
-    from allocsolve.model import FloatArray
+    from allocsolve.model import FloatArray, WorkloadProblem
 
 #: The most jobs of a stream: far more than a file of a workload has.
 MOST_JOBS = 2**24
@@ -35,6 +36,24 @@ def check_stream(num_jobs: int, load: float) -> float:
         msg = f"load {load:g} is not a finite number above 0"
         raise InvalidOption(msg)
     return load
+
+
+def check_share(share: float) -> float:
+    """Return the share of the jobs that become elastic as a float; `InvalidOption` if it is not in 0..1."""
+    share = real("share", share, InvalidOption)
+    if not 0 <= share <= 1:
+        msg = f"share {share:g} is not in 0..1"
+        raise InvalidOption(msg)
+    return share
+
+
+def check_rigid(problem: WorkloadProblem, aim: str) -> None:
+    """Raise `InvalidProblem` that names the first job that is not rigid, if there is one."""
+    if not problem.is_rigid:
+        jobs = problem.jobs
+        idx = int(np.argmax(problem.packed.kind != RIGID))
+        msg = f"job {jobs.names[idx]!r} is {jobs[idx].kind}: only rigid jobs can be made {aim}"
+        raise InvalidProblem(msg)
 
 
 def poisson_submits(rng: np.random.Generator, num_jobs: int, mean_gap: float) -> FloatArray:

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._streams import (
+    Seed,
+    check_rigid,
+    check_share,
+    seed_entry,
+    seed_name,
+    seed_words,
+)
 from allocsolve.model import MAX_INTEGER, Amdahl, Jobs, WorkloadProblem
 from allocsolve.model.checks import real
-from allocsolve.model.job_kinds import RIGID
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, JobKind
@@ -101,18 +107,12 @@ def elastic_workload(
     ('two-elastic1-s1', Amdahl(parallel=0.995))
     """
     words = seed_words(seed)
-    share, tick = real("share", share, InvalidOption), real("tick", tick, InvalidOption)
-    if not 0 <= share <= 1:
-        msg = f"share {share:g} is not in 0..1"
-        raise InvalidOption(msg)
+    share, tick = check_share(share), real("tick", tick, InvalidOption)
     if not 0 <= tick < math.inf:
         msg = f"tick {tick:g} is not a number of seconds >= 0"
         raise InvalidOption(msg)
     jobs, packed = problem.jobs, problem.packed
-    if not problem.is_rigid:
-        idx = int(np.argmax(packed.kind != RIGID))
-        msg = f"job {jobs.names[idx]!r} is {jobs[idx].kind}: only rigid jobs can be made malleable"
-        raise InvalidProblem(msg)
+    check_rigid(problem, "malleable")
     chosen = np.random.default_rng(words).random(len(jobs)) < share
     nodes = packed.nodes
     law = np.minimum(np.searchsorted(_PREFERRED_MOST, nodes), len(_SHARES) - 1)

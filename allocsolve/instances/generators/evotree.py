@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
     Seed,
+    check_share,
     check_stream,
     poisson_submits,
     seed_entry,
@@ -26,7 +27,7 @@ from allocsolve.model import (
     SpeedupTable,
     WorkloadProblem,
 )
-from allocsolve.model.checks import choice, real
+from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -199,7 +200,7 @@ def evotree_batch(
     [(0, 1, 1, 2), (23, 2, 4, 8)]
     """
     (seed,) = seed_words([seed])
-    share = _share(share)
+    share = check_share(share)
     choice("kind", kind, EVOTREE_KINDS)
     batch = draw_evotree(seed, int(share * JOBS))
     rows = zip(batch.submits, batch.sizes, (idx in batch.evolving for idx in range(JOBS)), strict=True)
@@ -265,7 +266,7 @@ def evotree_stream(
     ('evotree-stream-s7', 40, 1000)
     """
     words = seed_words(seed)
-    share, load = _share(share), check_stream(num_jobs, load)
+    share, load = check_share(share), check_stream(num_jobs, load)
     choice("kind", kind, EVOTREE_KINDS)
     if not num_nodes >= NUM_NODES:
         msg = f"num_nodes {num_nodes} is below {NUM_NODES}, the most of a job"
@@ -291,14 +292,6 @@ def evotree_stream(
             "release_delay": release_delay,
         },
     )
-
-
-def _share(share: float) -> float:
-    number = real("share", share, InvalidOption)
-    if not 0 <= number <= 1:
-        msg = f"share {number:g} is not in 0..1"
-        raise InvalidOption(msg)
-    return number
 
 
 def evotree_jobs(

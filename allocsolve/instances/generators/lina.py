@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._streams import (
+    Seed,
+    check_rigid,
+    check_share,
+    seed_entry,
+    seed_name,
+    seed_words,
+)
 from allocsolve.model import Jobs, Overhead, Requests, Stall, WorkloadProblem
 from allocsolve.model.checks import choice, real
-from allocsolve.model.job_kinds import RIGID
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, JobKind
@@ -140,18 +146,12 @@ def lina_workload(
     >>> [(job.kind, job.min_nodes, job.nodes, job.max_nodes) for job in elastic.jobs]
     [('evolving', 3, 5, 40), ('malleable', 25, 50, 100)]
     """
-    words, share = seed_words(seed), real("share", share, InvalidOption)
-    if not 0 <= share <= 1:
-        msg = f"share {share:g} is not in 0..1"
-        raise InvalidOption(msg)
+    words, share = seed_words(seed), check_share(share)
     choice("flexibility", flexibility, LINA_FLEXIBILITIES)
     choice("moments of requests", moments, LINA_MOMENTS)
     choice("nodes held while a job stalls", holds, STALL_HOLDS)
     jobs, packed = problem.jobs, problem.packed
-    if not problem.is_rigid:
-        idx = int(np.argmax(packed.kind != RIGID))
-        msg = f"job {jobs.names[idx]!r} is {jobs[idx].kind}: only rigid jobs can be made elastic"
-        raise InvalidProblem(msg)
+    check_rigid(problem, "elastic")
     draws, nodes = _draws(np.random.default_rng(words), len(jobs)), packed.nodes
     chosen = draws.chosen < share
     evolves = chosen & (draws.kind >= 0.5)
