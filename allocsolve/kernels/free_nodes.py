@@ -64,9 +64,8 @@ def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
     Neighbours have more than half a chunk of steps together, and each job adds two steps at most.
     """
     count = 4 * (2 * num_jobs + 4) // CHUNK + 8
-    numbers, chunks = record(FreeNumbers), records(Chunk, count)
-    steps = records(Step, count * CHUNK)
-    chunks["room"] = np.arange(0, count * CHUNK, CHUNK)
+    numbers, steps = record(FreeNumbers), records(Step, count * CHUNK)
+    chunks = records(Chunk, count, room=np.arange(0, count * CHUNK, CHUNK))
     numbers["used"] = chunks[0]["last"] = 1
     steps[0]["free"] = num_nodes
     return FreeNodes(numbers, chunks, steps)

@@ -44,6 +44,23 @@ class Reserving(CompiledPolicy, Protocol):
         """Return the first reservation of each job. Shape (jobs,), seconds."""
 
 
+@runtime_checkable
+class Continuing(CompiledPolicy, Protocol):
+    """A policy whose compiled event loop can begin at a moment at which jobs run."""
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation under this policy."""
+
+    def starts_from(self, problem: WorkloadProblem, running: IntArray, now: float) -> FloatArray | None:
+        """Return the start of each job if the policy goes on now; shape (jobs,), seconds.
+
+        The jobs `running` have started at their submission on their own nodes; the others wait. Where one has
+        started now, the policy is called an instant later. All events of an instant come at once. None if the
+        policy has no such loop.
+        """
+
+
 def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules | None = None) -> FloatArray:
     """Return when each queued job will start if jobs run as long as expected and no more are submitted.
 
@@ -77,6 +94,7 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
     -----
     Jobs that have ended are not part of the forecast, so a policy cannot learn from them in it.
     *Complexity*: a call of the policy for the end of each job that runs or waits, until all have started.
+    `fcfs`, `first-fit` and `easy` are run in their compiled loop: 10,000 queued jobs take less than a second.
 
     Examples
     --------
@@ -100,8 +118,13 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
             len(view.running) :
         ]
         return _now_or_later(reserved, view.now)
-    copied = runnable(copy.deepcopy(policy))
     members = np.sort(np.concatenate([view.running, view.queue]))
+    if isinstance(policy, Continuing) and rules in {None, policy.rules} and policy.rules.coalesce:
+        running = np.searchsorted(members, view.running)
+        starts = policy.starts_from(_expected(view, members), running, view.now)
+        if starts is not None:
+            return _now_or_later(starts[np.searchsorted(members, view.queue)], view.now)
+    copied = runnable(copy.deepcopy(policy))
     held = np.zeros(len(view.jobs.submit), dtype=np.int64)
     held[view.running] = view.held
     held = held[members]

@@ -28,6 +28,8 @@ POLICIES = (
     Easy(),
     Easy(estimate="actual"),
     Easy(order="wfp3"),
+    Easy(order="f1", estimate="user-average"),
+    Easy(like="raps"),
     Easy(coalesce=False),
     Easy(moldable="fit"),
 )
@@ -57,6 +59,17 @@ def test_what_is_all_known_comes_true(problem: WorkloadProblem, policy: Any) -> 
         told = len(view.queue) + np.isfinite(view.jobs.start).sum() == len(problem.jobs)
         if told and not (view.expected_ends <= view.now).any():
             assert forecast(view, policy).tolist() == starts[view.queue].tolist()
+        engine.apply(policy.decide(view))
+
+
+@policies
+@settings(max_examples=examples(30))
+@given(problem=workloads(exact=False))
+def test_the_compiled_loop_forecasts_what_single_calls_do(problem: WorkloadProblem, policy: Any) -> None:
+    engine = Engine(problem, policy.rules)
+    while (view := engine.advance()) is not None:
+        expected = forecast(view, policy.decide, policy.rules).tolist()
+        assert forecast(view, policy).tolist() == expected
         engine.apply(policy.decide(view))
 
 

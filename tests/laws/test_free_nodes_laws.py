@@ -42,29 +42,29 @@ def test_it_is_the_list_of_seconds(seed: int, jobs: int, longest: int) -> None:
     num_nodes = int(rng.integers(1, 20))
     horizon = 2 * jobs * longest + longest + 10
     profile, naive = new_free_nodes(num_nodes, jobs), FreeBySecond(num_nodes, horizon)
-    now, held = 0, []
+    now, start = 0, 0
+    held: list[tuple[int, int, int]] = []
     for _ in range(2 * jobs):
         kind = rng.random()
         if kind < 0.6 and len(held) < jobs:
             nodes, seconds = int(rng.integers(1, num_nodes + 1)), int(rng.integers(1, longest + 1))
             submit = now if kind < 0.5 else now + int(rng.integers(0, jobs))
-            start = earliest_time(profile, submit, nodes, seconds, np.inf)
-            assert start == naive.earliest(submit, nodes, seconds, np.inf)
-            held.append((int(start), int(start) + seconds, nodes))
+            found = earliest_time(profile, submit, nodes, seconds, np.inf)
+            assert found == naive.earliest(submit, nodes, seconds, np.inf)
+            held.append((int(found), int(found) + seconds, nodes))
             sign = -1
         elif held:
             start, end, nodes = held.pop(int(rng.integers(0, len(held))))
-            known = max(start, now)
-            if kind < 0.8 and known == start:  # put back at its earliest place
+            if kind < 0.8 and start >= now:  # put back at its earliest place
                 new = earliest_time(profile, now, nodes, end - start, start)
                 assert new == naive.earliest(now, nodes, end - start, start)
-                for made in (profile, naive):
-                    (change_nodes if made is profile else FreeBySecond.change)(made, start, end, nodes)
+                change_nodes(profile, float(start), float(end), nodes)
+                naive.change(start, end, nodes)
                 end += int(new) - start
                 start, sign = int(new), -1
                 held.append((start, end, nodes))
             else:
-                start, sign = known, 1
+                start, sign = max(start, now), 1
         else:
             continue
         if sign < 0:

@@ -360,6 +360,17 @@ def run(
         one_pass(jobs, state, estimates, rule, memory)
 
 
+@inner_kernel
+def place(
+    jobs: PackedJobs, state: State, estimates: Estimates, running: IntArray, starts: FloatArray
+) -> None:
+    """Let jobs run that have started at these times, on the sizes that the state has of them."""
+    for at in range(len(running)):
+        job = running[at]
+        state.engine.clock = starts[at]
+        start(jobs, state, estimates, job, state.job[job].size, -1)
+
+
 @kernel
 def decide(
     jobs: PackedJobs,
@@ -372,11 +383,37 @@ def decide(
 ) -> None:
     """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
     now = state.engine.clock
-    for at in range(len(running)):
-        job = running[at]
-        state.engine.clock = starts[at]
-        start(jobs, state, estimates, job, state.job[job].size, -1)
+    place(jobs, state, estimates, running, starts)
     state.engine.clock = now
     if rule.order:
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)
     one_pass(jobs, state, estimates, rule, memory)
+
+
+@kernel
+def run_on(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    memory: Blocked,
+    running: IntArray,
+    starts: FloatArray,
+    first_call: float,
+) -> None:
+    """Run a workload to its end from a moment on at which jobs run: they are placed, others wait.
+
+    The policy is called at `first_call` for the first time.
+    """
+    place(jobs, state, estimates, running, starts)
+    engine, first, wake = state.engine, state.engine.head, first_call
+    while advance(state, wake, True):
+        if rule.learning:
+            learn(state, estimates)
+        if engine.clock < first_call:
+            continue
+        wake = np.inf
+        if rule.order:
+            sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
+        one_pass(jobs, state, estimates, rule, memory)
+        first = engine.tail

@@ -14,6 +14,7 @@ import numpy as np
 from allocsolve.heuristics.workload._kernels_queue import (
     FIT_SIZE,
     learn,
+    place,
     size_now,
     sort_queue,
     start,
@@ -159,10 +160,7 @@ def decide_reserving(
 ) -> None:
     """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
     now = state.engine.clock
-    for at in range(len(running)):
-        job = running[at]
-        state.engine.clock = starts[at]
-        start(jobs, state, estimates, job, state.job[job].size, -1)
+    place(jobs, state, estimates, running, starts)
     state.engine.clock = now
     if rule.order:
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)

@@ -6,6 +6,7 @@ whole workload, and one view) and the solvers, with the EASYs of other tools as 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
@@ -24,11 +25,13 @@ from allocsolve.heuristics.workload._kernels_queue import (
     FCFS,
     FIRST_FIT,
     ORDER_CODES,
+    Blocked,
     Estimates,
     QueueRule,
     decide,
     nothing_blocked,
     run,
+    run_on,
 )
 from allocsolve.heuristics.workload._kernels_reservations import (
     RESERVING,
@@ -36,6 +39,9 @@ from allocsolve.heuristics.workload._kernels_reservations import (
     run_reserving,
 )
 from allocsolve.kernels.free_nodes import new_free_nodes
+from allocsolve.kernels.heap import Entry
+from allocsolve.kernels.records import records
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, integer, natural, shown
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
@@ -122,12 +128,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     rules.check(problem, answers=False)
     problem = rules.applied(problem)
     packed = problem.packed
-    sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
-    learning = policy.rule.learning
-    users = user_numbers(problem) if learning else np.empty(0, dtype=np.int64)
-    estimates = _estimates(
-        packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
-    )
+    estimates, memory = _prepared(problem, policy)
     state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _ORDERED)
     if policy.rule.kind in _VARIANTS:
         run_variant(packed, state, estimates, policy.rule, rules.coalesce)
@@ -135,12 +136,56 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         free = new_free_nodes(problem.num_nodes, len(packed.submit))
         run_reserving(packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce)
     else:
-        # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
-        # behind.
-        lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
-        memory = nothing_blocked(usable=problem.is_rigid and lasting)
         run(packed, state, estimates, policy.rule, memory, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
+
+
+def run_queue_on(problem: WorkloadProblem, policy: QueuePolicy, running: IntArray, now: float) -> FloatArray:
+    """Return the start of each job if those `running` have started and the policy goes on now."""
+    policy.check(policy.rules)
+    packed = problem.packed
+    starts = packed.submit[running]
+    order = np.lexsort((running, starts))
+    running, starts = running[order], starts[order]
+    waiting = np.ones(len(packed.submit), dtype=np.bool_)
+    waiting[running] = False
+    queued = np.flatnonzero(waiting & (packed.submit < now))
+    queued = queued[np.argsort(packed.submit[queued], kind="stable")]
+    coming = np.flatnonzero(waiting & (packed.submit == now))
+    estimates, memory = _prepared(problem, policy)
+    state = initial_state(
+        problem.num_nodes,
+        packed.submit[coming],
+        ordered=policy.rule.kind in _ORDERED,
+        num_jobs=len(packed.submit),
+    )
+    arrivals = records(Entry, len(coming), frozen=True, time=packed.submit[coming], item=coming)
+    state = state._replace(arrivals=arrivals)
+    state.queue[: len(queued)] = queued
+    state.engine["tail"] = len(queued)
+    state.job["size"][running] = packed.nodes[running]
+    first_call = math.nextafter(now, math.inf) if (starts == now).any() else now
+    run_on(packed, state, estimates, policy.rule, memory, frozen(running), frozen(starts), first_call)
+    begun: FloatArray = state.job["start"]
+    return begun
+
+
+def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates, Blocked]:
+    """Return the estimates and the memory with which a run begins."""
+    packed = problem.packed
+    sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
+    users = user_numbers(problem) if policy.rule.learning else np.empty(0, dtype=np.int64)
+    estimates = _estimates(
+        packed.estimate,
+        sources[policy.running],
+        sources[policy.queued],
+        users,
+        scored=policy.rule.order != 0,
+    )
+    # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
+    # behind.
+    lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
+    return estimates, nothing_blocked(usable=problem.is_rigid and lasting)
 
 
 def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
@@ -226,9 +271,23 @@ class _QueueSolver(CompiledSolver):
         """What the loop of events takes."""
         raise NotImplementedError
 
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation under this policy, unless others are given."""
+        return self.queue_policy.rules
+
     def decide(self, view: QueueView) -> tuple[Start, ...]:
         """Return the jobs that start now; this method is a policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self.queue_policy)
+
+    def starts_from(self, problem: WorkloadProblem, running: IntArray, now: float) -> FloatArray | None:
+        """Return the start of each job, from a moment on at which jobs run; None of a variant of EASY.
+
+        See `allocsolve.simulation.forecast`.
+        """
+        policy = self.queue_policy
+        plain = policy.rule.kind not in _VARIANTS | {RESERVING}
+        return run_queue_on(problem, policy, running, now) if plain else None
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
@@ -413,11 +472,6 @@ class Easy(_QueueSolver):
             if self.like and option.name != "like" and value != option.default:
                 msg = f"like={self.like!r} sets all options, so {option.name}={shown(value)} cannot be set"
                 raise InvalidOption(msg)
-
-    @property
-    def rules(self) -> EngineRules:
-        """The rules of a simulation under this policy, unless others are given."""
-        return self.queue_policy.rules
 
     @property
     def queue_policy(self) -> QueuePolicy:

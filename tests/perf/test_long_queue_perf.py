@@ -1,0 +1,95 @@
+"""Long queues: 100,000 jobs that are submitted at one instant, and forecasts of 10,000 queued jobs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from naive_conservative import naive_list_starts
+
+from allocsolve.heuristics.workload.conservative import Conservative
+from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
+from allocsolve.model import Budget, Jobs, WorkloadProblem
+from allocsolve.simulation import Engine
+from allocsolve.simulation.forecast import forecast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+    from allocsolve.model import FloatArray, IntArray
+
+NUM_NODES = 100
+
+#: In which order the jobs of one instant are in the queue: by these keys of nodes and estimates.
+ORDERS: dict[str, Callable[[IntArray, FloatArray], FloatArray]] = {
+    "drawn": lambda _, estimate: np.arange(float(len(estimate))),
+    "shortest-estimate": lambda _, estimate: estimate,
+    "smallest-area": lambda nodes, estimate: nodes * estimate,
+    "largest": lambda nodes, _: -nodes.astype(np.float64),
+    "smallest": lambda nodes, _: nodes.astype(np.float64),
+    "f1": lambda nodes, estimate: np.log10(estimate) * nodes,
+    "f4": lambda nodes, estimate: np.sqrt(nodes) * estimate,
+    "unicef": lambda nodes, estimate: np.log2(nodes) * estimate,
+}
+
+
+def queue(count: int, order: str = "drawn") -> WorkloadProblem:
+    rng = np.random.default_rng(0)
+    nodes, runtime = rng.integers(1, NUM_NODES + 1, count), rng.integers(1, 3600, count)
+    limit = np.ceil(runtime * rng.uniform(1, 5, count))
+    places = np.argsort(ORDERS[order](nodes, limit), kind="stable")
+    return WorkloadProblem(NUM_NODES, Jobs(np.zeros(count), nodes[places], runtime[places], limit[places]))
+
+
+def most_busy(problem: WorkloadProblem, starts: FloatArray) -> int:
+    """Return the most nodes that are busy at a time."""
+    ends = starts + problem.packed.runtime
+    times = np.concatenate([ends, starts])
+    changes = np.concatenate([-problem.packed.nodes, problem.packed.nodes])
+    return int(np.cumsum(changes[np.argsort(times, kind="stable")]).max())
+
+
+def timed(benchmark: BenchmarkFixture, called: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """Return what a call returns, and the seconds of CPU that it took."""
+    begin = time.process_time()
+    made = benchmark.pedantic(called, args, rounds=1)
+    return made, time.process_time() - begin
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_conservative_backfilling_plans_100_000_queued_jobs_in_10_s(
+    benchmark: BenchmarkFixture, order: str
+) -> None:
+    solver, problem = Conservative("none", estimate="actual"), queue(100_000, order)
+    solver(queue(10), Budget())  # compiled
+    result, seconds = timed(benchmark, solver, problem, Budget())
+    assert seconds < 10
+    starts = result.answer.first_starts
+    assert most_busy(problem, starts) == NUM_NODES
+    # No job can start before those that were planned before it leave room: the first hundred by the twin.
+    few = WorkloadProblem(NUM_NODES, problem.jobs[:100])
+    assert starts[:100].tolist() == naive_list_starts(few)
+
+
+@pytest.mark.parametrize(
+    "policy", [Fcfs(), FirstFit(), Easy(), Easy(order="f1"), Easy(order="wfp3"), Conservative()], ids=str
+)
+def test_forecast_of_10_000_queued_jobs_in_1_s(benchmark: BenchmarkFixture, policy: Any) -> None:
+    forecast(Engine(queue(10)).advance(), policy)  # type: ignore[arg-type]  # compiled; there is an event
+    view = Engine(queue(10_000)).advance()
+    assert view is not None
+    starts, seconds = timed(benchmark, forecast, view, policy)
+    assert seconds < 1
+    problem = queue(10_000)
+    expected = WorkloadProblem(
+        NUM_NODES, Jobs(problem.packed.submit, problem.packed.nodes, problem.packed.estimate)
+    )
+    assert most_busy(expected, starts) <= NUM_NODES
+    few = Engine(queue(60)).advance()
+    assert few is not None
+    if not isinstance(policy, Conservative):
+        assert forecast(few, policy).tolist() == forecast(few, policy.decide, policy.rules).tolist()
