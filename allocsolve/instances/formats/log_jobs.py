@@ -637,7 +637,7 @@ def read_sacct_log(
     timezone: str = "UTC",
     time_unit: str | None = None,
 ) -> JobLog:
-    """Read the jobs of a log of ``sacct -P`` (or ``-p``, or of a CSV file with such columns).
+    """Read the jobs of a log of ``sacct -P`` (or ``-p``, ``--json``, or of a CSV file with such columns).
 
     It is `read_table_log` with the format ``sacct``: see there for parameters and errors.
     """
