@@ -14,6 +14,7 @@ import pytest
 from cli_tools import refused, run, run_json
 
 from allocsolve.instances import digest, read_problem
+from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,3 +86,83 @@ def test_dmy(case: Case, capsys: Capture) -> None:
     said = refused(capsys, "whatif", case("dmy.csv"), "--nodes", "4")
     assert "'04.03.2024 08:00' is no time" in said
     assert "2024-03-04T08:00:00" in said
+
+
+def jobs_of(path: object) -> list[tuple[str, int, float, float | None]]:
+    """Return name, size, run time and limit of each job of a workload."""
+    problem = read_problem(str(path))
+    assert isinstance(problem, WorkloadProblem)
+    return [(job.name, job.nodes, job.runtime, job.limit) for job in problem.jobs]
+
+
+def imported(
+    capsys: Capture, kind: str, log: object, *options: object
+) -> list[tuple[str, int, float, float | None]]:
+    """Return what a log has, by the command."""
+    run_json(capsys, "import", kind, log, "--out", "read.json", "--force", *options)
+    return jobs_of("read.json")
+
+
+def test_pbs_accounting(case: Case, capsys: Capture) -> None:
+    ran = [("501", 2, 3600, 7200), ("502[1]", 1, 3100, 3600), ("504", 2, 3600, 3600)]
+    assert imported(capsys, "pbs", case("pbs_accounting.txt"), "--nodes", "32") == ran
+    assert imported(capsys, "sacct", case("converted.csv"), "--nodes", "32") == ran
+
+
+def test_sge_accounting(case: Case, capsys: Capture) -> None:
+    ran = imported(capsys, "sge", case("sge_accounting.txt"), "--nodes", "32")
+    assert [name.partition(".")[0] for name, *_ in ran] == ["579398", "579399"]
+    assert [rest for _, *rest in ran] == [[16, 3600, 7200], [1, 3600, 7200]]
+
+
+@pytest.mark.parametrize("name", ["sacct.json", "sacct_compact.json"])
+def test_sacct_as_json(case: Case, capsys: Capture, name: str) -> None:
+    ran = [("8149", 2, 3600, 7200), ("9001", 1, 217, None)]
+    assert imported(capsys, "sacct", case(name), "--nodes", "8") == ran
+    processors = imported(capsys, "sacct", case(name), "--nodes", "8", "--unit", "processors")
+    assert processors[0][1] == 8
+
+
+@pytest.mark.parametrize(
+    ("unit", "sizes"), [("nodes", [2, 1]), ("processors", [64, 16]), ("gpus", [4, 1])], ids=str
+)
+def test_alloctres(case: Case, capsys: Capture, unit: str, sizes: list[int]) -> None:
+    ran = imported(capsys, "sacct", case("alloctres.txt"), "--nodes", "128", "--unit", unit)
+    assert [job[1] for job in ran] == sizes
+
+
+def test_batsim_jobs(case: Case, capsys: Capture) -> None:
+    run_json(capsys, "convert", case("batsim_jobs.csv"), "workload.json")
+    assert len(jobs_of("workload.json")) == 19
+    told = run_json(capsys, "check", "workload.json", case("batsim_jobs.csv"))
+    assert told["feasible"]
+    assert (told["metrics"]["makespan"], told["metrics"]["wait"]) == (441_360, 189_360)
+
+
+@pytest.mark.parametrize(
+    ("solver", "starts"), [("easy", [0, 100, 1003, 3]), ("easy(reservations=2)", [0, 100, 110, 120])]
+)
+def test_depth(case: Case, capsys: Capture, solver: str, starts: list[float]) -> None:
+    told = run_json(capsys, "solve", case("depth.json"), "--solver", solver)
+    assert [job["pieces"][0][0] for job in told["solution"]["jobs"]] == starts
+
+
+@pytest.mark.parametrize(("options", "runs"), [((), 3), (("--limits", "keep"), 4)], ids=["cut", "kept"])
+def test_batsim_walltime(case: Case, capsys: Capture, options: tuple[str, ...], runs: float) -> None:
+    run_json(capsys, "convert", case("batsim_walltime.json"), "workload.json", *options)
+    assert [job[2] for job in jobs_of("workload.json")] == [4, runs, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("two_elastic.json", 703.15), ("elastic_stall.json", 528.34)], ids=["two", "stall"]
+)
+def test_best_known_of_elastic_jobs(case: Case, capsys: Capture, name: str, most: float) -> None:
+    told = run_json(capsys, "solve", case(name), "--solver", "prices", "--seconds", "2")
+    assert told["objective"] <= most
+
+
+@pytest.mark.parametrize("solver", ["annealing", "lns"])
+def test_ht_c1p1(case: Case, capsys: Capture, solver: str) -> None:
+    """A search ends when its value meets the bound: long before its time."""
+    told = run_json(capsys, "solve", case("ht_c1p1.json"), "--solver", solver, "--seconds", "60")
+    assert (told["objective"], told["limit"]) == (20, None)
