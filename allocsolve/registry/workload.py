@@ -26,7 +26,8 @@ from allocsolve.model import (
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
-from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers
+from allocsolve.registry.names import parse_name
+from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers, registered_solver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,19 +140,24 @@ def _tiny_profiles() -> WorkloadProblem:
     return WorkloadProblem(4, [*jobs, Job(0, 2, 4)])
 
 
-#: What is first fit where no job changes its size; the kernels of all of them take long to compile.
-_FIRST_FIT_IF_RIGID: Final = frozenset(
+#: Policies of which others are the same where no job changes its size, with kernels that take less time to
+#: compile: first fit, and those of `_SAME_IF_RIGID`.
+_NOT_IF_RIGID: Final = frozenset(
     {
         *("lina", "static-price", "malleable-min", "malleable-average"),
-        *("malleable-pref", "malleable-prefkeeper"),
+        *("malleable-pref", "malleable-prefkeeper", "evolv-easyback", "profile-fit"),
     }
 )
+_SAME_IF_RIGID: Final = ("easy(extra_nodes=False,strict=True)", "conservative(estimate=actual)")
 
 
 def _quick_solvers(
     problem: WorkloadProblem, _: tuple[str, ...]
 ) -> tuple[Solver[WorkloadProblem, WorkloadSchedule], ...]:
-    return quick_solvers(WORKLOAD, _FIRST_FIT_IF_RIGID if problem.is_rigid else frozenset())
+    if not problem.is_rigid:
+        return quick_solvers(WORKLOAD)
+    same = (registered_solver(parse_name(name), WORKLOAD) for name in _SAME_IF_RIGID)
+    return (*quick_solvers(WORKLOAD, _NOT_IF_RIGID), *same)
 
 
 def _policy_as_solver(thing: Any) -> PolicySolver | None:  # noqa: ANN401 - anything

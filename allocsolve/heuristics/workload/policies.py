@@ -513,3 +513,8 @@ _PRESETS: Final = {
     "hpcopt": QueuePolicy(_rule(HPCOPT), running="actual"),
     "raps": QueuePolicy(_rule(RAPS)),
 }
+
+#: First fit, for which least areas come first, by true run times.
+SMALLEST_AREA_FIRST: Final = QueuePolicy(
+    _rule(FIRST_FIT, order=order_code("smallest-area")), running="actual", queued="actual"
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_srpt_area import initial_ranking, run_ranked
+from allocsolve.heuristics.workload.policies import SMALLEST_AREA_FIRST, run_queue
 from allocsolve.model import Result, Status
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import EngineRules
@@ -53,6 +54,9 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
 
     `coalesce` has the meaning that it has in `allocsolve.simulation.EngineRules`.
     """
+    if problem.is_rigid:  # the same, by a kernel that other policies have compiled
+        policy = replace(SMALLEST_AREA_FIRST, coalesce=coalesce)
+        return run_queue(problem, policy, policy.rules).schedule
     EngineRules(coalesce).check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     nodes = np.where(packed.kind == MALLEABLE, packed.max_nodes, packed.min_nodes)
