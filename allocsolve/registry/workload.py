@@ -147,10 +147,18 @@ _FIRST_FIT_IF_RIGID: Final = frozenset(
 )
 
 
+#: Whose time grows with the square of the queue: quick for few jobs only.
+_SLOW_IF_MANY: Final = frozenset({"conservative", "profile-fit"})
+_MANY: Final = 1000
+
+
 def _quick_solvers(
     problem: WorkloadProblem, _: tuple[str, ...]
 ) -> tuple[Solver[WorkloadProblem, WorkloadSchedule], ...]:
-    return quick_solvers(WORKLOAD, _FIRST_FIT_IF_RIGID if problem.is_rigid else frozenset())
+    left_out = _FIRST_FIT_IF_RIGID if problem.is_rigid else frozenset[str]()
+    if len(problem.jobs) > _MANY and not problem.is_evolving:
+        left_out |= _SLOW_IF_MANY
+    return quick_solvers(WORKLOAD, left_out)
 
 
 def _policy_as_solver(thing: Any) -> PolicySolver | None:  # noqa: ANN401 - anything

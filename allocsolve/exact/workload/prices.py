@@ -113,7 +113,8 @@ class Prices:
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound except for what an exact search adds. No result is worse than `start`, or proves less
     than `certificate`; none is worse than a registered policy, or another heuristic that does not search:
-    they are run first, as long as a quarter of a second or a tenth of the time lasts.
+    they are run first, as long as a quarter of a second or a tenth of the time lasts (of more than 1,000 jobs
+    without those whose time grows with the square of the queue).
     *Complexity*: 41,524 jobs on 9,688 nodes: .5 % of gap within 5 s.
     """
 
