@@ -150,14 +150,20 @@ _NOT_IF_RIGID: Final = frozenset(
 )
 _SAME_IF_RIGID: Final = ("easy(extra_nodes=False,strict=True)", "conservative(estimate=actual)")
 
+#: Whose time grows with the square of the queue: quick for few jobs only.
+_SLOW_IF_MANY: Final = frozenset({"conservative", "profile-fit"})
+_MANY: Final = 1000
+
 
 def _quick_solvers(
     problem: WorkloadProblem, _: tuple[str, ...]
 ) -> tuple[Solver[WorkloadProblem, WorkloadSchedule], ...]:
-    if not problem.is_rigid:
-        return quick_solvers(WORKLOAD)
-    same = (registered_solver(parse_name(name), WORKLOAD) for name in _SAME_IF_RIGID)
-    return (*quick_solvers(WORKLOAD, _NOT_IF_RIGID), *same)
+    left_out = _NOT_IF_RIGID if problem.is_rigid else frozenset[str]()
+    if len(problem.jobs) > _MANY and not problem.is_evolving:
+        left_out |= _SLOW_IF_MANY
+    same = [parse_name(name) for name in _SAME_IF_RIGID if problem.is_rigid]
+    others = (registered_solver(name, WORKLOAD) for name in same if name.name not in left_out)
+    return (*quick_solvers(WORKLOAD, left_out), *others)
 
 
 def _policy_as_solver(thing: Any) -> PolicySolver | None:  # noqa: ANN401 - anything
