@@ -162,7 +162,7 @@ def _quick_solvers(
     if len(problem.jobs) > _MANY and not problem.is_evolving:
         left_out |= _SLOW_IF_MANY
     same = [parse_name(name) for name in _SAME_IF_RIGID if problem.is_rigid]
-    others = (registered_solver(name, WORKLOAD) for name in same if name.name not in left_out)
+    others = (registered_solver(name, WORKLOAD) for name in same if name.base not in left_out)
     return (*quick_solvers(WORKLOAD, left_out), *others)
 
 
