@@ -38,7 +38,9 @@ def convert(args: argparse.Namespace) -> int:
     else:
         check_outputs(args.to, inputs=inputs, force=args.force)
     with time_bar(f"reading {args.source}"):
-        source, problem, not_read = read_workload(args.source, num_nodes=args.nodes, limits=args.limits)
+        source, problem, not_read = read_workload(
+            args.source, num_nodes=args.nodes, limits=args.limits, time_unit=args.time_unit
+        )
         schedule = _schedule(args.answer, problem) if args.answer else None
         not_held = write_workload(problem, schedule, args.to, name)
     family = family_of(problem)

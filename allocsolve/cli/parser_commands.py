@@ -240,6 +240,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
     help_text = "jobs that outlive their limits: cut at them, or kept (default: cut if FROM is of Batsim)"
     parser.add_argument("--limits", choices=("cut", "keep"), help=help_text)
+    opt.add_time_unit(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     parser.epilog = "Logs of machines (windows, cleaning, recorded schedules): allocsolve import."
 

@@ -11,7 +11,7 @@ from cli_tools import Capture, refused, run
 from hypothesis import given, strategies as st
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances import log_problem, read_table_log, recorded_schedule
+from allocsolve.instances import log_problem, read_problem, read_table_log, recorded_schedule
 from allocsolve.instances.formats.log_times import TIME_UNITS, check_times
 
 if TYPE_CHECKING:
@@ -103,3 +103,13 @@ def test_dates_that_are_not_read(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     with pytest.raises(InvalidOption, match="none of its jobs can be used"):
         log_problem(read_table_log(path, "sacct", num_nodes=4))
+
+
+def test_convert_takes_the_unit_that_its_error_names(tmp_path: Path, capsys: Capture) -> None:
+    path, problem = log_in(tmp_path / "log.csv", "ms"), tmp_path / "problem.json"
+    said = refused(capsys, "convert", path, problem, "--nodes", 4)
+    assert "say --time-unit ms" in said
+    run(capsys, "convert", path, problem, "--nodes", 4, "--time-unit", "ms")
+    assert read_problem(problem) == log_problem(read_table_log(path, "sacct", num_nodes=4, time_unit="ms"))
+    said = refused(capsys, "convert", problem, tmp_path / "other.json", "--time-unit", "ms")
+    assert "--time-unit is for logs" in said

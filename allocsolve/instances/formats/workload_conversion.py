@@ -181,7 +181,7 @@ def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Pa
 
 
 def read_workload(
-    path: Path, *, num_nodes: int | None = None, limits: str | None = None
+    path: Path, *, num_nodes: int | None = None, limits: str | None = None, time_unit: str | None = None
 ) -> tuple[str, Problem, Unheld]:
     """Read a problem from a file of any format that tells one, found out by what is in it.
 
@@ -196,6 +196,8 @@ def read_workload(
     limits
         ``cut``: a job that outlives its limit ends there. ``keep``: it runs to its end. None cuts workloads
         of Batsim only, which kills such jobs.
+    time_unit
+        Of points in time that a log writes as plain numbers, see `read_table_log`; seconds if left out.
 
     Returns
     -------
@@ -210,7 +212,7 @@ def read_workload(
         If a number of nodes is given for a problem of this program, or limits for another one than a
         workload.
     """
-    name, problem, unheld = _read(path, num_nodes, "cut" if limits is None else limits)
+    name, problem, unheld = _read(path, num_nodes, "cut" if limits is None else limits, time_unit)
     if limits is not None and not isinstance(problem, WorkloadProblem):
         msg = f"--limits is for workloads, and {path} is none"
         raise InvalidOption(msg)
@@ -221,19 +223,24 @@ def read_workload(
     return name, problem, unheld
 
 
-def _read(path: Path, num_nodes: int | None, batsim_limits: str) -> tuple[str, Problem, Unheld]:
+def _read(
+    path: Path, num_nodes: int | None, batsim_limits: str, time_unit: str | None
+) -> tuple[str, Problem, Unheld]:
     """Read a problem as it is in the file; of Batsim, with these limits."""
     log = _log_format(path)
     if log is not None:
-        return log, *_parts(_read_log(path, log, num_nodes))
+        return log, *_parts(_read_log(path, log, num_nodes, time_unit))
     document = load(path) if not path.is_dir() and not is_table(path) else {}
     name = "elastisim" if path.is_dir() else _format_of(document)
+    if name == "sacct":
+        return name, *_parts(_read_log(path, name, num_nodes, time_unit))
+    if time_unit is not None:
+        msg = f"--time-unit is for logs, and {path} is none"
+        raise InvalidOption(msg)
     if name == "elastisim":
         return name, *_parts(read_elastisim(path, num_nodes=num_nodes))
     if name == "batsim":
         return name, *_parts(read_batsim(path, num_nodes=num_nodes, limits=batsim_limits))
-    if name == "sacct":
-        return name, *_parts(_read_log(path, name, num_nodes))
     if num_nodes is not None:
         msg = f"--nodes is not for problems of allocsolve: {path} tells the number of nodes"
         raise InvalidOption(msg)
@@ -271,11 +278,14 @@ def _log_format(path: Path) -> str | None:
     return format_of(head)
 
 
-def _read_log(path: Path, name: str, num_nodes: int | None) -> ReadWorkload:
+def _read_log(path: Path, name: str, num_nodes: int | None, time_unit: str | None) -> ReadWorkload:
     if name == "swf":
+        if time_unit not in {None, "s"}:
+            msg = f"--time-unit {time_unit}: times of the Standard Workload Format are seconds"
+            raise InvalidOption(msg)
         log = read_swf_log(path, num_nodes=num_nodes, limits="keep")
     else:
-        log = read_table_log(path, name, num_nodes=num_nodes, limits="keep")
+        log = read_table_log(path, name, num_nodes=num_nodes, limits="keep", time_unit=time_unit)
     unheld = Unheld()
     for reason, count in log.report.dropped.items():
         unheld.add(f"job lines that were dropped ({reason.replace('_', ' ')})", count)
