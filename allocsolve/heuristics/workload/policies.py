@@ -20,6 +20,7 @@ from allocsolve.heuristics.workload._kernels_easy_variants import (
     decide_variant,
     run_variant,
 )
+from allocsolve.heuristics.workload._kernels_long_queue import run_long
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
@@ -38,6 +39,7 @@ from allocsolve.heuristics.workload._kernels_reservations import (
     decide_reserving,
     run_reserving,
 )
+from allocsolve.heuristics.workload.long_queue import is_long, long_queue
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import records
@@ -136,7 +138,12 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         free = new_free_nodes(problem.num_nodes, len(packed.submit))
         run_reserving(packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce)
     else:
-        run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+        long = policy.rule.scan_limit == ALL_JOBS and is_long(problem, policy.rule)
+        queue = long_queue(packed, estimates.queued, policy.rule.order) if long else None
+        if queue is None:
+            run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+        else:
+            run_long(packed, state, estimates, policy.rule, memory, queue, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
