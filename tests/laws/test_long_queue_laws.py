@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from allocsolve.heuristics.workload import long_queue, policies
+from allocsolve.heuristics.workload import long_queue, policies, queue_lengths
 from allocsolve.heuristics.workload._kernels_long_queue import run_long
 from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING
 from allocsolve.heuristics.workload.policies import (
@@ -74,7 +74,7 @@ def draw_policy(rng: random.Random) -> QueuePolicy:
 def seen(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules, longest: int) -> tuple[Any, bool]:
     """Return starts and reasons if queues are long from so many jobs on, and whether the queue was a tree."""
     with (
-        mock.patch.object(long_queue, "LONG_QUEUE", longest),
+        mock.patch.object(queue_lengths, "LONG_QUEUE", longest),
         mock.patch.object(policies, "run_long", wraps=run_long) as tree,
     ):
         made = run_queue(problem, policy, rules)

@@ -1,4 +1,4 @@
-"""Which workloads have queues so long that a tree is worth it, and the tree, see `_kernels_long_queue`."""
+"""The tree of a queue in which very many jobs wait, see `_kernels_long_queue`: its leaves and its ranks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_long_queue import NOBODY, Least, LongQueue, score_all
-from allocsolve.heuristics.workload._kernels_queue import EASY, FIRST_AGING, FIRST_FIT, ORDER_CODES, QueueRule
+from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, ORDER_CODES
 from allocsolve.kernels.records import records
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
-    from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-#: From so many jobs of one instant on, a queue is long.
-LONG_QUEUE: Final = 2000
 #: How many jobs a job may have, on average, whose scores only rounding tells from its own: they are looked at
 #: one by one.
 _MOST_PEERS: Final = 100
@@ -27,18 +24,6 @@ _ROUNDING: Final = 1e-14
 #: Between these many seconds, no score is too large or too small for its digits.
 _LEAST_SECONDS: Final = 1e-20
 _MOST_SECONDS: Final = 1e20
-
-
-def is_long(problem: WorkloadProblem, rule: QueueRule) -> bool:
-    """Return whether very many rigid jobs are submitted at once, under a rule that a tree can follow.
-
-    The rule is one that looks at all jobs.
-    """
-    if len(problem.packed.submit) < LONG_QUEUE or not problem.is_rigid:
-        return False
-    if rule.kind not in {FIRST_FIT, EASY} or rule.learning:
-        return False
-    return int(np.unique(problem.packed.submit, return_counts=True)[1].max()) >= LONG_QUEUE
 
 
 def long_queue(jobs: PackedJobs, estimate: FloatArray, order: int) -> LongQueue | None:
