@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-#: How many jobs a job may have, on average, whose scores only rounding tells from its own: they are looked at
-#: one by one.
-_MOST_PEERS: Final = 100
 #: Scores that differ by a larger part than this are in the same order at any time: rounding makes less than
 #: 32 times 2^-53 of it.
 _ROUNDING: Final = 1e-14
@@ -54,8 +51,6 @@ def long_queue(jobs: PackedJobs, estimate: FloatArray, order: int) -> LongQueue 
             return None
         at_once, _ = _scored(jobs, estimate, float(jobs.submit[0]), order)
         later, behind = _aged(jobs, estimate, order)
-        if (behind - np.arange(count)).mean() > _MOST_PEERS:
-            return None
         ranked = [np.argsort(at_once, kind="stable"), later]
         peers = [np.arange(1, count + 1), behind]
     rank = np.empty((len(ranked), count), dtype=np.int64)
