@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from allocsolve.families import Codec, Family, Feature, Rules
+from allocsolve.heuristics.workload.queue_lengths import LONG_QUEUE, has_long_queue
 from allocsolve.instances.formats import workload as codec, workload_swf as tables
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
@@ -14,6 +17,7 @@ from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Amdahl,
     Job,
+    Jobs,
     Overhead,
     Phases,
     PowerLaw,
@@ -103,7 +107,15 @@ def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
         return (*_tiny_problems("evolving"), _tiny_profiles(), *_tiny_problems("malleable"))
     if problem.is_malleable:
         return _tiny_problems("malleable")
-    return _tiny_problems("rigid" if problem.is_rigid else "moldable")
+    if not problem.is_rigid:
+        return _tiny_problems("moldable")
+    very_many = len(problem.jobs) >= _VERY_MANY or has_long_queue(problem)
+    return (*_tiny_problems("rigid"), *([_long_queue()] if very_many else []))
+
+
+#: Among so many jobs, a long queue is taken for granted; so `allocsolve warm`, which knows such a problem,
+#: compiles what long queues take.
+_VERY_MANY: Final = 100_000
 
 
 @functools.cache
@@ -130,6 +142,13 @@ def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
             Job(0, 1, 9, min_nodes=1, max_nodes=3, evolution=Phases([(4, None), (1, 1), (4, None)])),
         ]
     return (WorkloadProblem(4, jobs),)
+
+
+@functools.cache
+def _long_queue() -> WorkloadProblem:
+    """Return the smallest problem with a long queue."""
+    ones = np.ones(LONG_QUEUE, dtype=np.int64)
+    return WorkloadProblem(4, Jobs(np.zeros(LONG_QUEUE), ones, ones))
 
 
 @functools.cache

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from naive_conservative import naive_list_starts
 
+from allocsolve.heuristics.workload import queue_lengths
 from allocsolve.heuristics.workload.conservative import Conservative
-from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.srpt_area import SrptArea
 from allocsolve.model import Budget, Jobs, WorkloadProblem
 from allocsolve.simulation import Engine
 from allocsolve.simulation.forecast import forecast
@@ -37,12 +39,12 @@ ORDERS: dict[str, Callable[[IntArray, FloatArray], FloatArray]] = {
 }
 
 
-def queue(count: int, order: str = "drawn") -> WorkloadProblem:
+def queue(count: int, order: str = "drawn", num_nodes: int = NUM_NODES) -> WorkloadProblem:
     rng = np.random.default_rng(0)
-    nodes, runtime = rng.integers(1, NUM_NODES + 1, count), rng.integers(1, 3600, count)
+    nodes, runtime = rng.integers(1, num_nodes + 1, count), rng.integers(1, 3600, count)
     limit = np.ceil(runtime * rng.uniform(1, 5, count))
     places = np.argsort(ORDERS[order](nodes, limit), kind="stable")
-    return WorkloadProblem(NUM_NODES, Jobs(np.zeros(count), nodes[places], runtime[places], limit[places]))
+    return WorkloadProblem(num_nodes, Jobs(np.zeros(count), nodes[places], runtime[places], limit[places]))
 
 
 def most_busy(problem: WorkloadProblem, starts: FloatArray) -> int:
@@ -73,6 +75,23 @@ def test_conservative_backfilling_plans_100_000_queued_jobs_in_10_s(
     # No job can start before those that were planned before it leave room: the first hundred by the twin.
     few = WorkloadProblem(NUM_NODES, problem.jobs[:100])
     assert starts[:100].tolist() == naive_list_starts(few)
+
+
+@pytest.mark.parametrize("num_nodes", [100, 10_000])
+@pytest.mark.parametrize(
+    "solver", [Fcfs(), FirstFit(), SrptArea(), *(Easy(order=order) for order in QUEUE_ORDERS)], ids=str
+)
+def test_queue_policies_start_100_000_queued_jobs_in_1_s(
+    benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch, num_nodes: int, solver: Any
+) -> None:
+    problem, few = queue(100_000, num_nodes=num_nodes), queue(2500, num_nodes=num_nodes)
+    made = solver(few, Budget()).answer.first_starts.tolist()  # compiled
+    result, seconds = timed(benchmark, solver, problem, Budget())
+    assert seconds < 1
+    starts = result.answer.first_starts
+    assert 0.99 * num_nodes < most_busy(problem, starts) <= num_nodes
+    monkeypatch.setattr(queue_lengths, "LONG_QUEUE", 2501)  # each job is looked at
+    assert solver(few, Budget()).answer.first_starts.tolist() == made
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
 from allocsolve.families import families, family_of
+from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.instances import klein2011, solution_document, uniform_occupancy
 from allocsolve.model import (
     NOT_EVOLVING,
@@ -23,6 +24,7 @@ from allocsolve.model import (
     EvolutionProblem,
     EvolutionProfile,
     Job,
+    Jobs,
     Mesh,
     PartitionProblem,
     Phases,
@@ -155,6 +157,19 @@ def test_tiny_workloads_have_jobs_of_the_kinds_of_the_problem() -> None:
     assert kinds == [{"rigid"}, {"rigid", "moldable"}, {"rigid", "moldable", "malleable"}]
     assert counted == [(0, 0), (1, 0), (1, 1)]
     assert {job.points > 0 for job in tiny.jobs if job.kind == "malleable"} == {False, True}
+
+
+def test_kernels_of_long_queues_are_compiled_for_problems_that_have_one() -> None:
+    family = family_of(WorkloadProblem)
+    for submit, long in ((np.zeros(2500), True), (np.arange(2500.0), False), (np.arange(100_000.0), True)):
+        ones = np.ones(len(submit), dtype=np.int64)
+        tiny, *more = family.warm_up(WorkloadProblem(4, Jobs(submit, ones, ones)))
+        assert len(tiny.jobs) < 10
+        assert [has_long_queue(problem) for problem in more] == [True] * long
+        if long:
+            made = make_solver("easy", more[0])(more[0], Budget()).answer
+            assert made is not None
+            assert made.first_starts.tolist() == np.repeat(np.arange(500), 4).tolist()
 
 
 def test_tiny_workloads_of_evolving_jobs() -> None:

@@ -20,6 +20,7 @@ from allocsolve.heuristics.workload._kernels_easy_variants import (
     decide_variant,
     run_variant,
 )
+from allocsolve.heuristics.workload._kernels_long_queue import run_long
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
@@ -38,6 +39,8 @@ from allocsolve.heuristics.workload._kernels_reservations import (
     decide_reserving,
     run_reserving,
 )
+from allocsolve.heuristics.workload.long_queue import long_queue
+from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import records
@@ -136,7 +139,12 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         free = new_free_nodes(problem.num_nodes, len(packed.submit))
         run_reserving(packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce)
     else:
-        run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+        tree = _can_be_tree(policy.rule) and problem.is_rigid and has_long_queue(problem)
+        queue = long_queue(packed, estimates.queued, policy.rule.order) if tree else None
+        if queue is None:
+            run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+        else:
+            run_long(packed, state, estimates, policy.rule, memory, queue, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -222,6 +230,11 @@ def _looks_at_all(rule: QueueRule) -> bool:
     """Return whether new jobs come last, and jobs that cannot start now cannot start before the next end."""
     plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict)
     return plain and rule.order == 0 and rule.scan_limit == ALL_JOBS
+
+
+def _can_be_tree(rule: QueueRule) -> bool:
+    """Return whether a rule looks at all jobs, with estimates that stay, so that a tree finds who starts."""
+    return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
 def _estimates(
@@ -341,8 +354,9 @@ class FirstFit(_QueueSolver):
 
     Notes
     -----
-    *Complexity*: O(log running jobs) for each job, O(queue) for each event. *Guarantee*: feasible; no job
-    waits while it fits.
+    *Complexity*: O(log running jobs) for each job, O(queue) for each event; for rigid jobs, 2000 of which or
+    more are submitted at one instant, O(log jobs) for each event and O(sqrt(jobs)) at worst for each start.
+    *Guarantee*: feasible; no job waits while it fits.
 
     Examples
     --------
@@ -426,7 +440,10 @@ class Easy(_QueueSolver):
     by a start. With ``"all"``, where no job runs longer than estimated, the schedule is that of conservative
     backfilling with compression ``replan``.
     *Complexity*: O(running jobs + queue) for each event; with more reservations O(running jobs + queue x
-    steps of the plan).
+    steps of the plan). With one reservation, no scan limit and estimates that are not learned, for rigid
+    jobs, 2000 of which or more are submitted at one instant: O(running jobs + log jobs) for each event and
+    O(sqrt(jobs)) at worst for each start; with the orders ``wfp3`` and ``unicef`` only if all jobs are
+    submitted at one instant.
     *References*: Lifka, JSSPP 1995; Mu'alem & Feitelson, IEEE TPDS 12(6), 2001; user averages: Tsafrir,
     Etsion & Feitelson, IEEE TPDS 18(6), 2007.
 
