@@ -21,7 +21,7 @@ from allocsolve.model.columns import (
     texts_column,
     within,
 )
-from allocsolve.model.evolving import Profile, evolving_faults, packed_evolving, wrong_run_times
+from allocsolve.model.evolving import PROFILE, Profile, evolving_faults, packed_evolving, wrong_run_times
 from allocsolve.model.job_kinds import (
     ALL_SIZES,
     EVOLVING,
@@ -422,6 +422,7 @@ class Jobs(Sequence[Job]):
         ):
             self._refuse(name, values, good, range_)
         outside = (packed.nodes < packed.min_nodes) | (packed.nodes > packed.max_nodes)
+        outside &= self.evolving.reading != PROFILE  # of these, a fault names the profile
         if outside.any():
             idx = int(np.argmax(outside))
             low, size, high = packed.min_nodes[idx], packed.nodes[idx], packed.max_nodes[idx]

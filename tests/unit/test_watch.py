@@ -129,5 +129,6 @@ def test_what_the_machine_keeps_it_waiting_after_the_limit_is_granted(
 
 
 @pytest.mark.parametrize(("runtime", "overran"), [(10.0, False), (11.0, False), (11.2, True)])
-def test_a_run_beyond_its_limit_is_marked(runtime: float, overran: bool) -> None:
-    assert replace(RECORD, seconds=10.0, runtime_s=runtime).overran is overran
+def test_a_search_beyond_its_limit_is_marked(runtime: float, overran: bool) -> None:
+    assert replace(RECORD, solver="annealing", seconds=10.0, runtime_s=runtime).overran is overran
+    assert not replace(RECORD, seconds=10.0, runtime_s=runtime).overran, "noX does not search"

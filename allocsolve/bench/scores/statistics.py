@@ -236,7 +236,7 @@ def primal_gap(value: float | None, reference: float) -> float:
     ----------
     Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013).
     """
-    if value is None or value * reference < 0:
+    if value is None or min(value, reference) < 0 < max(value, reference):
         return 1.0
     return 0.0 if value == reference else abs(value - reference) / max(abs(value), abs(reference))
 
