@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["FreeBySecond"]
-
 
 class FreeBySecond:
     """Free nodes in each second of a span at whose end all nodes are free."""

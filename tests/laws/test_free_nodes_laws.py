@@ -10,13 +10,19 @@ from naive_free_nodes import FreeBySecond
 from allocsolve.kernels.free_nodes import (
     CHUNK,
     FreeNodes,
+    append,
     change,
     earliest,
     forget_past,
+    least_free,
+    limit_free,
     new_free_nodes,
+    restart,
 )
 
 change_nodes, earliest_time, forget = entry(change), entry(earliest), entry(forget_past)
+begin_again, append_step = entry(restart), entry(append)
+least_of, limit_to = entry(least_free), entry(limit_free)
 
 
 def by_second(profile: FreeNodes, seconds: int) -> list[int]:
@@ -89,3 +95,26 @@ def test_long_functions_are_cut_and_joined_again() -> None:
     for second in range(2 * CHUNK):
         change_nodes(profile, 2.0 * second, 2.0 * second + 1, 1)
     assert profile.numbers["used"] == 1
+
+
+@given(seed=st.integers(0, 2**32), count=st.sampled_from([1, 5, 3 * CHUNK]))
+def test_a_plan_that_is_written_anew_is_the_list_of_seconds(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    profile = new_free_nodes(9, 4 * count)
+    for _ in range(2):  # the second time over the chunks of the first
+        now = int(rng.integers(0, 9))
+        times = now + np.cumsum(rng.integers(1, 4, count))
+        horizon = int(times[-1]) + 9
+        steps = rng.integers(-9, 10, count + 1)
+        begin_again(profile, float(now), int(steps[0]))
+        free = np.full(horizon, steps[0])
+        for time, nodes in zip(times.tolist(), steps[1:].tolist(), strict=True):
+            append_step(profile, float(time), nodes)
+            free[time:] = nodes
+        for _ in range(20):
+            start, end = sorted(rng.choice(np.arange(now, horizon), 2, replace=False).tolist())
+            assert least_of(profile, float(start), float(end)) == free[start:end].min()
+            nodes = int(rng.integers(-9, 10))
+            limit_to(profile, float(start), float(end), nodes)
+            free[start:end] = np.minimum(free[start:end], nodes)
+            assert by_second(profile, horizon)[now:] == free[now:].tolist()
