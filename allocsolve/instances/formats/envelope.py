@@ -27,6 +27,7 @@ compressed.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import io
@@ -103,7 +104,7 @@ def _log_format(path: PathLike) -> str | None:
         head = read_text(path, lambda text: text.head)[0]
     except FormatError:
         return None
-    if is_table(path) and is_problem_table(head.partition("\n")[0].strip().split(",")):
+    if is_table(path) and is_problem_table(head):
         return None
     return certain_format(head)
 
@@ -157,9 +158,9 @@ def _problem_tables() -> dict[TableFormat, AnyFamily]:
     return {table: family for table, family in tables.items() if table is not None}
 
 
-def is_problem_table(names: Sequence[str]) -> bool:
-    """Tell whether these columns are those of a table of problems; one of four may be missing."""
-    present = {*names}
+def is_problem_table(text: str) -> bool:
+    """Tell whether the first line names the columns of a table of problems; one of four may be missing."""
+    present = {*next(csv.reader(text.splitlines()[:1]), [])}
     return any(4 * len(present & {*table.required}) >= 3 * len(table.required) for table in _problem_tables())
 
 

@@ -271,7 +271,7 @@ def _log_format(path: Path) -> str | None:
     if not path.is_file() or path.suffix.lower() == ".json":
         return None
     head = read_text(path, lambda text: text.head)[0]
-    if is_table(path) and is_problem_table(head.partition("\n")[0].strip().split(",")):
+    if is_table(path) and is_problem_table(head):
         return None
     if head.lstrip().startswith(("{", "[")) and path.suffix != ".gz":
         return None
