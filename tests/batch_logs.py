@@ -78,7 +78,7 @@ def lsf(made: Sequence[Job]) -> list[str]:
         hosts = job.held or " ".join(
             [str(job.nodes), *(f'"{job.processors}*n{node}"' for node in range(job.nodes))]
         )
-        texts = '"normal" "select[type==any]" "" "" "host" "/home/ann" "" "out ""of"" md" "" "1.501"'
+        texts = '"normal" "select[type==any]" "" "" "host" "runs" "" "out ""of"" md" "" "1.501"'
         usage = " ".join(["-1"] * 19)
         times = f'{job.end} {job.id} 1001 33554438 8 {job.submit} 0 0 {job.start} "{job.user}"'
         names = '"a ""name""" "mpirun md"'

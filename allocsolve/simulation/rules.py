@@ -46,7 +46,6 @@ class EngineRules:
         What `QueueView.profile` shows of jobs with an `allocsolve.model.Profile`: ``none`` of the steps; with
         ``next``, the present step (or the one for which the job waits) and the one after it; with ``all``,
         all steps that are left.
-
     kill_at_limit
         Whether a job ends at its limit if its work is not done by then; one without a limit is not killed.
         The schedule is an answer to the workload that `allocsolve.model.WorkloadProblem.cut_at_limits`

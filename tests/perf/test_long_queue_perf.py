@@ -98,9 +98,10 @@ def test_queue_policies_start_100_000_queued_jobs_in_1_s(
     "policy", [Fcfs(), FirstFit(), Easy(), Easy(order="f1"), Easy(order="wfp3"), Conservative()], ids=str
 )
 def test_forecast_of_10_000_queued_jobs_in_1_s(benchmark: BenchmarkFixture, policy: Any) -> None:
-    forecast(Engine(queue(10)).advance(), policy)  # type: ignore[arg-type]  # compiled; there is an event
-    view = Engine(queue(10_000)).advance()
+    few, view = (Engine(queue(count)).advance() for count in (60, 10_000))
+    assert few is not None
     assert view is not None
+    forecast(few, policy)  # compiled
     starts, seconds = timed(benchmark, forecast, view, policy)
     assert seconds < 1
     problem = queue(10_000)
@@ -108,7 +109,5 @@ def test_forecast_of_10_000_queued_jobs_in_1_s(benchmark: BenchmarkFixture, poli
         NUM_NODES, Jobs(problem.packed.submit, problem.packed.nodes, problem.packed.estimate)
     )
     assert most_busy(expected, starts) <= NUM_NODES
-    few = Engine(queue(60)).advance()
-    assert few is not None
     if not isinstance(policy, Conservative):
         assert forecast(few, policy).tolist() == forecast(few, policy.decide, policy.rules).tolist()

@@ -179,9 +179,10 @@ def test_broken_lines(name: str, tmp_path: Path) -> None:
                 assert sum(log.report.dropped.values()) > others or "line" in case
 
 
-def _refusal(read_it: Callable[[], object]) -> str | None:
+def _refusal(use: Callable[[JobLog], object], name: str, folder: Path, content: Any) -> str | None:
+    """Return what is said of a log that is read and used; None if it is taken."""
     try:
-        read_it()
+        use(read(name, folder, content))
     except AllocsolveError as refusal:
         return str(refusal)
     return None
@@ -193,7 +194,7 @@ def test_broken_files(name: str, tmp_path: Path) -> None:
     with all_offenders() as offender:
         for case, content in _whole(name):
             with offender(case):
-                said = _refusal(lambda content=content: log_problem(read(name, tmp_path, content)))  # type: ignore[misc]  # bound
+                said = _refusal(log_problem, name, tmp_path, content)
                 assert said is not None
                 assert "\n" not in said
                 assert re.match(rf"({re.escape(str(tmp_path))}/)?log: ", said)
@@ -225,7 +226,7 @@ def test_what_a_seed_breaks(name: str, tmp_path: Path) -> None:
                 else:
                     changed[at] = rng.choice(b'0-,:;+*/"{}[] \n')
             with offender(f"number {number}"):
-                said = _refusal(lambda data=bytes(changed): _possible(read(name, tmp_path, data)))  # type: ignore[misc]  # bound
+                said = _refusal(_possible, name, tmp_path, bytes(changed))
                 assert "\n" not in (said or "")
 
 

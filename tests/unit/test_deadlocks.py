@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bad_policies import first_fit
 from cli_tools import refused, run
 
 from allocsolve import solve
@@ -13,7 +14,7 @@ from allocsolve.errors import Deadlock
 from allocsolve.heuristics import EvolvEasyback
 from allocsolve.instances import write_problem
 from allocsolve.model import Budget, Job, Profile, WorkloadProblem
-from allocsolve.simulation import Answer, Start, run_policy
+from allocsolve.simulation import Answer, run_policy
 from allocsolve.simulation.compiled import PolicySolver
 
 if TYPE_CHECKING:
@@ -31,15 +32,6 @@ SAID = (
 )
 
 
-def start_all(view: QueueView) -> Iterator[Decision]:
-    free = view.free
-    for job in view.queue.tolist():
-        nodes = int(view.jobs.nodes[job])
-        if nodes <= free:
-            free -= nodes
-            yield Start(job, nodes)
-
-
 def grant_all(view: QueueView) -> Iterator[Decision]:
     held = dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
     free = view.free
@@ -47,15 +39,15 @@ def grant_all(view: QueueView) -> Iterator[Decision]:
         if asked - held[job] <= free:
             free -= asked - held[job]
             yield Answer(job)
-    for start in start_all(view):
-        if isinstance(start, Start) and start.nodes <= free:
+    for start in first_fit(view):
+        if start.nodes <= free:
             free -= start.nodes
             yield start
 
 
 def test_who_is_never_answered_is_told() -> None:
     with pytest.raises(Deadlock) as caught:
-        PolicySolver(start_all)(BOTH, Budget())
+        PolicySolver(first_fit)(BOTH, Budget())
     assert str(caught.value) == SAID
 
 

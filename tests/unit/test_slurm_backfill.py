@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -110,8 +110,9 @@ def test_options_are_those_of_slurm() -> None:
         ("bf_resolution", -1, 3_600),
         ("bf_max_job_test", 0, 1_000_000),
     ):
+        options: dict[str, Any] = {name: value}
         with pytest.raises(InvalidOption, match=rf"{name} {value} is not in 1\.\.{most}"):
-            SlurmBackfill(**{name: value})  # type: ignore[arg-type]  # by name
+            SlurmBackfill(**options)
     with pytest.raises(InvalidOption, match=r"bf_window 1\.5 is not an integer"):
         SlurmBackfill(bf_window=1.5)  # type: ignore[arg-type]  # that is the fault
     with pytest.raises(UnknownName, match="order"):

@@ -368,16 +368,15 @@ class _Search:
 def _bounded_by_prices(earlier: Earlier, clock: Clock) -> Result[WorkloadSchedule]:
     """Return a schedule with the bound of prices on the first term, in the time that is left."""
     assert earlier.schedule is not None, "some policy takes every problem"
-    problem, term = earlier.problem, earlier.objective[0]
+    problem, term, values = earlier.problem, earlier.objective[0], earlier.values
     bound, limit = TermBound(bound_of_jobs_alone(problem, term, None)), None
     certificate = None if earlier.bound is None else earlier.bound.certificate
     try:
-        if bound.value < earlier.values[0] or len(earlier.objective) > 1:
+        if bound.value < values[0] or len(earlier.objective) > 1:
             bound = bound_by_time(problem, term, None, clock, certificate)
             limit = Limit.TIME if bound.timed_out else None
     except KeyboardInterrupt:
         limit = Limit.INTERRUPTED
-    values = earlier.values
     lower = min(bound.value, values[0])
     proven = len(values) == 1 and lower == values[0]
     return Result(

@@ -346,17 +346,23 @@ def learn(state: State, estimates: Estimates) -> None:
         estimates.running[job] = estimates.queued[job] = estimate
 
 
+@inner_kernel
+def take_in(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
+    """Learn from the jobs that have ended, and put those that were submitted in their places in the queue."""
+    if rule.learning:
+        learn(state, estimates)
+    if rule.order:
+        first = state.engine.tail - state.engine.submitted
+        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
+
+
 @kernel
 def run(
     jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked, coalesce: bool
 ) -> None:
     """Run a workload to its end under a policy."""
     while advance(state, np.inf, coalesce):
-        if rule.learning:
-            learn(state, estimates)
-        if rule.order:
-            first = state.engine.tail - state.engine.submitted
-            sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
+        take_in(jobs, state, estimates, rule)
         one_pass(jobs, state, estimates, rule, memory)
 
 
@@ -371,6 +377,23 @@ def place(
         start(jobs, state, estimates, job, state.job[job].size, -1)
 
 
+@inner_kernel
+def resume(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    running: IntArray,
+    starts: FloatArray,
+) -> None:
+    """Place the running jobs of a state with a filled queue, at its present time; sort the queue."""
+    now = state.engine.clock
+    place(jobs, state, estimates, running, starts)
+    state.engine.clock = now
+    if rule.order:
+        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)
+
+
 @kernel
 def decide(
     jobs: PackedJobs,
@@ -382,11 +405,7 @@ def decide(
     starts: FloatArray,
 ) -> None:
     """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
-    now = state.engine.clock
-    place(jobs, state, estimates, running, starts)
-    state.engine.clock = now
-    if rule.order:
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)
+    resume(jobs, state, estimates, rule, running, starts)
     one_pass(jobs, state, estimates, rule, memory)
 
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import (
     FIT_SIZE,
-    learn,
-    place,
+    resume,
     size_now,
-    sort_queue,
     start,
     start_heads,
+    take_in,
 )
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.free_nodes import FreeNodes, append, change, earliest, least_free, restart
@@ -139,11 +138,7 @@ def run_reserving(
 ) -> None:
     """Run a workload to its end under EASY with that many reservations."""
     while advance(state, np.inf, coalesce):
-        if rule.learning:
-            learn(state, estimates)
-        if rule.order:
-            first = state.engine.tail - state.engine.submitted
-            sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
+        take_in(jobs, state, estimates, rule)
         _one_pass(jobs, state, estimates, rule, reservations, free)
 
 
@@ -159,9 +154,5 @@ def decide_reserving(
     starts: FloatArray,
 ) -> None:
     """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
-    now = state.engine.clock
-    place(jobs, state, estimates, running, starts)
-    state.engine.clock = now
-    if rule.order:
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)
+    resume(jobs, state, estimates, rule, running, starts)
     _one_pass(jobs, state, estimates, rule, reservations, free)

@@ -100,6 +100,15 @@ class LogText:
                 yield number, part.rstrip("\r\n")
             fresh = part.endswith("\n")
 
+    def records(self, max_line: int) -> Iterator[tuple[int, str | Dropped]]:
+        """Yield all lines but empty ones and comments, which begin with ``#``; too long ones as faulty."""
+        for number, marked in self.lines(max_line):
+            line = marked.removeprefix(BYTE_ORDER_MARK)  # several files joined to one
+            if len(line) >= max_line:
+                yield number, Dropped("faulty", f"{max_line} characters or more")
+            elif line.strip() and not line.startswith("#"):
+                yield number, line
+
     def part(self, characters: int) -> str:
         """Return the next characters, none at the end."""
         return self._stream.read(characters)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.instances.formats.log_lines import BYTE_ORDER_MARK, Dropped, LogRows
+from allocsolve.instances.formats.log_lines import Dropped, LogRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,14 +49,10 @@ def rows(text: LogText) -> LogRows:
 
 
 def _rows(text: LogText) -> Iterator[tuple[int, Sequence[str] | Dropped]]:
-    for number, line in text.lines(_MAX_LINE):
-        line = line.removeprefix(BYTE_ORDER_MARK)  # noqa: PLW2901 - several files joined to one
-        if not line.strip() or line.startswith("#"):
-            continue
-        record = _RECORD.match(line)
-        if len(line) >= _MAX_LINE:
-            yield number, Dropped("faulty", f"{_MAX_LINE} characters or more")
-        elif record is None:
+    for number, line in text.records(_MAX_LINE):
+        if isinstance(line, Dropped):
+            yield number, line
+        elif (record := _RECORD.match(line)) is None:
             yield number, Dropped("faulty", f'{line[:30]!r} is no record such as "JOB_FINISH" "10.1" ...')
         elif record[1] != "JOB_FINISH":
             yield number, Dropped("other_records")

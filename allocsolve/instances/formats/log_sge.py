@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.instances.formats.log_lines import BYTE_ORDER_MARK, Dropped, LogRows
+from allocsolve.instances.formats.log_lines import Dropped, LogRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,14 +56,8 @@ def rows(text: LogText) -> LogRows:
 
 
 def _rows(text: LogText) -> Iterator[tuple[int, Sequence[str] | Dropped]]:
-    for number, line in text.lines(_MAX_LINE):
-        line = line.removeprefix(BYTE_ORDER_MARK)  # noqa: PLW2901 - several files joined to one
-        if not line.strip() or line.startswith("#"):
-            continue
-        if len(line) >= _MAX_LINE:
-            yield number, Dropped("faulty", f"{_MAX_LINE} characters or more")
-            continue
-        yield number, _cells(line)
+    for number, line in text.records(_MAX_LINE):
+        yield number, line if isinstance(line, Dropped) else _cells(line)
 
 
 def _cells(line: str) -> Sequence[str] | Dropped:
