@@ -328,11 +328,14 @@ def _is_called_like_a_solver(thing: Any) -> bool:  # noqa: ANN401 - anything
 def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - also what is no solver
     """Return a solver of problems of this family, instantiated if it is a class.
 
+    A policy that is a class stays one: it is made anew for each run, also after those that warm it up.
+
     Raises
     ------
     InvalidOption
         If it is none.
     """
+    given = solver
     if isinstance(solver, type):
         try:
             solver = solver()
@@ -342,7 +345,9 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
             msg = f"{solver.__name__}() raised {type(error).__name__}: {error}"
             raise InvalidOption(msg) from error
     if not _is_called_like_a_solver(solver):
-        made: AnySolver | None = family.adapted(solver) if family.adapted else None
+        # Classes can be called, whatever their instances can.
+        adapt = family.adapted or (lambda _: None)
+        made: AnySolver | None = adapt(solver) and adapt(given)
         if made is None:
             msg = f"solver {shown(solver)} is no name and not called with a problem and a budget"
             raise InvalidOption(msg)
