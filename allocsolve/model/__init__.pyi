@@ -55,6 +55,12 @@ from .partition import (
     Topology as Topology,
     Torus as Torus,
 )
+from .placement import (
+    PLACEMENT_OBJECTIVES as PLACEMENT_OBJECTIVES,
+    Placement as Placement,
+    PlacementProblem as PlacementProblem,
+    SwitchTree as SwitchTree,
+)
 from .problem import (
     Answer as Answer,
     Answerable as Answerable,

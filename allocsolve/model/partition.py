@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model.arrays import IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import flag, instance, integer, items, shown, whole
+from allocsolve.errors import InvalidProblem
+from allocsolve.model.checks import flag, instance, items, shown, whole
+from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.model.arrays import BoolArray
+    from allocsolve.model.arrays import BoolArray, IntArray
 
 #: The most nodes of a topology, nodes along an axis, and axes: sums of pairwise distances then fit 64 bits.
 MAX_NODES = 2**24
@@ -164,25 +164,8 @@ def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: 
         If there is no topology, `free` is not a mask over its nodes, or the size is below 1 or above the
         number of free nodes.
     """
-    num_nodes = instance("topology", topology, Topology).num_nodes
-    mask = free if isinstance(free, np.ndarray) else array_of(free)
-    if mask.dtype != np.bool_ or mask.shape != (num_nodes,):
-        msg = (
-            f"free is {mask.dtype} of shape {mask.shape}, "
-            f"not a mask over the {num_nodes} nodes of {list(topology.shape)}"
-        )
-        raise InvalidProblem(msg)
-    size = integer("size", size)
-    if size < 1:
-        msg = f"size {shown(size)} is below 1"
-        raise InvalidProblem(msg)
-    if size > (num_free := int(np.count_nonzero(mask))):
-        msg = f"size {shown(size)} is above the {num_free} free nodes"
-        raise InvalidProblem(msg)
-    if mask.flags.writeable or not mask.flags.c_contiguous:
-        mask = np.array(mask, order="C")
-        mask.setflags(write=False)
-    return mask, size
+    machine = instance("topology", topology, Topology)
+    return checked_free(free, size, machine.num_nodes, str(list(machine.shape)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,15 +233,7 @@ class PartitionProblem:
         InvalidProblem
             If a busy node is not an integer, out of range or named twice; also as the constructor.
         """
-        free = np.ones(instance("topology", topology, Topology).num_nodes, dtype=np.bool_)
-        for node in (integer("busy node", node) for node in items("busy", busy)):
-            if not 0 <= node < topology.num_nodes:
-                msg = f"busy node {shown(node)} is not in 0..{topology.num_nodes - 1}"
-                raise InvalidProblem(msg)
-            if not free[node]:
-                msg = f"busy node {node} is named twice"
-                raise InvalidProblem(msg)
-            free[node] = False
+        free = mask_without(busy, instance("topology", topology, Topology).num_nodes)
         return cls(topology, free, size, contiguous, name, meta or {})
 
     @property
@@ -295,33 +270,11 @@ class PartitionProblem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Partition:
-    """A set of nodes, kept in increasing order.
+class Partition(NodeSet):
+    """A set of nodes of a topology, kept in increasing order.
 
     Raises
     ------
     InvalidAnswer
         If the nodes are not integers. Whether they answer a problem is for the judge to say.
     """
-
-    nodes: IntArray
-
-    def __post_init__(self) -> None:
-        nodes = packed_integers(self.nodes, "nodes")
-        if nodes.ndim != 1:
-            msg = f"nodes of shape {nodes.shape} are not a list of integers"
-            raise InvalidAnswer(msg)
-        # A stable sort: the default has vector instructions that take eight times as long on some processors.
-        object.__setattr__(self, "nodes", frozen(np.sort(nodes, kind="stable")))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Partition):
-            return NotImplemented
-        return np.array_equal(self.nodes, other.nodes)
-
-    def __hash__(self) -> int:
-        return hash(self.nodes.tobytes())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the nodes stay read-only."""
-        return type(self), (self.nodes,)
