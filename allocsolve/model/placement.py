@@ -289,7 +289,7 @@ def _refuse(wrong: BoolArray, what: str, values: IntArray, why: str) -> None:
 def _top_down(parent: IntArray) -> IntArray:
     """Return all switches, each after its parent: depth by depth, by number within one."""
     depth, below = np.where(parent < 0, 0, -1), parent < 0
-    for reached in range(MAX_TREE_LEVELS + 1):
+    for reached in range(MAX_TREE_LEVELS):
         below = (depth < 0) & below[parent]
         if not below.any():
             break
