@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FAMILIES: Final = (
     "allocsolve.registry.evolution:EVOLUTION",
     "allocsolve.registry.partition:PARTITION",
+    "allocsolve.registry.placement:PLACEMENT",
     "allocsolve.registry.workload:WORKLOAD",
     "allocsolve.registry.reservation:RESERVATION",
 )
