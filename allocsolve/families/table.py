@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 FAMILIES: Final = (
     "allocsolve.registry.evolution:EVOLUTION",
     "allocsolve.registry.partition:PARTITION",
-    "allocsolve.registry.placement:PLACEMENT",
     "allocsolve.registry.workload:WORKLOAD",
     "allocsolve.registry.reservation:RESERVATION",
+    "allocsolve.registry.placement:PLACEMENT",
 )
 
 #: The group of entry points in which a distribution names its families; an entry is called like its kind.

@@ -199,7 +199,7 @@ def _group_names(
             continue
         rows = -(-int(last - first) // per_line)
         bottom = int(layout.tops[group]) + rows * layout.high * layout.step + (rows - 1) * _apart(layout.step)
-        yield int(layout.lefts[group]), bottom + 12, f"{_switch_name(names, parent)}{chosen}"
+        yield int(layout.lefts[group]), bottom + 12, f"{_switch_name(names, parent)}{chosen} chosen"
 
 
 def _switch_name(names: object, switch: int) -> str:
