@@ -1,0 +1,1 @@
+"""Heuristics of placement on switch trees: the rules of schedulers."""
