@@ -127,7 +127,7 @@ class _Version(argparse.Action):
 #: `allocsolve.cli`, unless its name is in full.
 _COMMANDS: Final = {
     "generate": ("write problems", "create", "add_generators"),
-    "import": ("turn logs of real machines into problems", "parser_commands", "add_imports"),
+    "import": ("turn logs and networks of real machines into problems", "parser_commands", "add_imports"),
     "convert": (
         "write a workload in the format of another program",
         "parser_commands",

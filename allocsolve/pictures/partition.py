@@ -10,6 +10,7 @@ from allocsolve.bounds import partition_bound
 from allocsolve.families import View
 from allocsolve.pictures._reservation_gantt import machine_text, slices
 from allocsolve.pictures.chart import Chart, Drawing, counted
+from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -182,4 +183,5 @@ PARTITION_VIEW: Final[View[PartitionProblem, Partition]] = View(
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,
+    exports={"hosts": HOSTS},
 )

@@ -176,7 +176,7 @@ OF_A_FAMILY = (
     *("judge/evolution", "judge/partition", "judge/workload", "judge/reservation"),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
-    *("instances/formats/log"),
+    *("instances/formats/log", "instances/formats/network"),
     *("instances/formats/reservation.py", "instances/formats/partition.py"),
     *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),
@@ -185,6 +185,7 @@ OF_A_FAMILY = (
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
+    "cli/network.py",
 )
 #: Words that only code of a family says.
 FAMILY_WORDS = re.compile(r"(?i)evolution|partition|reservation|expand_limit|topology|contiguous|makespan")

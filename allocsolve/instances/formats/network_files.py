@@ -11,7 +11,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.errors import FormatError, require_packages
+from allocsolve.errors import FormatError, SolverUnavailable
 from allocsolve.instances.formats.files import open_input, read_stream
 from allocsolve.instances.formats.hostlist import host_names
 from allocsolve.instances.formats.network import StatedNodes
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MAX_BYTES: Final = 2**29
 
 _SECTION: Final = re.compile(r"(?m)^---(?=\s|$)")
-_BLANK: Final = re.compile(r"\s*")
+_MARK: Final = re.compile(r"\S")
 _JSON: Final = re.compile(r'[\[{\s]*(?:"|\Z|[\]}])')
 _YAML_OBJECT: Final = re.compile(r"(?m)^(apiVersion|kind|items)\s*:")
 
@@ -174,10 +174,11 @@ def _json_values(text: str, source: str, lines: int) -> Iterator[Document]:
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)
     at, line = 0, lines + 1
     while True:
-        begin = at + len(_BLANK.match(text, at)[0])
-        line += text.count("\n", at, begin)
-        if begin == len(text):
+        mark = _MARK.search(text, at)
+        if mark is None:
             return
+        begin = mark.start()
+        line += text.count("\n", at, begin)
         try:
             value, at = decoder.raw_decode(text, begin)
         except json.JSONDecodeError as error:
@@ -192,8 +193,11 @@ def _json_values(text: str, source: str, lines: int) -> Iterator[Document]:
 
 def _yaml_values(text: str, source: str, lines: int) -> Iterator[Document]:
     """Yield the value of a section of YAML, none if there are only comments; `lines` stand before it."""
-    require_packages("a file in YAML", ["yaml"])
-    import yaml  # noqa: PLC0415 - not in the light installation
+    try:
+        import yaml  # noqa: PLC0415 - not in the light installation
+    except ImportError:
+        msg = "YAML needs PyYAML: pip install pyyaml"
+        raise SolverUnavailable(msg) from None
 
     base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 

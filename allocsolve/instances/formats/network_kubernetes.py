@@ -1,9 +1,9 @@
 """Networks of Kubernetes: Kueue's Topology with the nodes of the cluster, and the models of topograph.
 
-A Topology lists labels, from the highest level down; a domain is the path of their values that nodes bear. A
-ResourceFlavor may choose the Topology, by its name, and the nodes, by their labels. Nodes that lack a label of
-a level are left out. A node is free if it is Ready, not cordoned, and has no taint that keeps pods away; which
-pods are there, the nodes do not tell.
+A Topology lists labels, from the highest level down; a domain is the path of their values that nodes bear.
+A ResourceFlavor may choose the Topology, by its name, and the nodes, by their labels. Nodes that lack a label
+of a level are left out. A node is free if it is Ready, not cordoned, and has no taint that keeps pods away;
+which pods are there, the nodes do not tell.
 
 A model of topograph has the children of switches under ``switches`` and the nodes, with their switch, under
 ``blocks``; a child that is no key there is a switch without nodes. Without any switch, blocks stand below one
@@ -72,7 +72,7 @@ def _objects(documents: Iterable[Document]) -> Iterator[Document]:
         yield from (Document(item, source, f"{place}, items[{idx}]") for idx, item in enumerate(items))
 
 
-def _part(document: Document, *path: str, kind: type = dict) -> Any:  # noqa: ANN401 - of a file
+def _part(document: Document, *path: str, kind: type[dict[str, Any] | str] = dict) -> Any:  # noqa: ANN401 - of a file
     """Return a field of a field, empty if it is missing."""
     value = document.value
     for idx, name in enumerate(path):
@@ -81,7 +81,7 @@ def _part(document: Document, *path: str, kind: type = dict) -> Any:  # noqa: AN
             return kind()
         wanted = kind if idx == len(path) - 1 else dict
         if not isinstance(value, wanted):
-            noun = {dict: "an object", list: "a list", str: "a string"}[wanted]
+            noun = "a string" if wanted is str else "an object"
             fault = f"{'.'.join(path[: idx + 1])} must be {noun}, not {show(value)}"
             raise FormatError(document.source, [f"{document.place}: {fault}"])
     return value
@@ -274,6 +274,9 @@ def model_network(document: Document) -> NetworkFile:
     nodes: dict[str, list[str]] = {}
     for idx, block in enumerate(blocks):
         place, switch = f"blocks[{idx}]", block.get("switch") or ""
+        found = _texts(source, f"{place}.nodes", block.get("nodes"))
+        if not found:
+            raise FormatError(source, [f"{place}: has no nodes"])
         if not isinstance(switch, str):
             raise FormatError(source, [f"{place}.switch must be a string, not {show(switch)}"])
         if switch and switch not in known:
@@ -281,9 +284,6 @@ def model_network(document: Document) -> NetworkFile:
             raise FormatError(source, [f"{place}: {fault}"])
         if not switch and known:
             raise FormatError(source, [f"{place}: has no switch"])
-        found = _texts(source, f"{place}.nodes", block.get("nodes"))
-        if not found:
-            raise FormatError(source, [f"{place}: has no nodes"])
         held = nodes.setdefault(switch or f"block-{idx}", [])
         held += [name for text in found for name in names_at(source, f"{place}.nodes", text)]
     if not known:

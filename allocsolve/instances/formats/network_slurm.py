@@ -9,9 +9,9 @@
     BlockSizes=16,64
 
 Keys are read in any case; ``#`` begins a comment, a backslash goes on in the next line, and a blank ends a
-value that is not quoted. Switches may stand in any order. Of blocks the first size is the base, the others are
-its multiples by powers of two (by 1 to 16 if none are given, of the first block); a block has at least as many
-nodes. A free node is one of which each line of sinfo says ``idle``, without a sign behind it.
+value that is not quoted. Switches may stand in any order. Of blocks the first size is the base, the others
+are its multiples by powers of two (by 1 to 16 if none are given, of the first block); a block has at least as
+many nodes. A free node is one of which each line of sinfo says ``idle``, without a sign behind it.
 
 Sources: the manual pages topology.conf(5), topology.yaml(5) and sinfo(1); the plug-ins of Slurm.
 """
