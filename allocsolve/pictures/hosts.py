@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from allocsolve.errors import InvalidOption
 from allocsolve.families import Export
 from allocsolve.instances import compress_hostlist, expand_hostlist
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from allocsolve.model import PartitionProblem, PlacementProblem
+    from allocsolve.model import BoolArray
     from allocsolve.model.node_sets import NodeSet
 
 
-def _names(problem: PartitionProblem | PlacementProblem) -> Sequence[str]:
+class _NodeProblem(Protocol):
+    """A problem whose answers are sets of nodes."""
+
+    @property
+    def free(self) -> BoolArray:
+        """Which nodes may be chosen, shape (nodes,)."""
+
+    @property
+    def meta(self) -> Mapping[str, object]:
+        """Where it comes from."""
+
+
+def _names(problem: _NodeProblem) -> Sequence[str]:
     """Return the names of all nodes of a problem: those of ``meta.nodes``, else their ids.
 
     Raises
@@ -33,7 +45,7 @@ def _names(problem: PartitionProblem | PlacementProblem) -> Sequence[str]:
     return names
 
 
-def _hosts_text(problem: PartitionProblem | PlacementProblem, answer: NodeSet, window: object) -> str:
+def _hosts_text(problem: _NodeProblem, answer: NodeSet, window: object) -> str:
     """Return a line with the hostlist of the chosen nodes.
 
     Raises

@@ -6,6 +6,7 @@ import io
 import json
 import random
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -100,12 +101,12 @@ def test_broken_hostlists() -> None:
     with all_offenders() as offender:
         for text, fault in BROKEN_HOSTLISTS.items():
             with offender(text[:40]):
-                said = _said(lambda text=text: expand_hostlist(text))
+                said = _said(partial(expand_hostlist, text))
                 assert said.startswith("hostlist: ")
                 assert fault in said
         for name in ("", "a b", "a,b", "a[1]", "a\n", "a\ud800"):
             with offender(repr(name)):
-                assert "is not the name of a node" in _said(lambda name=name: compress_hostlist([name]))
+                assert "is not the name of a node" in _said(partial(compress_hostlist, [name]))
 
 
 def test_samples(tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ def test_objects_of_kueue_may_be_in_several_files(tmp_path: Path) -> None:
     assert network.mask(read_free_nodes(nodes).free).tolist() == [True, False, True]
     other.write_text(SAMPLES["conf-tree-1"].text)
     for files in ((topology, other), (other, topology)):
-        assert _said(lambda files=files: read_network(*files)) == (
+        assert _said(partial(read_network, *files)) == (
             f"{files[1]}: is a second file: only the objects of Kueue may be in several"
         )
 
@@ -254,7 +255,7 @@ def test_rings_and_tori_are_boxes(tmp_path: Path) -> None:
     assert problem.meta == {"nodes": "n[1-8]"}
     for asked in ({"within": 1}, {"segment": 1}, {"balanced": True}):
         with pytest.raises(InvalidOption, match="a ring or a torus"):
-            network_problem(torus, torus.mask(torus.nodes), 2, **asked)  # type: ignore[arg-type]
+            network_problem(torus, torus.mask(torus.nodes), 2, **asked)
 
 
 def test_a_problem_keeps_the_names(tmp_path: Path) -> None:
@@ -283,11 +284,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "f"
     for read in (read_network, read_free_nodes):
         path.unlink(missing_ok=True)
-        assert "cannot be read: No such file" in _said(lambda read=read: read(path))
+        assert "cannot be read: No such file" in _said(partial(read, path))
         path.write_bytes(b"# \n\xff=1")
-        assert _said(lambda read=read: read(path)) == f"{path}: line 2: byte 0xff is not UTF-8"
+        assert _said(partial(read, path)) == f"{path}: line 2: byte 0xff is not UTF-8"
         path.write_bytes("SwitchName=a Nodes=b".encode("utf-16"))
-        assert "line 1: byte 0xff is not UTF-8" in _said(lambda read=read: read(path))
+        assert "line 1: byte 0xff is not UTF-8" in _said(partial(read, path))
     assert "is empty" in _said(read_network)
     path.write_text("SwitchName=a Nodes=b")
     assert "has one topology without a name" in _said(lambda: read_network(path, topology="x"))
