@@ -336,7 +336,9 @@ no topology with cluster_default: true; there are a, b
 has tree and flat of tree, block, flat
 - topology: a⏎  flat: true
 is flat and names no nodes
-- topology: a
+- topology: a⏎  flat: false
+topology 'a': flat must be true, not 'false'
+topology: a
 topology 'a' has none of tree, block, flat
 - tree: {}
 [0] has no topology: NAME

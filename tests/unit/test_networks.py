@@ -248,6 +248,7 @@ def test_rings_and_tori_are_boxes(tmp_path: Path) -> None:
         "      nodes: n[1-8]\n      placements: [{dims: {x: 2, y: 2, z: 1}}]\n"
     )
     torus = read_network(path)
+    assert torus.notes == ("placements are not read: a job may have any shape",)
     assert torus.topology == Topology((4, 2, 1), (True, True, True))
     problem = network_problem(torus, torus.mask(["n5", "n1"]), 2)
     assert isinstance(problem, PartitionProblem)

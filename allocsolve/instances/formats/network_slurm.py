@@ -49,7 +49,8 @@ _KINDS: Final = {
     "ringname": ("ring", {"nodes"}),
 }
 _CONF: Final = re.compile(r"(?im)^\s*(?:(?:switch|block|ring)name|blocksizes)\s*=")
-_FIRST_PAIR: Final = re.compile(r"\s*\w+\s*=", re.ASCII)
+_FIRST_LINE: Final = re.compile(r"(?m)^[ \t]*([^\s#].*)")
+_FIRST_PAIR: Final = re.compile(r"\w+\s*=", re.ASCII)
 
 #: The power of two up to which the default sizes of blocks go, and the largest that Slurm takes.
 _DEFAULT_POWER: Final = 4
@@ -58,9 +59,10 @@ _LARGEST_POWER: Final = 15
 
 def is_conf(text: str) -> bool:
     """Tell whether a text is a topology.conf: nothing but comments, or lines of keys and values."""
-    lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
-    first = next(lines, None)
-    return first is None or _FIRST_PAIR.match(first) is not None or _CONF.search(text) is not None
+    first = _FIRST_LINE.search(text)
+    if first is None or _FIRST_PAIR.match(first[1]):
+        return True
+    return first[1][0] not in "{[" and _CONF.search(text) is not None  # JSON may be long
 
 
 def conf_network(text: str, source: str) -> NetworkFile:
@@ -202,6 +204,8 @@ def yaml_network(value: object, source: str, name: str, nodes: Sequence[str]) ->
     FormatError
         If the document is not of its form, there is no such network, or it cannot be represented.
     """
+    if isinstance(value, dict) and "topology" in value:
+        value = [value]
     if not isinstance(value, list):
         raise FormatError(source, ["is not a list of entries that begin with - topology: NAME"])
     entries = dict[str, dict[str, Any]]()
@@ -223,7 +227,7 @@ def yaml_network(value: object, source: str, name: str, nodes: Sequence[str]) ->
     if strange is not None:
         raise FormatError(source, [f"{place}: unknown key {shown_text(strange)}"])
     if kinds[0] == "flat":
-        return _flat(source, place, chosen, nodes)
+        return _flat(source, place, entry, nodes)
     return _Yaml(source, f"{place}: {kinds[0]}", entry[kinds[0]]).network(kinds[0])
 
 
@@ -244,11 +248,13 @@ def _is_true(value: object) -> bool:
     return value is True or (isinstance(value, str) and value.lower() in {"true", "yes", "on"})
 
 
-def _flat(source: str, place: str, name: str, nodes: Sequence[str]) -> NetworkFile:
+def _flat(source: str, place: str, entry: Mapping[str, Any], nodes: Sequence[str]) -> NetworkFile:
+    if not isinstance(entry["flat"], dict) and not _is_true(entry["flat"]):
+        raise FormatError(source, [f"{place}: flat must be true, not {show(entry['flat'])}"])
     if not nodes:
         fault = "is flat and names no nodes: they are taken from the file of the free ones, which has none"
         raise FormatError(source, [f"{place} {fault}"])
-    return switch_network(source, [Entry(name, place, list(dict.fromkeys(nodes)))])
+    return switch_network(source, [Entry(entry["topology"], place, list(dict.fromkeys(nodes)))])
 
 
 class _Yaml(NamedTuple):
@@ -279,13 +285,16 @@ class _Yaml(NamedTuple):
         rows = self.rows("toruses", "name", asked)
         if len(rows) != 1:
             self.refuse(_several("toruses", rows))
-        (value,) = self.field("toruses")
-        torus = _Yaml(self.source, rows[0].place, value)
+        value = self.field("toruses")
+        torus = _Yaml(self.source, rows[0].place, value[0] if isinstance(value, list) else value)
         if torus.field("regions"):
             torus.refuse("regions are not read: nodes must be given as one list, x varying fastest")
         dims = _Yaml(self.source, f"{torus.place}.dims", torus.field("dims"))
         sides = [_size(self.source, f"{dims.place}.{axis}", dims.field(axis)) for axis in "xyz"]
-        return box_network(self.source, sides, rows[0])
+        network = box_network(self.source, sides, rows[0])
+        if torus.field("placements"):
+            network = replace(network, notes=("placements are not read: a job may have any shape",))
+        return network
 
     def refuse(self, fault: str) -> NoReturn:
         """Raise what is wrong here."""
@@ -308,6 +317,7 @@ class _Yaml(NamedTuple):
     ) -> list[Entry]:
         """Return the entries of a list, each with its name and the hostlists of its fields."""
         values = self.field(key)
+        values = [values] if isinstance(values, dict) else values
         self.check_keys({key, *beside})
         if not isinstance(values, list) or not values:
             self.refuse(f"{key} must be a list of entries, not {show(values)}")
