@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allocsolve import EvolutionProfile
-from allocsolve.heuristics import Placement, fit
+from allocsolve.heuristics import PlacedProfile, fit
 
 NUM_NODES = 64
 
@@ -57,7 +57,7 @@ class Cluster:
             steps.append((following - this, nodes))
         return EvolutionProfile(steps)
 
-    def hold(self, placed: Placement, now: int) -> None:
+    def hold(self, placed: PlacedProfile, now: int) -> None:
         """Hold the nodes of each step from its start, which counts from now."""
         start = now + placed.start
         for duration, nodes in placed.profile.steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_absent, check_outputs, make_folder, problem_from, source_name
@@ -27,7 +27,7 @@ from allocsolve.registry.table import registered_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.model import JobKind, Problem, Topology, WorkloadProblem
+    from allocsolve.model import JobKind, Problem, WorkloadProblem
 
 
 def generate_klein2011(args: argparse.Namespace) -> int:
@@ -105,19 +105,19 @@ def generate_linnert2024(args: argparse.Namespace) -> int:
 
 
 def generate_occupancy(args: argparse.Namespace) -> int:
-    """Write partition problems with busy nodes drawn uniformly."""
+    """Write partition or placement problems with busy nodes drawn uniformly."""
     from allocsolve.instances import uniform_occupancy  # noqa: PLC0415 - when the command runs
 
     topology = _machine(args)
 
-    def draw(idx: int) -> Problem:
+    def draw(idx: int) -> Any:  # noqa: ANN401 - a problem of either family
         return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], contiguous=args.contiguous)
 
     return _generate(args, draw)
 
 
 def generate_churn(args: argparse.Namespace) -> int:
-    """Write partition problems whose busy nodes are held by jobs that came and went under an allocator."""
+    """Write problems whose busy nodes are held by jobs that came and went under an allocator."""
     from allocsolve.instances import churned_occupancy  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import make_allocator  # noqa: PLC0415 - when the command runs
 
@@ -217,16 +217,16 @@ def _rigid(file: str) -> WorkloadProblem:
     return problem
 
 
-def _machine(args: argparse.Namespace) -> Topology:
-    """Return the topology that was asked for, by name or by its sides."""
-    from allocsolve.instances import MACHINES  # noqa: PLC0415 - when the command runs
+def _machine(args: argparse.Namespace) -> Any:  # noqa: ANN401 - a topology or a switch tree, as the draws take them
+    """Return the machine that was asked for, by name or by its sides."""
+    from allocsolve.instances import MACHINES, SWITCH_TREES  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Topology  # noqa: PLC0415 - when the command runs
 
     if args.machine is not None:
         if args.wrap is not None or args.torus:
             msg = f"--machine {args.machine} has its own rings: no --torus and no --wrap"
             raise InvalidOption(msg)
-        return MACHINES[args.machine]
+        return MACHINES.get(args.machine) or SWITCH_TREES[args.machine]
     if args.torus:
         return Topology(args.shape, (True,) * len(args.shape))
     return Topology(args.shape, args.wrap or ())
@@ -295,9 +295,9 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
             _add_occupancy,
             "occupancy",
             generate_occupancy,
-            "partition problems with busy nodes drawn uniformly",
+            "partition and placement problems with busy nodes drawn uniformly",
         ),
-        (_add_churn, "churn", generate_churn, "partition problems among jobs that came and went"),
+        (_add_churn, "churn", generate_churn, "the same among jobs that came and went"),
         (
             _add_median_worst_case,
             "median-worst-case",

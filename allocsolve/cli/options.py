@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
-from allocsolve.instances import MACHINES
+from allocsolve.instances import MACHINE_SOURCES
 from allocsolve.instances.formats.log_times import TIME_UNITS
 from allocsolve.judge import WORKLOAD_CLAIMS
 from allocsolve.model import MAX_INTEGER
@@ -20,7 +20,7 @@ from allocsolve.registry import canonical_name, check_solver_name, plugin_place,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MACHINE_NAMES = tuple(MACHINES)
+MACHINE_NAMES = tuple(MACHINE_SOURCES)
 
 #: Of the option of every command that writes files: without it, none that is there is replaced.
 FORCE_HELP = "replace files that exist"

@@ -22,6 +22,7 @@ FAMILIES: Final = (
     "allocsolve.registry.partition:PARTITION",
     "allocsolve.registry.workload:WORKLOAD",
     "allocsolve.registry.reservation:RESERVATION",
+    "allocsolve.registry.placement:PLACEMENT",
 )
 
 #: The group of entry points in which a distribution names its families; an entry is called like its kind.

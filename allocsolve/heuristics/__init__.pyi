@@ -1,5 +1,5 @@
 from .evolution.annealing import Annealing as Annealing
-from .evolution.fit import Placement as Placement, compact as compact, fit as fit
+from .evolution.fit import PlacedProfile as PlacedProfile, compact as compact, fit as fit
 from .evolution.list_scheduling import (
     ORDERS as ORDERS,
     Fit as Fit,
@@ -36,6 +36,7 @@ from .partition.nearest import (
     mc1x1 as mc1x1,
 )
 from .partition.submesh import Submesh as Submesh, submesh as submesh
+from .placement.first_free import FirstFree as FirstFree, first_free as first_free
 from .programs import (
     ExecutionRules as ExecutionRules,
     LeakRules as LeakRules,

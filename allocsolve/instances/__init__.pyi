@@ -75,9 +75,13 @@ from .generators.lina import (
 )
 from .generators.linnert2024 import LINNERT_STREAMS as LINNERT_STREAMS, linnert2024 as linnert2024
 from .generators.lublin1999 import LUBLIN_MODELS as LUBLIN_MODELS, lublin1999 as lublin1999
+from .generators.machines import (
+    MACHINE_SOURCES as MACHINE_SOURCES,
+    MACHINES as MACHINES,
+    SWITCH_TREES as SWITCH_TREES,
+)
 from .generators.median_worst_case import median_worst_case as median_worst_case
 from .generators.occupancy import (
-    MACHINES as MACHINES,
     churned_occupancy as churned_occupancy,
     uniform_occupancy as uniform_occupancy,
 )

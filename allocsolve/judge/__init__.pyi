@@ -12,6 +12,12 @@ from .partition.rules import (
     partition_value as partition_value,
     partition_violations as partition_violations,
 )
+from .placement.rules import (
+    PlacementMetrics as PlacementMetrics,
+    placement_metrics as placement_metrics,
+    placement_value as placement_value,
+    placement_violations as placement_violations,
+)
 from .reservation.rules import (
     EXECUTION_TOLERANCE_S as EXECUTION_TOLERANCE_S,
     SIZE_CLASSES as SIZE_CLASSES,

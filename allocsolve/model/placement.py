@@ -5,9 +5,10 @@ Such trees are fat trees, Slurm's trees and blocks, Kueue's topologies, and, as 
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,14 @@ MAX_TREE_NODES = 2**20
 MAX_TREE_LEVELS = 16
 MAX_HALF_HOPS = 2**10
 MAX_CAPACITY = 2**20
+
+
+class RegularForm(NamedTuple):
+    """What `SwitchTree.regular` makes a tree of."""
+
+    sizes: tuple[int, ...]
+    hops: tuple[int, ...]
+    capacities: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +109,7 @@ class SwitchTree:
             if len(entries) != count:
                 msg = f"{what} has {len(entries)} entries for {count} switches"
                 raise InvalidProblem(msg)
-        is_root, top_down = parent < 0, _top_down(parent)
+        is_root, depth = parent < 0, _depths(parent)
         has_children = np.zeros(count, dtype=np.bool_)
         has_children[parent[~is_root]] = True
         _refuse(has_children[switch], "switch", switch, "has switches below it")
@@ -110,11 +119,12 @@ class SwitchTree:
             ("weight", np.where(is_root, 0, weight)),
             ("node_weight", node_weight),
             ("capacity", np.where(is_root, 1, capacity)),
-            ("top_down", top_down),
+            ("top_down", np.argsort(depth, kind="stable")),
         ):
             object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
-        object.__setattr__(self, "level", frozen(self._levels()))
-        self._check_parity()
+        ranks = [np.flatnonzero(depth == at) for at in range(int(depth.max()), 0, -1)]
+        object.__setattr__(self, "level", frozen(self._levels(ranks)))
+        self._check_parity(ranks)
 
     @classmethod
     def regular(
@@ -168,6 +178,20 @@ class SwitchTree:
         leaves = starts[-2] + np.repeat(np.arange(counts[-1]), sizes[-1])
         return cls(np.concatenate(parents), leaves, np.concatenate(weights), hops[0], np.concatenate(links))
 
+    def regular_form(self) -> RegularForm | None:
+        """Return the arguments of `SwitchTree.regular` that make this tree; None if there are none."""
+        counts = [int((self.level == level).sum()) for level in range(self.height, 0, -1)]
+        counts.append(self.num_nodes)
+        if counts[0] != 1 or any(below % count for count, below in itertools.pairwise(counts)):
+            return None
+        firsts = np.cumsum([0, *counts[:-2]])[::-1][:-1]  # of each level but the highest, from the lowest up
+        form = RegularForm(
+            tuple(below // count for count, below in itertools.pairwise(counts)),
+            tuple(np.cumsum([self.node_weight, *self.weight[firsts]]).tolist()),
+            tuple(self.capacity[firsts].tolist()),
+        )
+        return form if SwitchTree.regular(*form) == self else None
+
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
@@ -220,32 +244,31 @@ class SwitchTree:
         below = np.bincount(self.switch[free], minlength=self.num_switches)
         for level in range(1, self.height):
             at = np.flatnonzero((self.level == level) & (self.parent >= 0))
-            np.add.at(below, self.parent[at], below[at])
+            below += np.bincount(self.parent[at], below[at], self.num_switches).astype(np.int64)
         return below
 
-    def _levels(self) -> IntArray:
+    def _levels(self, ranks: list[IntArray]) -> IntArray:
+        """Return the level of each switch; `ranks` are the switches of each depth, the deepest first."""
         level = np.ones(self.num_switches, dtype=np.int64)
-        for switch in self.top_down[::-1].tolist():
-            above = self.parent[switch]
-            if above >= 0 and level[above] <= level[switch]:
-                level[above] = level[switch] + 1
+        for rank in ranks:
+            np.maximum.at(level, self.parent[rank], level[rank] + 1)
         return level
 
-    def _check_parity(self) -> None:
+    def _check_parity(self, ranks: list[IntArray]) -> None:
         """Refuse half hops between nodes: of all nodes below a switch, the way up has the same parity."""
         parity = np.full(self.num_switches, -1)
         parity[self.switch] = self.node_weight % 2
-        for switch in self.top_down[::-1].tolist():
-            above = self.parent[switch]
-            if above < 0 or parity[switch] < 0:
-                continue
-            up = (parity[switch] + self.weight[switch]) % 2
-            if parity[above] not in (-1, up):
+        for rank in ranks:
+            used = rank[parity[rank] >= 0]
+            above, way = self.parent[used], (parity[used] + self.weight[used]) % 2
+            parity[above] = way
+            odd = np.flatnonzero(parity[above] != way)
+            if len(odd):
                 msg = (
-                    f"weight[{switch}]: nodes below switch {above} are a half hop more than whole hops apart"
+                    f"weight[{used[odd[0]]}]: some nodes below switch {above[odd[0]]} "
+                    "are half a hop more than whole hops apart"
                 )
                 raise InvalidProblem(msg)
-            parity[above] = up
 
     def _key(self) -> tuple[object, ...]:
         arrays = (self.parent, self.switch, self.weight, self.capacity)
@@ -286,8 +309,8 @@ def _refuse(wrong: BoolArray, what: str, values: IntArray, why: str) -> None:
         raise InvalidProblem(msg)
 
 
-def _top_down(parent: IntArray) -> IntArray:
-    """Return all switches, each after its parent: depth by depth, by number within one."""
+def _depths(parent: IntArray) -> IntArray:
+    """Return how many switches are above each."""
     depth, below = np.where(parent < 0, 0, -1), parent < 0
     for reached in range(MAX_TREE_LEVELS):
         below = (depth < 0) & below[parent]
@@ -303,7 +326,7 @@ def _top_down(parent: IntArray) -> IntArray:
             first = seen[-1]
         msg = f"parent[{first}]: switch {first} is below itself"
         raise InvalidProblem(msg)
-    return np.argsort(depth, kind="stable")
+    return depth
 
 
 def _above(parent: IntArray, switch: int) -> list[int]:

@@ -99,6 +99,9 @@ _FILLED: Final = {
     "soft": ("#5c636a", "#a5adb5"),
     "heading": ("#212529", "#e9ecef"),
     "box": ("#a5c8e8", "#2b5279"),
+    "chosen-area": ("#1864ab", "#74c0fc"),
+    "busy-area": ("#868e96", "#7d868f"),
+    "free-area": ("#e3e7eb", "#343b42"),
 }
 #: Of strokes that are rows of squares: one in each unit, a ninth of which stays free.
 _SQUARES: Final = "stroke-width:.889;stroke-dasharray:.889 .111"

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from strategies import EXPAND_LIMITS, evolution_profiles, occupied_profiles
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.heuristics import Placement, compact, fit
+from allocsolve.heuristics import PlacedProfile, compact, fit
 from allocsolve.heuristics.evolution._kernels_fit import Segments, add
 from allocsolve.kernels import kernel
 from allocsolve.model import EvolutionProfile, IntArray
@@ -73,7 +73,7 @@ def test_time_scales(
         occupied = _scaled(occupied, 2)
     found = fit(request, occupied, NODES, limit)
     scaled = fit(_scaled(request, factor), _scaled(occupied, factor), NODES, limit)
-    assert scaled == Placement(found.start * factor, _scaled(found.profile, factor))
+    assert scaled == PlacedProfile(found.start * factor, _scaled(found.profile, factor))
 
 
 def _scaled(profile: EvolutionProfile, factor: int) -> EvolutionProfile:
@@ -149,7 +149,7 @@ def test_nothing_is_placed_on_an_over_committed_cluster() -> None:
                 EvolutionProfile([(3, 1)]),
                 EvolutionProfile([(9, 4)]),
                 4,
-                placement=Placement(2, EvolutionProfile([(3, 1)])),
+                placement=PlacedProfile(2, EvolutionProfile([(3, 1)])),
             ),
             "nothing fits that ends at 5",
         ),

@@ -58,6 +58,7 @@ def test_it_is_found_by_kind_and_by_problem() -> None:
         "partition",
         "workload",
         "reservation",
+        "placement",
         "machines",
     ]
     assert family_named("machines") is family_of(PROBLEM) is family_of(MachinesProblem) is TOY

@@ -24,7 +24,7 @@ from allocsolve import (
     exact,
     heuristics,
 )
-from allocsolve.heuristics import Fit, Placement, ResourceProfile
+from allocsolve.heuristics import Fit, PlacedProfile, ResourceProfile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "compact": (
         heuristics.compact,
-        {"profile": PROFILE, "occupied": PROFILE, "num_nodes": 4, "placement": Placement(0, PROFILE)},
+        {"profile": PROFILE, "occupied": PROFILE, "num_nodes": 4, "placement": PlacedProfile(0, PROFILE)},
     ),
     "list_order": (heuristics.list_order, {"problem": PROBLEM, "order": "random", "seed": 1}),
     "list_starts": (heuristics.list_starts, {"problem": PROBLEM, "order": [1, 0], "fit": Fit()}),

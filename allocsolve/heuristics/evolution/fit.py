@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 
-class Placement(NamedTuple):
+class PlacedProfile(NamedTuple):
     """Where an application goes."""
 
     #: Seconds from time 0 of the resource profile.
@@ -65,10 +65,10 @@ def request_arrays(profile: EvolutionProfile, num_nodes: int, limit: float) -> R
     return Request(durations, nodes, max_expanded_durations(durations, expand_ratio(limit)))
 
 
-def placement_of(profile: EvolutionProfile, starts: IntArray) -> Placement:
+def placement_of(profile: EvolutionProfile, starts: IntArray) -> PlacedProfile:
     """Return the placement of a request whose steps begin at `starts`."""
     held = [*np.diff(starts).tolist(), profile.steps[-1][0]]
-    return Placement(int(starts[0]), profile.expanded(held))
+    return PlacedProfile(int(starts[0]), profile.expanded(held))
 
 
 def fit(
@@ -78,7 +78,7 @@ def fit(
     expand_limit: float = math.inf,
     *,
     earliest_start: int = 0,
-) -> Placement:
+) -> PlacedProfile:
     """Place a requested profile on a resource profile with the earliest possible completion.
 
     Parameters
@@ -97,7 +97,7 @@ def fit(
 
     Returns
     -------
-    Placement
+    PlacedProfile
         The first step is delayed, never expanded; the last step is never expanded.
 
     Raises
@@ -125,7 +125,7 @@ def fit(
     --------
     >>> busy = EvolutionProfile([(100, 6), (50, 8)])
     >>> fit(EvolutionProfile([(30, 2), (30, 2), (30, 6)]), busy, 10)
-    Placement(start=0, profile=EvolutionProfile(steps=((30, 2), (120, 2), (30, 6))))
+    PlacedProfile(start=0, profile=EvolutionProfile(steps=((30, 2), (120, 2), (30, 6))))
     """
     num_nodes = _checked_nodes(num_nodes)
     earliest_start = natural("earliest_start", earliest_start)
@@ -145,8 +145,8 @@ def compact(
     num_nodes: int,
     expand_limit: float = math.inf,
     *,
-    placement: Placement,
-) -> Placement:
+    placement: PlacedProfile,
+) -> PlacedProfile:
     """Return the placement with the same completion that starts as late as possible.
 
     Parameters
@@ -182,7 +182,7 @@ def compact(
     """
     num_nodes = _checked_nodes(num_nodes)
     request = request_arrays(profile, num_nodes, expand_limit)
-    completion = instance("placement", placement, Placement).completion
+    completion = instance("placement", placement, PlacedProfile).completion
     starts = np.empty(len(profile.steps), dtype=np.int64)
     if not compact_request(_segments(occupied), request, num_nodes, completion, starts):
         msg = f"nothing fits that ends at {completion}"

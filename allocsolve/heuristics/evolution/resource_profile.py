@@ -23,7 +23,7 @@ from allocsolve.heuristics.evolution._kernels_peak_index import (
 )
 from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
 from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
-from allocsolve.heuristics.evolution.fit import Placement, placement_of, request_arrays
+from allocsolve.heuristics.evolution.fit import PlacedProfile, placement_of, request_arrays
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
 from allocsolve.model.checks import flag, integer, shown, whole_time
 
@@ -163,7 +163,7 @@ class ResourceProfile:
         *,
         compacting: bool = False,
         earliest_start: int | None = None,
-    ) -> Placement:
+    ) -> PlacedProfile:
         """Return where a requested profile completes as early as possible; reserves nothing.
 
         Parameters
@@ -177,7 +177,7 @@ class ResourceProfile:
 
         Returns
         -------
-        Placement
+        PlacedProfile
             ``reserve(*placement)`` takes it.
 
         Raises

@@ -1,1 +1,1 @@
-"""Which nodes of a switch tree a job gets: the rules of schedulers, and simple ones to compare with."""
+"""Heuristics of placement on switch trees: the rules of schedulers."""

@@ -81,7 +81,7 @@ def volcano(tree: SwitchTree, free: BoolArray, size: int, *, seed: int) -> IntAr
         return None
     # The busiest after the job: the least share of free nodes, as a fraction of whole numbers.
     left = below[fitting] - size
-    best = np.lexsort((left / total[fitting],))[0]
+    best = np.argmin(left / total[fitting])
     equal = fitting[left * total[fitting[best]] == left[best] * total[fitting]]
     domain = int(random.choice(equal))
     is_rack = (tree.level == 1).astype(np.int64)

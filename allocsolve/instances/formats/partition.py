@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import Checker, show
+from allocsolve.instances.formats.node_lists import decode_busy, decode_nodes, encode_nodes
 from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def decode_problem(document: Document, source: str) -> PartitionProblem:
     top = check.fields(document, "", required, ("name", "contiguous", "meta"))
     topology = decode_topology(check, top["topology"]) if "topology" in top else None
     num_nodes = MAX_INTEGER if topology is None else topology.num_nodes
-    busy = _decode_busy(check, check.typed(list, top.get("busy", []), "busy"), num_nodes)
+    busy = decode_busy(check, check.typed(list, top.get("busy", []), "busy"), num_nodes)
     free = num_nodes - len(busy)
     if topology is not None and not free:
         check.add("busy", f"all {num_nodes} nodes are busy")
@@ -93,19 +94,6 @@ def decode_problem(document: Document, source: str) -> PartitionProblem:
     check.finish(source)
     assert topology is not None, "its faults were raised"
     return PartitionProblem.of(topology, busy=busy, size=size, contiguous=contiguous, name=name, meta=meta)
-
-
-def _decode_busy(check: Checker, values: list[Any], num_nodes: int) -> list[int]:
-    """Return the busy nodes that are well-formed, each once."""
-    first: dict[int, int] = {}
-    for idx, value in enumerate(values):
-        place = f"busy[{idx}]"
-        node = check.integer(
-            value, place, "node", 0, high=num_nodes - 1, high_is="the last node", fallback=-1
-        )
-        if node >= 0 and first.setdefault(node, idx) != idx:
-            check.add(place, f"node {node} is also busy[{first[node]}]")
-    return list(first)
 
 
 def encode_problem(problem: PartitionProblem) -> Document:
@@ -125,15 +113,7 @@ def decode_solution(document: Document, source: str, problem: PartitionProblem) 
 
     Whether the nodes are those of an answer to the problem is for the judge to say.
     """
-    check = Checker()
-    top = check.fields(document, "", ("format", "kind", "nodes"), ("problem", "meta"))
-    check.typed(dict, top.get("meta", {}), "meta")
-    nodes = [
-        check.integer(value, f"nodes[{idx}]", "node", -MAX_INTEGER)
-        for idx, value in enumerate(check.typed(list, top.get("nodes", []), "nodes"))
-    ]
-    check.finish(source)
-    return Partition(np.array(nodes, dtype=np.int64))
+    return Partition(decode_nodes(document, source))
 
 
 def encode_solution(problem: PartitionProblem, partition: Partition) -> Document:
@@ -144,13 +124,7 @@ def encode_solution(problem: PartitionProblem, partition: Partition) -> Document
     InvalidAnswer
         If a node is not of the topology.
     """
-    last = problem.topology.num_nodes - 1
-    nodes = partition.nodes.tolist()
-    strange = next((node for node in nodes if not 0 <= node <= last), None)
-    if strange is not None:
-        msg = f"the partition does not belong to the problem: node {show(strange)} is not in 0..{last}"
-        raise InvalidAnswer(msg)
-    return {"nodes": nodes}
+    return encode_nodes(partition.nodes, problem.topology.num_nodes, "partition")
 
 
 _AXES: Final = ("x", "y", "z", *(f"axis{number}" for number in range(4, 33)))

@@ -21,9 +21,11 @@ from allocsolve.model import (
     Jobs,
     Mesh,
     PartitionProblem,
+    PlacementProblem,
     PowerLaw,
     ReservationProblem,
     SpeedupTable,
+    SwitchTree,
     Topology,
     Torus,
     WorkloadProblem,
@@ -101,6 +103,33 @@ def partition_examples() -> Iterator[PartitionProblem]:
         name = f"random, {list(topology.shape)} with rings {[int(ring) for ring in topology.wrap]}"
         yield replace(drawn, name=name)
         yield replace(drawn, name=f"{name}, contiguous", contiguous=True)
+
+
+def placement_examples() -> Iterator[PlacementProblem]:
+    """Yield problems whose names say what is at the edge; the random ones have fixed seeds."""
+    pods, racks = SwitchTree.regular((2, 2, 3)), SwitchTree.regular((4, 3))
+    yield PlacementProblem.of(SwitchTree.regular((1,)), size=1, name="a machine of one node")
+    yield PlacementProblem.of(SwitchTree.regular((5,)), busy=[2], size=3, name="one switch")
+    yield PlacementProblem.of(pods, size=12, name="the full machine")
+    yield PlacementProblem.of(racks, busy=[1, 4, 8], size=9, name="all free nodes")
+    yield PlacementProblem.of(pods, busy=[1, 4, 8], size=4, within=2, name="within a pod")
+    yield PlacementProblem.of(pods, busy=[0], size=6, within=1, name="no rack is large enough")
+    yield PlacementProblem.of(pods, busy=[0, 5], size=8, segment=2, name="segments of two in racks")
+    yield PlacementProblem.of(pods, busy=[0, 5], size=8, segment=4, segment_level=2, name="segments in pods")
+    yield PlacementProblem.of(pods, busy=[0, 4, 5], size=4, balanced=True, name="balanced over racks")
+    yield PlacementProblem.of(racks, busy=[0, 3, 6, 9], size=7, balanced=True, name="cannot be balanced")
+    fabrics = SwitchTree(np.array([-1, -1, 0, 0, 1]), np.array([2, 2, 3, 4, 4, 4]))
+    yield PlacementProblem.of(fabrics, size=3, name="two fabrics")
+    yield PlacementProblem.of(fabrics, size=4, name="no fabric is large enough")
+    uneven = SwitchTree(
+        parent=np.array([-1, 0, 1, 1, 0, 0]),
+        switch=np.array([2, 2, 3, 3, 3, 4, 5, 5]),
+        weight=np.array([0, 1, 2, 4, 3, 1]),
+        capacity=np.array([1, 4, 2, 2, 3, 1]),
+    )
+    for seed, tree in enumerate((pods, racks, uneven, SwitchTree.regular((2, 2, 3), (2, 3, 5), (3, 4)))):
+        drawn = uniform_occupancy(tree, 0.3, 5, seed)
+        yield replace(drawn, name=f"random, on {tree.num_nodes} nodes, seed {seed}")
 
 
 def random_reservations(

@@ -1,45 +1,42 @@
-"""Partition problems on machines with random busy nodes."""
+"""Problems that choose nodes of a machine with random busy nodes: boxes of nodes and switch trees."""
 
 from __future__ import annotations
 
 import operator
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
-from allocsolve.model import Mesh, PartitionProblem, Topology, Torus
+from allocsolve.model import PartitionProblem, PlacementProblem, SwitchTree, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from allocsolve.model import BoolArray, IntArray
 
 #: The version of the generators: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
-#: Topologies by name: the HLRN-II of Linnert et al. 2024, two common sizes, a torus like that of Titan.
-MACHINES: Mapping[str, Topology] = MappingProxyType(
-    {
-        "hlrn-ii": Mesh((16, 8)),
-        "mesh-32x32": Mesh((32, 32)),
-        "mesh-8x8x8": Mesh((8, 8, 8)),
-        "titan": Torus((25, 16, 24)),
-    }
-)
 
-
+@overload
 def uniform_occupancy(
-    topology: Topology, busy_share: float, size: int, seed: Seed, *, contiguous: bool = False
-) -> PartitionProblem:
+    topology: Topology, busy_share: float, size: int, seed: Seed, *, contiguous: bool = ...
+) -> PartitionProblem: ...
+@overload
+def uniform_occupancy(
+    topology: SwitchTree, busy_share: float, size: int, seed: Seed, *, contiguous: bool = ...
+) -> PlacementProblem: ...
+def uniform_occupancy(
+    topology: Topology | SwitchTree, busy_share: float, size: int, seed: Seed, *, contiguous: bool = False
+) -> PartitionProblem | PlacementProblem:
     """Draw a problem whose busy nodes are a random set; all sets of that size are equally likely.
 
     Parameters
     ----------
     topology
-        The machine.
+        The machine: a box of nodes for a partition problem, a switch tree for a placement problem.
     busy_share
         Busy nodes over all nodes, in 0..1; the number of busy nodes is rounded to the nearest (half to even).
     size
@@ -47,22 +44,24 @@ def uniform_occupancy(
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     contiguous
-        Whether the chosen nodes must be connected; it does not influence the draws.
+        Whether the chosen nodes of a box must be connected; it does not influence the draws.
 
     Returns
     -------
-    PartitionProblem
+    PartitionProblem or PlacementProblem
         Named after the options, such as ``uniform-16x8-b0.3-k32-s7``, with all of them in its ``meta``.
 
     Raises
     ------
     InvalidOption
-        If `busy_share` is not in 0..1, or the seed is not made of integers >= 0.
+        If `busy_share` is not in 0..1, the seed is not made of integers >= 0, or the nodes of a tree must be
+        connected.
     InvalidProblem
         If `size` is below 1 or above the free nodes.
 
     Examples
     --------
+    >>> from allocsolve.instances import MACHINES
     >>> problem = uniform_occupancy(MACHINES["hlrn-ii"], 0.3, 32, 7)
     >>> problem.name, len(problem.busy)
     ('uniform-16x8-b0.3-k32-s7', 38)
@@ -74,6 +73,7 @@ def uniform_occupancy(
     )
 
 
+@overload
 def churned_occupancy(
     topology: Topology,
     busy_share: float,
@@ -81,11 +81,36 @@ def churned_occupancy(
     seed: Seed,
     *,
     allocator: Callable[[Topology, BoolArray, int], IntArray | None],
+    allocator_name: str = ...,
+    job_sizes: tuple[int, int] = ...,
+    steps: int = ...,
+    contiguous: bool = ...,
+) -> PartitionProblem: ...
+@overload
+def churned_occupancy(
+    topology: SwitchTree,
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    allocator: Callable[[SwitchTree, BoolArray, int], IntArray | None],
+    allocator_name: str = ...,
+    job_sizes: tuple[int, int] = ...,
+    steps: int = ...,
+    contiguous: bool = ...,
+) -> PlacementProblem: ...
+def churned_occupancy(
+    topology: Topology | SwitchTree,
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    allocator: Callable[[Any, BoolArray, int], IntArray | None],
     allocator_name: str = "",
     job_sizes: tuple[int, int] = (1, 16),
     steps: int = 200,
     contiguous: bool = False,
-) -> PartitionProblem:
+) -> PartitionProblem | PlacementProblem:
     """Draw a problem whose busy nodes belong to jobs that an allocator placed while others came and went.
 
     Jobs of random sizes arrive, first come, first served, and fill the machine; whenever the next one finds
@@ -108,7 +133,7 @@ def churned_occupancy(
 
     Returns
     -------
-    PartitionProblem
+    PartitionProblem or PlacementProblem
         Named after the options; ``meta`` has all of them, and ``jobs``, the number of jobs that hold the busy
         nodes. They hold less than the share only where the allocator did not fill the machine so far.
 
@@ -172,8 +197,8 @@ def churned_occupancy(
 
 
 def _allocated(
-    allocator: Callable[[Topology, BoolArray, int], IntArray | None],
-    topology: Topology,
+    allocator: Callable[[Any, BoolArray, int], IntArray | None],
+    topology: Topology | SwitchTree,
     free: BoolArray,
     size: int,
 ) -> IntArray | None:
@@ -194,7 +219,7 @@ def _allocated(
     return nodes
 
 
-def _num_busy(topology: Topology, busy_share: float) -> int:
+def _num_busy(topology: Topology | SwitchTree, busy_share: float) -> int:
     if not 0 <= busy_share <= 1:  # also catches NaN
         msg = f"busy_share {busy_share} is not in 0..1"
         raise InvalidOption(msg)
@@ -203,7 +228,7 @@ def _num_busy(topology: Topology, busy_share: float) -> int:
 
 def _problem(
     stem: str,
-    topology: Topology,
+    topology: Topology | SwitchTree,
     busy: Sequence[int],
     busy_share: float,
     size: int,
@@ -212,27 +237,42 @@ def _problem(
     contiguous: bool,
     generator: str = "",
     **meta: object,
-) -> PartitionProblem:
+) -> PartitionProblem | PlacementProblem:
     words = seed_words(seed)
     connected = "-contiguous" if contiguous else ""
-    machine = "x".join(
-        f"{side}r" if ring else f"{side}" for side, ring in zip(topology.shape, topology.wrap, strict=True)
-    )
+    shape, machine = _described(topology)
+    name = f"{stem}-{machine}-b{busy_share:g}-k{size}{connected}-s{seed_name(words)}"
+    drawn = {
+        "generator": generator or stem,
+        "version": _VERSION,
+        "seed": seed_entry(words),
+        **shape,
+        "busy_share": float(busy_share),
+        "size": int(size),
+    }
+    if isinstance(topology, SwitchTree):
+        if contiguous:
+            msg = "the nodes of a switch tree are not linked to one another: they cannot be contiguous"
+            raise InvalidOption(msg)
+        return PlacementProblem.of(topology, busy=busy, size=size, name=name, meta={**drawn, **meta})
     return PartitionProblem.of(
         topology,
         busy=busy,
         size=size,
         contiguous=contiguous,
-        name=f"{stem}-{machine}-b{busy_share:g}-k{size}{connected}-s{seed_name(words)}",
-        meta={
-            "generator": generator or stem,
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "shape": list(topology.shape),
-            "wrap": list(topology.wrap),
-            "busy_share": float(busy_share),
-            "size": int(size),
-            "contiguous": bool(contiguous),
-            **meta,
-        },
+        name=name,
+        meta={**drawn, "contiguous": bool(contiguous), **meta},
     )
+
+
+def _described(topology: Topology | SwitchTree) -> tuple[dict[str, object], str]:
+    """Return what the ``meta`` of a problem says of its machine, and what its name says."""
+    if isinstance(topology, SwitchTree):
+        form = topology.regular_form()
+        if form is None:
+            return {"nodes": topology.num_nodes}, f"tree{topology.num_nodes}"
+        return {"sizes": list(form.sizes)}, "x".join(map(str, form.sizes))
+    machine = "x".join(
+        f"{side}r" if ring else f"{side}" for side, ring in zip(topology.shape, topology.wrap, strict=True)
+    )
+    return {"shape": list(topology.shape), "wrap": list(topology.wrap)}, machine

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
+from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.judge.node_sets import checked_nodes, node_violations
 from allocsolve.model import PARTITION_OBJECTIVES
 
 if TYPE_CHECKING:
@@ -23,18 +24,7 @@ def partition_violations(problem: PartitionProblem, partition: Partition) -> tup
     between its nodes must connect them. Messages name the node. O(nodes * axes) when contiguous.
     """
     topology = problem.topology
-    nodes, counts = np.unique(partition.nodes, return_counts=True)
-    inside = (nodes >= 0) & (nodes < topology.num_nodes)
-    violations = []
-    if len(partition.nodes) != problem.size:
-        violations.append(f"{len(partition.nodes)} nodes are chosen, requested are {problem.size}")
-    violations += [
-        f"node {node} is chosen {count} times"
-        for node, count in zip(nodes[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True)
-    ]
-    violations += [f"node {node} is not in 0..{topology.num_nodes - 1}" for node in nodes[~inside].tolist()]
-    nodes = nodes[inside]
-    violations += [f"node {node} is busy" for node in nodes[~problem.free[nodes]].tolist()]
+    violations, nodes = node_violations(partition.nodes, problem.free, problem.size)
     if problem.contiguous and len(nodes):
         components = component_labels(_mask(topology, nodes), *topology_links(topology))[nodes]
         apart = np.flatnonzero(components != components[0])
@@ -156,18 +146,7 @@ def partition_metrics(
 
 def _coordinates(problem: PartitionProblem, partition: Partition) -> IntArray:
     """Return the coordinates of the chosen nodes, shape (nodes, axes); refuse nodes that have none."""
-    nodes, num_nodes = partition.nodes, problem.topology.num_nodes
-    if not len(nodes):
-        msg = "the partition has no nodes"
-        raise InvalidAnswer(msg)
-    outside = nodes[(nodes < 0) | (nodes >= num_nodes)]
-    if len(outside):
-        msg = f"node {outside[0]} of the partition is not in 0..{num_nodes - 1}"
-        raise InvalidAnswer(msg)
-    twice = nodes[1:][nodes[1:] == nodes[:-1]]
-    if len(twice):
-        msg = f"node {twice[0]} of the partition is chosen twice"
-        raise InvalidAnswer(msg)
+    nodes = checked_nodes(partition.nodes, problem.topology.num_nodes, "partition")
     return problem.topology.coordinates(nodes)
 
 

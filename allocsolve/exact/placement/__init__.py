@@ -1,0 +1,1 @@
+"""Exact solvers of placement on switch trees."""

@@ -1,0 +1,167 @@
+"""The fields of the kinds ``placement`` (a problem) and ``placement-set`` (its answer).
+
+``name``, ``hops`` (2, 4, 6, ...), ``capacities`` (all 1), ``within`` (0, any level), ``segment`` (0, none),
+``segment_level`` (1), ``balanced`` (false) and ``meta`` may be absent. The nodes of an answer may be in any
+order; in the digest ``busy`` is in increasing order::
+
+    {"format": "allocsolve/1", "kind": "placement", "name": "...",
+     "tree": {"sizes": [8, 16, 18], "hops": [2, 4, 6], "capacities": [1, 1]}, "busy": [node, ...], "size": 32,
+     "within": 2, "segment": 8, "segment_level": 1, "balanced": false, "meta": {...}}
+    {"format": "allocsolve/1", "kind": "placement-set", "problem": "<digest>", "nodes": [node, ...],
+     "meta": {...}}
+
+A tree is written by the numbers of children from the root down, see `allocsolve.model.SwitchTree.regular`,
+or switch by switch and node by node. Then ``parent`` has the switch above each switch (-1: none) and
+``switch`` the switch of each node; ``weight`` (1) and ``capacity`` (1) may have a number for the link above
+each switch, and ``node_weight`` (1) is one number, in hops or half hops::
+
+    "tree": {"parent": [-1, 0, 0], "switch": [1, 1, 2], "weight": [0, 1.5, 0.5], "node_weight": 1}
+
+Both forms of the same tree have the same digest. There are no tables of these kinds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidProblem
+from allocsolve.instances.formats.files import Checker
+from allocsolve.instances.formats.node_lists import decode_busy, decode_nodes, encode_nodes
+from allocsolve.model import MAX_INTEGER, Placement, PlacementProblem, SwitchTree
+
+if TYPE_CHECKING:
+    from allocsolve.instances.formats.files import Document
+
+_REGULAR: Final = ("sizes", "hops", "capacities")
+_EXPLICIT: Final = ("parent", "switch", "weight", "node_weight", "capacity")
+
+
+def decode_tree(check: Checker, value: object) -> SwitchTree | None:
+    """Return the switch tree; None if it has a fault, so that nothing is compared with a wrong one."""
+    before = len(check.faults)
+    given = value if isinstance(value, dict) else {}
+    is_regular = "sizes" in given
+    required, optional = (("sizes",), _REGULAR) if is_regular else (("parent", "switch"), _EXPLICIT)
+    fields = check.fields(value, "tree", required, optional)
+    integers = {
+        name: [
+            check.integer(entry, f"tree.{name}[{idx}]", "entry", -1 if name == "parent" else 0, fallback=0)
+            for idx, entry in enumerate(check.typed(list, fields[name], f"tree.{name}"))
+        ]
+        for name in (*_REGULAR, "parent", "switch", "capacity")
+        if name in fields
+    }
+    halves = [
+        _halves(check, entry, f"tree.weight[{idx}]")
+        for idx, entry in enumerate(check.typed(list, fields.get("weight", []), "tree.weight"))
+    ]
+    node_halves = _halves(check, fields.get("node_weight", 1), "tree.node_weight")
+    if len(check.faults) > before:
+        return None
+    try:
+        if is_regular:
+            return SwitchTree.regular(*(tuple(integers.get(name, ())) for name in _REGULAR))
+        parent, switch, capacity = (
+            np.array(integers.get(name, []), dtype=np.int64) for name in ("parent", "switch", "capacity")
+        )
+        return SwitchTree(parent, switch, np.array(halves, dtype=np.int64), node_halves, capacity)
+    except InvalidProblem as error:
+        check.add("tree", str(error))
+        return None
+
+
+def _halves(check: Checker, value: object, place: str) -> int:
+    """Return a weight in half hops."""
+    hops = check.real_number(value, place, "weight", 0)
+    if not float(2 * hops).is_integer():
+        check.add(place, f"weight {hops} is no whole number of half hops")
+        return 0
+    return int(2 * hops)
+
+
+def encode_tree(tree: SwitchTree) -> Document:
+    """Return the field of a tree: the short form if it has one."""
+    form = tree.regular_form()
+    if form is not None:
+        return {"sizes": list(form.sizes), "hops": list(form.hops), "capacities": list(form.capacities)}
+    return {
+        "parent": tree.parent.tolist(),
+        "switch": tree.switch.tolist(),
+        "weight": [_hops(weight) for weight in tree.weight.tolist()],
+        "node_weight": _hops(tree.node_weight),
+        "capacity": tree.capacity.tolist(),
+    }
+
+
+def _hops(halves: int) -> float:
+    return halves / 2 if halves % 2 else halves // 2
+
+
+def decode_problem(document: Document, source: str) -> PlacementProblem:
+    """Return the problem of a document; a FormatError for the file `source` names every fault."""
+    check = Checker()
+    required = ("format", "kind", "tree", "busy", "size")
+    asked = ("within", "segment", "segment_level", "balanced")
+    top = check.fields(document, "", required, ("name", *asked, "meta"))
+    tree = decode_tree(check, top["tree"]) if "tree" in top else None
+    num_nodes = MAX_INTEGER if tree is None else tree.num_nodes
+    busy = decode_busy(check, check.typed(list, top.get("busy", []), "busy"), num_nodes)
+    free = num_nodes - len(busy)
+    if tree is not None and not free:
+        check.add("busy", f"all {num_nodes} nodes are busy")
+        free = num_nodes  # told once
+    size = check.integer(
+        top.get("size", 1), "size", "value", 1, high=free, high_is="the number of free nodes"
+    )
+    numbers: dict[str, Any] = {
+        name: check.integer(top.get(name, low), name, "value", low, fallback=low)
+        for name, low in (("within", 0), ("segment", 0), ("segment_level", 1))
+    }
+    numbers["balanced"] = check.boolean(top.get("balanced", False), "balanced")
+    numbers["name"] = check.typed(str, top.get("name", ""), "name")
+    numbers["meta"] = check.typed(dict, top.get("meta", {}), "meta")
+    check.finish(source)
+    assert tree is not None, "its faults were raised"
+    try:
+        return PlacementProblem.of(tree, busy=busy, size=size, **numbers)
+    except InvalidProblem as error:
+        check.add("", str(error))
+    check.finish(source)
+    raise AssertionError  # a fault was just added
+
+
+def encode_problem(problem: PlacementProblem) -> Document:
+    """Return the fields of a problem without the envelope, in the order in which they are written."""
+    return {
+        "name": problem.name,
+        "tree": encode_tree(problem.tree),
+        "busy": list(problem.busy),
+        "size": problem.size,
+        "within": problem.within,
+        "segment": problem.segment,
+        "segment_level": problem.segment_level,
+        "balanced": problem.balanced,
+        "meta": dict(problem.meta),
+    }
+
+
+def decode_solution(document: Document, source: str, problem: PlacementProblem) -> Placement:
+    """Return the placement of a document; a FormatError for the file `source` names every fault.
+
+    Whether the nodes are those of an answer to the problem is for the judge to say.
+    """
+    del problem
+    return Placement(decode_nodes(document, source))
+
+
+def encode_solution(problem: PlacementProblem, placement: Placement) -> Document:
+    """Return the nodes of a placement without the envelope.
+
+    Raises
+    ------
+    InvalidAnswer
+        If a node is not of the tree.
+    """
+    return encode_nodes(placement.nodes, problem.tree.num_nodes, "placement")

@@ -1,0 +1,98 @@
+"""The family of placement problems."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.families import Codec, Family, Feature, Rules
+from allocsolve.instances.formats import placement as codec
+from allocsolve.instances.generators.examples import placement_examples
+from allocsolve.instances.generators.occupancy import uniform_occupancy
+from allocsolve.judge.placement.rules import (
+    placement_metrics,
+    placement_violations,
+    value_of_placement_metrics,
+)
+from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
+from allocsolve.pictures.placement import PLACEMENT_VIEW
+from allocsolve.registry.table import heuristic, quick_solvers
+
+if TYPE_CHECKING:
+    from allocsolve.families import AnySolver
+
+_TABLE = (heuristic("first-free", "the free nodes with the lowest ids", "FirstFree"),)
+
+
+def _features(problem: PlacementProblem) -> dict[str, Feature]:
+    tree = problem.tree
+    return {
+        "nodes": tree.num_nodes,
+        "switches": tree.num_switches,
+        "levels": tree.height,
+        "free": int(np.count_nonzero(problem.free)),
+        "size": problem.size,
+        "within": problem.within,
+        "segment": problem.segment,
+        "segment_level": problem.segment_level,
+        "balanced": problem.balanced,
+    }
+
+
+def _warm_up(problem: PlacementProblem) -> tuple[PlacementProblem, ...]:
+    """Return small trees of two and of three levels, asked for the same."""
+    return tuple(
+        PlacementProblem.of(
+            SwitchTree.regular(sizes, (), capacities),
+            busy=busy,
+            size=4,
+            within=problem.within,
+            segment=2 if problem.segment else 0,
+            segment_level=problem.segment_level,
+            balanced=problem.balanced,
+        )
+        for sizes, capacities, busy in (((3, 4), (2,), (0, 5)), ((2, 2, 4), (2, 3), (0, 5, 9)))
+    )
+
+
+def _quick_solvers(*_: object) -> tuple[AnySolver, ...]:
+    return quick_solvers(PLACEMENT)
+
+
+def _half_busy(pods: int, size: int, seed: int = 1) -> PlacementProblem:
+    return uniform_occupancy(SwitchTree.regular((pods, 16, 18)), 0.5, size, seed)
+
+
+def _bound(*_: object) -> int:
+    return 0
+
+
+PLACEMENT: Final = Family(
+    kind="placement",
+    problem=PlacementProblem,
+    answer=Placement,
+    objectives=PLACEMENT_OBJECTIVES,
+    rules=Rules(placement_violations, placement_metrics, value_of_placement_metrics),
+    codec=Codec(
+        answer_kind="placement-set",
+        decode_problem=codec.decode_problem,
+        encode_problem=codec.encode_problem,
+        decode_answer=codec.decode_solution,
+        encode_answer=codec.encode_solution,
+    ),
+    view=PLACEMENT_VIEW,
+    solvers=_TABLE,
+    baseline="first-free",
+    features=_features,
+    bound=_bound,
+    warm_up=_warm_up,
+    examples=placement_examples,
+    large_example=lambda: _half_busy(70, 2000, 5),
+    timing_problems={
+        f"{size}-of-{pods}x16x18": functools.partial(_half_busy, pods, size)
+        for pods, size in ((1, 16), (8, 64), (35, 512), (140, 2048))
+    },
+    quick_solvers=_quick_solvers,
+)

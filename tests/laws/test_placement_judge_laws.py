@@ -1,0 +1,147 @@
+"""Laws of switch trees, of the judge of placements, and of their files."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import naive_placement_judge as naive
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from placement_strategies import placement_problems, placements, regular_trees, switch_trees
+
+from allocsolve.errors import FormatError, InvalidProblem
+from allocsolve.instances import digest, parse_problem, problem_document
+from allocsolve.judge import placement_metrics, placement_value, placement_violations
+from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DataObject
+
+
+@given(switch_trees())
+def test_distances_are_those_of_the_way_along_links(tree: SwitchTree) -> None:
+    for one, other in itertools.product(range(tree.num_nodes), repeat=2):
+        hops = naive.distance(tree, one, other)
+        if hops is None:
+            with pytest.raises(ValueError, match="no switch is above"):
+                tree.hop_distance(one, other)
+        else:
+            assert tree.hop_distance(one, other) == hops
+
+
+@given(st.data(), placement_problems())
+def test_metrics_are_those_of_all_pairs(data: DataObject, problem: PlacementProblem) -> None:
+    placement = data.draw(placements(problem))
+    nodes, tree = placement.nodes.tolist(), problem.tree
+    metrics = placement_metrics(problem, placement)
+    hops = [naive.distance(tree, one, other) for one, other in itertools.combinations(nodes, 2)]
+    assert metrics.total_distance == naive.pairwise(tree, nodes)
+    assert metrics.diameter == max((way for way in hops if way is not None), default=0)
+    assert metrics.domains == tuple(naive.domains(tree, nodes, level) for level in range(1, tree.height + 1))
+    assert metrics.leftover == naive.leftover(problem, nodes)
+    assert metrics.bottleneck == float(naive.bottleneck(tree, nodes))
+    values = placement_value(problem, placement, PLACEMENT_OBJECTIVES)
+    assert values == tuple(placement_value(problem, placement, [term]) for term in PLACEMENT_OBJECTIVES)
+    assert isinstance(values, tuple)
+    assert values[0] == metrics.total_distance
+
+
+@given(st.data(), placement_problems())
+def test_what_breaks_a_demand_is_found(data: DataObject, problem: PlacementProblem) -> None:
+    placement = data.draw(placements(problem))
+    assert (not placement_violations(problem, placement)) == naive.is_feasible(
+        problem, placement.nodes.tolist()
+    )
+
+
+@given(st.data(), placement_problems())
+def test_what_is_no_set_of_free_nodes_is_found(data: DataObject, problem: PlacementProblem) -> None:
+    nodes = data.draw(placements(problem)).nodes.tolist()
+    for wrong in (nodes[1:], [*nodes, nodes[0]], [*nodes[1:], problem.tree.num_nodes], [*nodes[1:], -1]):
+        assert placement_violations(problem, Placement(np.array(wrong, dtype=np.int64)))
+    busy = np.flatnonzero(~problem.free).tolist()
+    if busy:
+        fault = f"node {busy[0]} is busy"
+        assert fault in placement_violations(problem, Placement(np.array([*nodes[1:], busy[0]])))
+
+
+@given(regular_trees())
+def test_a_regular_tree_is_told_from_its_switches(tree: SwitchTree) -> None:
+    form = tree.regular_form()
+    assert form is not None
+    assert SwitchTree.regular(*form) == tree
+
+
+@given(switch_trees())
+def test_the_regular_form_is_that_of_the_tree_or_none(tree: SwitchTree) -> None:
+    form = tree.regular_form()
+    assert form is None or SwitchTree.regular(*form) == tree
+    assert pickle.loads(pickle.dumps(tree)) == tree  # noqa: S301 - made in the line itself
+
+
+@given(placement_problems())
+def test_files_hold_problems(problem: PlacementProblem) -> None:
+    document = json.loads(json.dumps(problem_document(problem)))
+    again = parse_problem(document, "p.json")
+    assert again == problem
+    assert digest(again) == digest(problem)
+    assert digest(dataclasses.replace(problem, name="another")) == digest(problem)
+    assert pickle.loads(pickle.dumps(problem)) == problem  # noqa: S301 - made in the line itself
+
+
+TREE: dict[str, Any] = {"sizes": [2, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tree": {"sizes": [0, 2]}}, r"tree: sizes \[0, 2\] are not 1 to 16 sizes of at least 1"),
+        ({"tree": {"sizes": []}}, r"tree: sizes \[\] are not 1 to 16 sizes"),
+        ({"tree": {"sizes": [2, 3], "hops": [4, 2]}}, r"tree: hops \[4, 2\] fall"),
+        ({"tree": {"sizes": [2, 3], "hops": [4]}}, "1 hops and 1 capacities, not 2 and 1"),
+        ({"tree": {"sizes": [2048, 2048]}}, "give more than 2\\^20 nodes"),
+        ({"tree": {"sizes": 7}}, "tree.sizes: must be a list, not 7"),
+        ({"tree": {"sizes": [2], "parent": [-1]}}, "tree: unknown field 'parent'"),
+        ({"tree": {"switch": [0]}}, "tree.parent: missing"),
+        ({"tree": {"parent": [-2], "switch": [0]}}, r"tree.parent\[0\]: entry -2 is below -1"),
+        ({"tree": {"parent": [-1], "switch": [1]}}, r"tree: switch\[0\]: 1 is above the last switch 0"),
+        ({"tree": {"parent": [1, 0], "switch": [0]}}, r"tree: parent\[0\]: switch 0 is below itself"),
+        ({"tree": {"parent": [-1, 0], "switch": [0, 1]}}, r"tree: switch\[0\]: 0 has switches below it"),
+        (
+            {"tree": {"parent": [-1, 0, 0], "switch": [1, 2], "weight": [0, 1, 1.5]}},
+            r"tree: weight\[[12]\]: some nodes below switch 0 are half a hop more",
+        ),
+        (
+            {"tree": {"parent": [-1, 0], "switch": [1], "weight": [0, 0.3]}},
+            r"tree.weight\[1\]: weight 0.3 is no whole number of half hops",
+        ),
+        ({"tree": {"parent": [-1, 0], "switch": [1], "weight": [1]}}, "weight has 1 entries for 2 switches"),
+        ({"tree": {"parent": [-1], "switch": [0], "capacity": [0]}}, r"tree: capacity\[0\]: 0 is below 1"),
+        ({"busy": [12]}, r"busy\[0\]: node 12 is above the last node 11"),
+        ({"busy": [3, 3]}, r"busy\[1\]: node 3 is also busy\[0\]"),
+        ({"size": 13}, "size: value 13 is above the number of free nodes 12"),
+        ({"size": 6, "segment": 4}, "size 6 is no multiple of the segment 4"),
+        ({"within": 17}, r"within 17 is not in 0\.\.16"),
+        ({"balanced": 1}, "balanced: must be true or false, not 1"),
+        ({"contiguous": True}, "unknown field 'contiguous'"),
+    ],
+)
+def test_a_broken_file_names_the_place(changes: dict[str, Any], message: str) -> None:
+    document = {"format": "allocsolve/1", "kind": "placement", "tree": TREE, "busy": [], "size": 4}
+    with pytest.raises(FormatError, match=message):
+        parse_problem({**document, **changes}, "p.json")
+
+
+@pytest.mark.parametrize("levels", [16, 17])
+def test_a_tree_of_too_many_levels_is_refused(levels: int) -> None:
+    parent, switch = np.arange(-1, levels - 1), np.array([levels - 1])
+    if levels <= 16:
+        assert SwitchTree(parent, switch).height == levels
+    else:
+        with pytest.raises(InvalidProblem, match="more than 16 levels"):
+            SwitchTree(parent, switch)
