@@ -113,7 +113,7 @@ def fill_blocks(
     base
         The nominal number of nodes of a base block.
     levels
-        Whether blocks of 2^i base blocks are configured, shape (17,); those of one base block are.
+        Whether blocks of 2^i base blocks are configured, shape (16,).
     size, segment, consolidate
         How many nodes, how many in a segment (a divisor of the size; the size if there is one segment),
         and 1 if all segments shall lie in the smallest block that holds them, else 0.
@@ -130,7 +130,6 @@ def fill_blocks(
         outcome, without = _attempt(nodes, starts, first, base, levels, size, segment, consolidate, taken)
         if outcome == CHOSEN:
             return taken
-        # The block whose lowest node is left out; no attempt can do better if each lower block is to stall.
         if outcome == REFUSED or _must_stall(starts, first, base, levels, segment):
             return taken[:0]
         first[without] += 1
@@ -163,7 +162,7 @@ def _sizes(base: int, levels: BoolArray, count: int, segment: int) -> tuple[int,
 def _must_stall(starts: IntArray, first: IntArray, base: int, levels: BoolArray, segment: int) -> bool:
     """Tell whether no lower block holds a segment, and each has a base block without free nodes."""
     count = len(first)
-    per_block, per_lower, _ = _sizes(base, levels, count, segment)
+    _, per_lower, _ = _sizes(base, levels, count, segment)
     for lower in range(0, count, per_lower):
         total, empty = 0, False
         for block in range(lower, min(lower + per_lower, count)):
@@ -218,9 +217,7 @@ def _attempt(
         if stalls:
             lowest = -1
             for block in range(count):
-                if done[block] > first[block] and (
-                    lowest < 0 or nodes[first[block]] < nodes[first[lowest]]
-                ):
+                if done[block] > first[block] and (lowest < 0 or nodes[first[block]] < nodes[first[lowest]]):
                     lowest = block
             return STALLED, lowest
     return CHOSEN, -1
@@ -234,10 +231,10 @@ def _best_block(
     per_block: int,
     per_lower: int,
     most_lower: int,
-    has_lower: bool,  # noqa: FBT001 - kernels go by position
+    has_lower: bool,
     segment: int,
 ) -> int:
-    """Return the block with fewest free nodes whose largest lower blocks hold a segment, the last of equal ones."""
+    """Return the block with fewest free nodes of those that can hold a segment, the last of equals."""
     count, best, fewest = len(done), -1, 0
     number_lower = (count + per_lower - 1) // per_lower
     lower_free = np.zeros(number_lower, dtype=np.int64)
@@ -267,12 +264,12 @@ def _fill_block(
     end: int,
     per_lower: int,
     most_lower: int,
-    has_lower: bool,  # noqa: FBT001 - kernels go by position
+    has_lower: bool,
     segment: int,
     taken: IntArray,
     filled: int,
 ) -> tuple[int, bool]:
-    """Take a segment from the base blocks of a block; return how many nodes are taken now, and if it stalls."""
+    """Take a segment from the base blocks of a block; return how many nodes are taken, and if it stalls."""
     used = np.zeros(end - begin, dtype=np.bool_)
     # Numbers of free nodes as they were before the segment.
     lower_free = np.zeros((end - begin + per_lower - 1) // per_lower, dtype=np.int64)
@@ -301,9 +298,8 @@ def _fill_block(
                 free = starts[begin + place + 1] - done[begin + place]
                 best_free = starts[begin + best + 1] - done[begin + best]
                 fits, best_fits = free >= rest, best_free >= rest
-                better = (
-                    (fits and (not best_fits or free <= best_free))
-                    or (not fits and not best_fits and free >= best_free)
+                better = (fits and (not best_fits or free <= best_free)) or (
+                    not fits and not best_fits and free >= best_free
                 )
                 choice = 1 if better else -1
             if choice == 1:

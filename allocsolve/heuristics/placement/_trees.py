@@ -1,4 +1,4 @@
-"""What the placement rules share: levels of a tree, first nodes of switches, and answers of solvers."""
+"""What the rules of placement share: domains by level, the first nodes of switches, best fit."""
 
 from __future__ import annotations
 
@@ -6,41 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import UnsupportedProblem
-from allocsolve.model import Placement, Result, Status
-from allocsolve.model.node_sets import checked_free
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import BoolArray, Clock, IntArray, PlacementProblem, SwitchTree
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
 
 
-def checked_request(tree: SwitchTree, free: BoolArray, size: int) -> tuple[BoolArray, int]:
-    """Return the mask of free nodes read-only, and the size as an integer.
+def domain_of(tree: SwitchTree, switches: IntArray, level: int) -> IntArray:
+    """Return the highest switch of at most a level at or above each of these, shape (switches,).
 
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+    So the switches of level 1 fall into the domains of each level, however long the ways to the roots are:
+    a switch counts as a domain of all levels from its own to below that of its parent.
     """
-    return checked_free(free, size, tree.num_nodes, "the tree")
-
-
-def domains_by_level(tree: SwitchTree) -> IntArray:
-    """Return the highest switch of at most each level at or above each switch, shape (height, switches).
-
-    So the switches of level 1 fall into the domains of each level, however long the ways to the roots are;
-    in the last row they fall into the roots. A row says nothing of switches above its level.
-    """
-    rows = np.empty((tree.height, tree.num_switches), dtype=np.int64)
-    reached = np.arange(tree.num_switches)
-    rows[0] = reached
-    for level in range(2, tree.height + 1):
-        above = tree.parent[reached]
-        reached = np.where((above >= 0) & (tree.level[above] <= level), above, reached)
-        rows[level - 1] = reached
-    return rows
+    while True:
+        above = tree.parent[switches]
+        is_below = (above >= 0) & (tree.level[above] <= level)
+        if not is_below.any():
+            return switches
+        switches = np.where(is_below, above, switches)
 
 
 def fitting_domains(
@@ -60,16 +43,15 @@ def fitting_domains(
     Returns
     -------
     tuple
-        The level and its domains (`domains_by_level`); 0 and none if nothing holds the size.
+        The level and its domains (`domain_of`); 0 and none if nothing holds the size.
     """
-    rows = domains_by_level(tree)
-    leaves = np.flatnonzero(tree.level == 1)
-    for level in range(lowest, highest + 1):
-        domains = np.unique(rows[level - 1, leaves])
+    domains = np.flatnonzero(tree.level == 1)
+    for level in range(1, highest + 1):
+        domains = np.unique(domain_of(tree, domains, level))
         fitting = domains[below[domains] >= size]
-        if len(fitting):
+        if level >= lowest and len(fitting):
             return level, fitting
-    return 0, leaves[:0]
+    return 0, domains[:0]
 
 
 def below_domains(tree: SwitchTree, domains: IntArray | Sequence[int]) -> BoolArray:
@@ -94,12 +76,6 @@ def first_nodes(tree: SwitchTree, free: BoolArray, take: IntArray) -> IntArray:
     return np.sort(nodes[order[rank < take[switch[order]]]], kind="stable")
 
 
-def below_one_root(tree: SwitchTree, nodes: IntArray) -> IntArray | None:
-    """Return the nodes if one root is above all of them, else None."""
-    roots = domains_by_level(tree)[-1, tree.switch[nodes]]
-    return nodes if (roots == roots[0]).all() else None
-
-
 def last_best_fit(counts: IntArray, size: int) -> IntArray:
     """Take the largest counts until one of the others holds the rest; of those, take the smallest.
 
@@ -116,47 +92,3 @@ def last_best_fit(counts: IntArray, size: int) -> IntArray:
     fitting = order[whole:][falling[whole:] >= rest[whole]]
     last = fitting[np.argmax(counts[fitting] == counts[fitting].min())]
     return np.append(order[:whole], last)
-
-
-def refuse_others(problem: PlacementProblem, solver: object, *known: str) -> None:
-    """Refuse a problem that asks for something that a rule does not know.
-
-    Parameters
-    ----------
-    problem, solver
-        What is asked, and the solver.
-    known
-        The fields of the problem that the rule heeds, of ``within``, ``segment`` and ``balanced``.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If the problem asks for another of them.
-    """
-    for field in ("within", "segment", "balanced"):
-        if getattr(problem, field) and field not in known:
-            msg = f"{field} {getattr(problem, field)}: {type(solver).__name__} knows nothing of it"
-            raise UnsupportedProblem(msg)
-
-
-def placement_result(problem: PlacementProblem, nodes: IntArray | None, clock: Clock) -> Result[Placement]:
-    """Return what a rule chose as a result, without a claim on its value.
-
-    A choice that is not what the problem asks for is no answer.
-    """
-    if nodes is None or not _is_asked_for(problem, nodes):
-        return Result(Status.UNKNOWN, runtime=clock.elapsed)
-    return Result(Status.FEASIBLE, Placement(nodes), runtime=clock.elapsed)
-
-
-def _is_asked_for(problem: PlacementProblem, nodes: IntArray) -> bool:
-    tree, switch = problem.tree, problem.tree.switch[nodes]
-    rows = domains_by_level(tree)
-    if 0 < problem.within < tree.height and np.ptp(rows[problem.within - 1, switch]):
-        return False
-    if problem.segment:
-        domains = rows[min(problem.segment_level, tree.height) - 1, switch]
-        if (np.bincount(domains) % problem.segment).any():
-            return False
-    used = np.bincount(switch)
-    return not problem.balanced or np.ptp(used[used > 0]) == 0

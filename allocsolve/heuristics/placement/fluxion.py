@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.heuristics.placement._trees import (
-    below_one_root,
-    checked_request,
-    placement_result,
-    refuse_others,
-)
+from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
 from allocsolve.model import checks
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, Budget, IntArray, Placement, PlacementProblem, Result, SwitchTree
+    from collections.abc import Sequence
+
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        IntArray,
+        Placement,
+        PlacementProblem,
+        Result,
+        SwitchTree,
+    )
 
 #: Match policies.
 FluxionPolicy: TypeAlias = Literal["low", "high", "locality"]
@@ -28,8 +33,8 @@ FLUXION_POLICIES: tuple[FluxionPolicy, ...] = get_args(FluxionPolicy)
 
 
 def fluxion(
-    tree: SwitchTree, free: BoolArray, size: int, *, policy: FluxionPolicy = "low"
-) -> IntArray | None:
+    tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, policy: FluxionPolicy = "low"
+) -> IntArray:
     """Take the nodes that Fluxion takes; it sees their ids only.
 
     ``low`` and ``high`` take the lowest and the highest ids. ``locality`` means to take the longest run of
@@ -42,26 +47,26 @@ def fluxion(
         The machine.
     free
         Which nodes may be taken, shape (nodes,); not changed.
-    size
+    k
         How many to take.
     policy
         A match policy.
 
     Returns
     -------
-    IntArray or None
-        Shape (size,), rising; None if these nodes are below several roots.
+    IntArray
+        Shape (k,), rising. They may lie below several roots.
 
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
     UnknownName
         If there is no such policy.
 
     Notes
     -----
-    *Guarantee*: none on distances. *Complexity*: O(nodes + height * switches).
+    *Guarantee*: none on distances. *Complexity*: O(nodes * log(nodes)).
 
     References
     ----------
@@ -77,16 +82,16 @@ def fluxion(
     [1, 20, 21]
     """
     checks.choice("policy of fluxion", policy, FLUXION_POLICIES)
-    free, size = checked_request(tree, free, size)
-    nodes = np.flatnonzero(free)
+    mask, k = checked_tree_request(tree, free, k)
+    nodes = np.flatnonzero(mask)
     if policy == "low":
-        nodes = nodes[:size]
+        nodes = nodes[:k]
     elif policy == "high":
-        nodes = nodes[-size:]
+        nodes = nodes[-k:]
     else:
-        run = np.cumsum(np.diff(nodes, prepend=-1) > 1)
-        nodes = np.sort(nodes[np.argsort(-run, kind="stable")[:size]], kind="stable")
-    return below_one_root(tree, nodes)
+        run = np.cumsum(np.diff(nodes, prepend=-1) > 1, dtype=np.int64)
+        nodes = np.sort(nodes[np.argsort(-run, kind="stable")[:k]], kind="stable")
+    return nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,6 @@ class Fluxion:
             If the problem asks for a level, segments or equal parts.
         """
         clock = budget.start()
-        refuse_others(problem, self)
+        check_asked(problem, "fluxion")
         nodes = fluxion(problem.tree, problem.free, problem.size, policy=self.policy)
         return placement_result(problem, nodes, clock)

@@ -11,18 +11,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.placement._trees import (
-    checked_request,
-    domains_by_level,
+    below_domains,
     fitting_domains,
-    placement_result,
-    refuse_others,
 )
+from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, Budget, IntArray, Placement, PlacementProblem, Result, SwitchTree
+    from collections.abc import Sequence
+
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        IntArray,
+        Placement,
+        PlacementProblem,
+        Result,
+        SwitchTree,
+    )
 
 
-def kai(tree: SwitchTree, free: BoolArray, size: int) -> IntArray | None:
+def kai(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
     """Take the nodes that KAI takes for a job that prefers level 1.
 
     The tree is sorted: below each switch, those with fewer free nodes come first, and of equal ones the
@@ -38,18 +46,18 @@ def kai(tree: SwitchTree, free: BoolArray, size: int) -> IntArray | None:
         that of its parent.
     free
         Which nodes may be taken, shape (nodes,); not changed.
-    size
+    k
         How many to take.
 
     Returns
     -------
     IntArray or None
-        Shape (size,), rising; None if no root has so many free nodes below it.
+        Shape (k,), rising; None if no root has so many free nodes below it.
 
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
 
     Notes
     -----
@@ -68,17 +76,16 @@ def kai(tree: SwitchTree, free: BoolArray, size: int) -> IntArray | None:
     >>> kai(SwitchTree.regular((2, 3)), free, 4).tolist()
     [0, 1, 2, 3]
     """
-    free, size = checked_request(tree, free, size)
-    below = tree.nodes_below(free)
-    level, fitting = fitting_domains(tree, below, size, 1, tree.height)
+    mask, k = checked_tree_request(tree, free, k)
+    below = tree.nodes_below(mask)
+    level, fitting = fitting_domains(tree, below, k, 1, tree.height)
     if not level:
         return None
     place, first = _sorted_places(tree, below)
     domain = fitting[np.argmin(first[fitting])]
     score = 10 * (place + 1) // np.count_nonzero(place >= 0)
-    in_domain = (domains_by_level(tree) == domain).any(axis=0)
-    nodes = np.flatnonzero(free & in_domain[tree.switch])
-    return np.sort(nodes[np.argsort(-score[tree.switch[nodes]], kind="stable")[:size]], kind="stable")
+    nodes = np.flatnonzero(mask & below_domains(tree, [domain])[tree.switch])
+    return np.sort(nodes[np.argsort(-score[tree.switch[nodes]], kind="stable")[:k]], kind="stable")
 
 
 def _sorted_places(tree: SwitchTree, below: IntArray) -> tuple[IntArray, IntArray]:
@@ -129,5 +136,5 @@ class Kai:
             If the problem asks for segments or equal parts.
         """
         clock = budget.start()
-        refuse_others(problem, self, "within")
+        check_asked(problem, "kai", "within")
         return placement_result(problem, kai(problem.tree, problem.free, problem.size), clock)

@@ -13,18 +13,25 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.placement._kernels_racks import least_surplus
 from allocsolve.heuristics.placement._trees import (
-    below_one_root,
-    checked_request,
-    domains_by_level,
+    domain_of,
     fitting_domains,
     last_best_fit,
-    placement_result,
-    refuse_others,
 )
+from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
 from allocsolve.model import checks
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, Budget, IntArray, Placement, PlacementProblem, Result, SwitchTree
+    from collections.abc import Sequence
+
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        IntArray,
+        Placement,
+        PlacementProblem,
+        Result,
+        SwitchTree,
+    )
 
 #: The profiles of Kueue.
 KueueMode: TypeAlias = Literal[
@@ -37,7 +44,12 @@ KUEUE_MODES: tuple[KueueMode, ...] = get_args(KueueMode)
 
 
 def kueue(
-    tree: SwitchTree, free: BoolArray, size: int, *, mode: KueueMode = "best-fit", within: int = 0
+    tree: SwitchTree,
+    free: Sequence[bool] | BoolArray,
+    k: int,
+    *,
+    mode: KueueMode = "best-fit",
+    within: int = 0,
 ) -> IntArray | None:
     """Take the nodes that Kueue takes.
 
@@ -60,7 +72,7 @@ def kueue(
         own to below that of its parent; in Kueue all ways to the root are equally long.
     free
         Which nodes may be taken, shape (nodes,); not changed.
-    size
+    k
         How many to take.
     mode
         A profile.
@@ -71,13 +83,13 @@ def kueue(
     Returns
     -------
     IntArray or None
-        Shape (size,), rising. None if the required level, or, where none is, no root holds the job, or if
-        the first free nodes are below several roots.
+        Shape (k,), rising; None if no domain of the required level, or, where none is, no root holds the
+        job. Jobs of the profile ``unconstrained`` may span roots.
 
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
     UnknownName
         If there is no such profile.
     UnsupportedProblem
@@ -86,7 +98,7 @@ def kueue(
     Notes
     -----
     *Guarantee*: ``best-fit`` and ``balanced`` use the lowest level possible; none on distances.
-    *Complexity*: O(nodes + height * switches * log(switches)); ``balanced`` also O(r * s * size) for the s
+    *Complexity*: O(nodes + height * switches * log(switches)); ``balanced`` also O(r * s * k) for the s
     switches of level 1, of which r are used, below that of level 2.
 
     References
@@ -101,27 +113,26 @@ def kueue(
     [0, 1, 3, 4]
     """
     checks.choice("mode of kueue", mode, KUEUE_MODES)
-    free, size = checked_request(tree, free, size)
+    mask, k = checked_tree_request(tree, free, k)
     if mode == "unconstrained":
         if within:
             msg = f"within {within}: Kueue's unconstrained jobs know nothing of it"
             raise UnsupportedProblem(msg)
-        return below_one_root(tree, np.flatnonzero(free)[:size])
-    below = tree.nodes_below(free)
-    rows = domains_by_level(tree)
+        return np.flatnonzero(mask)[:k]
+    below = tree.nodes_below(mask)
     racks = None
     if mode == "balanced" and not within and tree.height > 1:
-        racks = _balanced(tree, rows, below, size)
+        racks = _balanced(tree, below, k)
     if racks is None:
-        racks = _best_fit(tree, rows, below, size, within)
+        racks = _best_fit(tree, below, k, within)
     if racks is None:
         return None
     chosen = np.zeros(tree.num_switches, dtype=np.bool_)
     chosen[racks] = True
-    return np.flatnonzero(free & chosen[tree.switch])[:size]
+    return np.flatnonzero(mask & chosen[tree.switch])[:k]
 
 
-def _best_fit(tree: SwitchTree, rows: IntArray, below: IntArray, size: int, within: int) -> IntArray | None:
+def _best_fit(tree: SwitchTree, below: IntArray, size: int, within: int) -> IntArray | None:
     """Return the chosen switches of level 1."""
     asked = min(within, tree.height) or 1
     level, fitting = fitting_domains(tree, below, size, asked, asked if within else tree.height)
@@ -129,16 +140,16 @@ def _best_fit(tree: SwitchTree, rows: IntArray, below: IntArray, size: int, with
         return None
     chosen = fitting[[np.argmin(below[fitting])]]
     for lower in range(level - 1, 0, -1):
-        domains = np.unique(rows[lower - 1, tree.level == 1])
-        domains = domains[np.isin(rows[lower, domains], chosen)]
+        domains = np.unique(domain_of(tree, np.flatnonzero(tree.level == 1), lower))
+        domains = domains[np.isin(domain_of(tree, domains, lower + 1), chosen)]
         chosen = domains[last_best_fit(below[domains], size)]
     return chosen
 
 
-def _balanced(tree: SwitchTree, rows: IntArray, below: IntArray, size: int) -> IntArray | None:
+def _balanced(tree: SwitchTree, below: IntArray, size: int) -> IntArray | None:
     """Return the chosen switches of level 1, None if no switch of level 2 holds the job."""
     racks = np.flatnonzero(tree.level == 1)
-    above = rows[1, racks]
+    above = domain_of(tree, racks, 2)
     # Pod by pod, the largest racks first, and the first of equal ones.
     order = np.lexsort((racks, -below[racks], above))
     racks, above = racks[order], above[order]
@@ -153,7 +164,8 @@ def _balanced(tree: SwitchTree, rows: IntArray, below: IntArray, size: int) -> I
     needed = enough[first] + 1 - starts[np.searchsorted(above[starts], pods)]
     best = int(np.argmin(needed))
     inside = above == pods[best]
-    return racks[inside][least_surplus(counts[inside], int(needed[best]), size)]
+    chosen: IntArray = racks[inside][least_surplus(counts[inside], int(needed[best]), size)]
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +206,6 @@ class Kueue:
             If the problem asks for segments or equal parts, or of the profile ``unconstrained`` for a level.
         """
         clock = budget.start()
-        refuse_others(problem, self, "within")
+        check_asked(problem, "kueue", "within")
         nodes = kueue(problem.tree, problem.free, problem.size, mode=self.mode, within=problem.within)
         return placement_result(problem, nodes, clock)

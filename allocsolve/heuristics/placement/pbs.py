@@ -12,17 +12,27 @@ import numpy as np
 
 from allocsolve.heuristics.placement._trees import (
     below_domains,
-    checked_request,
-    placement_result,
-    refuse_others,
 )
+from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
 from allocsolve.model import checks
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, Budget, IntArray, Placement, PlacementProblem, Result, SwitchTree
+    from collections.abc import Sequence
+
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        IntArray,
+        Placement,
+        PlacementProblem,
+        Result,
+        SwitchTree,
+    )
 
 
-def pbs_placement(tree: SwitchTree, free: BoolArray, size: int, *, wait: bool = False) -> IntArray | None:
+def pbs_placement(
+    tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, wait: bool = False
+) -> IntArray | None:
     """Take the nodes that PBS takes, with each switch below a root as a placement set.
 
     The sets of all levels stand in one list: by all their nodes, then by their free ones, both rising, then
@@ -35,7 +45,7 @@ def pbs_placement(tree: SwitchTree, free: BoolArray, size: int, *, wait: bool = 
         The machine.
     free
         Which nodes may be taken, shape (nodes,); not changed.
-    size
+    k
         How many to take.
     wait
         Whether a job that no set holds now waits if one could hold it when empty, in place of spanning them.
@@ -43,12 +53,12 @@ def pbs_placement(tree: SwitchTree, free: BoolArray, size: int, *, wait: bool = 
     Returns
     -------
     IntArray or None
-        Shape (size,), rising; None if the job waits, or no root has so many free nodes below it.
+        Shape (k,), rising; None if the job waits, or no root has so many free nodes below it.
 
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
     InvalidOption
         If `wait` is neither True nor False.
 
@@ -67,20 +77,20 @@ def pbs_placement(tree: SwitchTree, free: BoolArray, size: int, *, wait: bool = 
     >>> pbs_placement(SwitchTree.regular((2, 3)), free, 2).tolist()
     [3, 4]
     """
-    free, size = checked_request(tree, free, size)
+    mask, k = checked_tree_request(tree, free, k)
     wait = checks.flag("wait", wait)
-    below, total = tree.nodes_below(free), tree.nodes_below(np.ones(tree.num_nodes, dtype=np.bool_))
+    below, total = tree.nodes_below(mask), tree.nodes_below(np.ones(tree.num_nodes, dtype=np.bool_))
     in_list = np.lexsort((-tree.level, below, total))
     is_set = tree.parent[in_list] >= 0
-    fitting = in_list[(below[in_list] >= size) & is_set]
+    fitting = in_list[(below[in_list] >= k) & is_set]
     if not len(fitting):
-        if wait and (total[in_list[is_set]] >= size).any():
+        if wait and (total[in_list[is_set]] >= k).any():
             return None
-        fitting = in_list[(below[in_list] >= size) & ~is_set]
+        fitting = in_list[(below[in_list] >= k) & ~is_set]
         if not len(fitting):
             return None
     inside = below_domains(tree, fitting[:1])
-    return np.flatnonzero(free & inside[tree.switch])[:size]
+    return np.flatnonzero(mask & inside[tree.switch])[:k]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,6 @@ class PbsPlacement:
             If the problem asks for a level, segments or equal parts.
         """
         clock = budget.start()
-        refuse_others(problem, self)
+        check_asked(problem, "pbs-placement")
         nodes = pbs_placement(problem.tree, problem.free, problem.size, wait=self.wait)
         return placement_result(problem, nodes, clock)

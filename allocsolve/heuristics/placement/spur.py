@@ -11,18 +11,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.placement._trees import (
-    checked_request,
-    domains_by_level,
     first_nodes,
-    placement_result,
-    refuse_others,
 )
+from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, Budget, IntArray, Placement, PlacementProblem, Result, SwitchTree
+    from collections.abc import Sequence
+
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        IntArray,
+        Placement,
+        PlacementProblem,
+        Result,
+        SwitchTree,
+    )
 
 
-def spur(tree: SwitchTree, free: BoolArray, size: int) -> IntArray | None:
+def spur(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
     """Take the nodes that spur takes.
 
     The switch of level 1 with most free nodes gives them; if it has too few, it gives all it has, and the
@@ -35,19 +42,19 @@ def spur(tree: SwitchTree, free: BoolArray, size: int) -> IntArray | None:
         The machine.
     free
         Which nodes may be taken, shape (nodes,); not changed.
-    size
+    k
         How many to take.
 
     Returns
     -------
     IntArray or None
-        Shape (size,), rising; None if the root of the largest switch has too few free nodes: spur would go on
+        Shape (k,), rising; None if the root of the largest switch has too few free nodes: spur would go on
         below other roots.
 
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
 
     Notes
     -----
@@ -65,18 +72,18 @@ def spur(tree: SwitchTree, free: BoolArray, size: int) -> IntArray | None:
     >>> spur(SwitchTree.regular((2, 3)), free, 1).tolist()
     [3]
     """
-    free, size = checked_request(tree, free, size)
-    counts = np.bincount(tree.switch[free], minlength=tree.num_switches)
+    mask, k = checked_tree_request(tree, free, k)
+    counts = np.bincount(tree.switch[mask], minlength=tree.num_switches)
     seed = int(np.argmax(counts))
-    roots = domains_by_level(tree)[-1]
-    racks = np.flatnonzero((counts > 0) & (roots == roots[seed]))
-    racks = racks[np.lexsort((racks, -counts[racks], _links_from(tree, seed)[racks]))]
+    links = _links_from(tree, seed)
+    racks = np.flatnonzero((counts > 0) & (links >= 0))
+    racks = racks[np.lexsort((racks, -counts[racks], links[racks]))]
     ends = np.cumsum(counts[racks])
-    if ends[-1] < size:
+    if ends[-1] < k:
         return None
     take = np.zeros(tree.num_switches, dtype=np.int64)
-    take[racks] = np.clip(size - (ends - counts[racks]), 0, counts[racks])
-    return first_nodes(tree, free, take)
+    take[racks] = np.clip(k - (ends - counts[racks]), 0, counts[racks])
+    return first_nodes(tree, mask, take)
 
 
 def _links_from(tree: SwitchTree, switch: int) -> IntArray:
@@ -105,5 +112,5 @@ class Spur:
             If the problem asks for a level, segments or equal parts.
         """
         clock = budget.start()
-        refuse_others(problem, self)
+        check_asked(problem, "spur")
         return placement_result(problem, spur(problem.tree, problem.free, problem.size), clock)

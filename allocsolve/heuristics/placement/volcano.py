@@ -12,19 +12,19 @@ import numpy as np
 
 from allocsolve.heuristics.placement import _kernels_racks as kernels
 from allocsolve.heuristics.placement._trees import (
-    checked_request,
     first_nodes,
     fitting_domains,
-    placement_result,
-    refuse_others,
 )
+from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model import BoolArray, IntArray, Placement, PlacementProblem, Result, SwitchTree
 
 
-def volcano(tree: SwitchTree, free: BoolArray, size: int, *, seed: int) -> IntArray | None:
+def volcano(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, seed: int) -> IntArray | None:
     """Take the nodes that Volcano takes in hard mode.
 
     Of the domains (switches, there *hypernodes*) of the lowest level at which one holds the job, one with the
@@ -39,7 +39,7 @@ def volcano(tree: SwitchTree, free: BoolArray, size: int, *, seed: int) -> IntAr
         The machine. A switch counts at all levels from its own to below that of its parent.
     free
         Which nodes may be taken, shape (nodes,); not changed.
-    size
+    k
         How many to take.
     seed
         The same seed gives the same nodes.
@@ -47,12 +47,12 @@ def volcano(tree: SwitchTree, free: BoolArray, size: int, *, seed: int) -> IntAr
     Returns
     -------
     IntArray or None
-        Shape (size,), rising; None if no root has so many free nodes below it.
+        Shape (k,), rising; None if no root has so many free nodes below it.
 
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
     InvalidOption
         If `seed` is not in 0..2^31-1.
 
@@ -73,20 +73,20 @@ def volcano(tree: SwitchTree, free: BoolArray, size: int, *, seed: int) -> IntAr
     >>> volcano(SwitchTree.regular((2, 3)), free, 2, seed=1).tolist()
     [3, 4]
     """
-    free, size = checked_request(tree, free, size)
+    mask, k = checked_tree_request(tree, free, k)
     random = np.random.default_rng(Budget(seed=seed).seed)
-    below, total = tree.nodes_below(free), tree.nodes_below(np.ones(tree.num_nodes, dtype=np.bool_))
-    level, fitting = fitting_domains(tree, below, size, 1, tree.height)
+    below, total = tree.nodes_below(mask), tree.nodes_below(np.ones(tree.num_nodes, dtype=np.bool_))
+    level, fitting = fitting_domains(tree, below, k, 1, tree.height)
     if not level:
         return None
     # The busiest after the job: the least share of free nodes, as a fraction of whole numbers.
-    left = below[fitting] - size
+    left = below[fitting] - k
     best = np.argmin(left / total[fitting])
     equal = fitting[left * total[fitting[best]] == left[best] * total[fitting]]
     domain = int(random.choice(equal))
     is_rack = (tree.level == 1).astype(np.int64)
-    take = kernels.random_fill(tree.parent, is_rack, below, domain, size, random.random(size))
-    return first_nodes(tree, free, take)
+    take = kernels.random_fill(tree.parent, is_rack, below, domain, k, random.random(k))
+    return first_nodes(tree, mask, take)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,6 @@ class Volcano:
             If the problem asks for segments or equal parts.
         """
         clock = budget.start()
-        refuse_others(problem, self, "within")
+        check_asked(problem, "volcano", "within")
         nodes = volcano(problem.tree, problem.free, problem.size, seed=budget.seed)
         return placement_result(problem, nodes, clock)
