@@ -20,5 +20,5 @@ from .model import (
     WorkloadSchedule as WorkloadSchedule,
 )
 from .pictures.notebook import plot as plot
-from .registry import solve as solve
+from .registry import place as place, solve as solve
 from .version import __version__ as __version__

@@ -164,6 +164,11 @@ _COMMANDS: Final = {
         "whatif",
         "add_whatif",
     ),
+    "place": (
+        "the best free nodes for a job on a network, and what the rules of schedulers take",
+        "network",
+        "add_place",
+    ),
     "gate": (
         "fail if a solver got worse or slower than in a baseline",
         "parser_commands",
