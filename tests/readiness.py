@@ -13,8 +13,9 @@ import os
 import sys
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from distinct_solvers import distinct_solvers
 from numba.core.dispatcher import Dispatcher
 
@@ -38,7 +39,9 @@ from allocsolve.model import (
     EvolutionProfile,
     Mesh,
     PartitionProblem,
+    PlacementProblem,
     ReservationProblem,
+    SwitchTree,
     Topology,
     Torus,
     WorkloadProblem,
@@ -101,12 +104,26 @@ def reservation() -> list[ReservationProblem]:
     return [*fixed, *(leaking_reservations(seed, 20, one) for seed, one in enumerate(machines))]
 
 
+def placement() -> list[PlacementProblem]:
+    """Return problems that take other ways through the solvers: racks, pods, roots, segments, balance."""
+    trees = [SwitchTree.regular(sizes) for sizes in ((30, 8), (4, 6, 5), (3, 2, 4, 3), (40,))]
+    trees.append(SwitchTree(np.array([-1, -1, 0, 0, 1]), np.repeat([2, 3, 4], 9), np.array([0, 0, 2, 4, 2])))
+    asked: list[dict[str, Any]] = [{}, {"within": 2}, {"segment": 4}, {"balanced": True}]
+    return [
+        replace(uniform_occupancy(tree, share, 8, 3), **fields)
+        for tree in trees
+        for share in (0.1, 0.4)
+        for fields in asked
+    ]
+
+
 #: By kind, those from which most is to be done first.
 PROBLEMS: dict[str, Callable[[], Sequence[Problem]]] = {
     "evolution": evolution,
     "partition": partition,
     "workload": workload,
     "reservation": reservation,
+    "placement": placement,
 }
 
 

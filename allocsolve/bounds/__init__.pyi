@@ -7,4 +7,5 @@ from .evolution import (
     total_completion as total_completion,
 )
 from .partition import partition_bound as partition_bound, star_bound as star_bound
+from .placement import placement_bound as placement_bound
 from .town import town as town

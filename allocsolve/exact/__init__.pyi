@@ -6,5 +6,7 @@ from .evolution.relaxation import pairs_relaxation as pairs_relaxation
 from .partition.branch_and_bound import PartitionBranchAndBound as PartitionBranchAndBound
 from .partition.cpsat import PartitionCpSat as PartitionCpSat
 from .partition.milp import PartitionMilp as PartitionMilp
+from .placement.cpsat import PlacementCpSat as PlacementCpSat
+from .placement.tree_knapsack import TreeKnapsack as TreeKnapsack
 from .reservation import ReservationCpSat as ReservationCpSat, ReservationPrices as ReservationPrices
 from .workload import Prices as Prices, WorkloadCpSat as WorkloadCpSat, WorkloadMilp as WorkloadMilp

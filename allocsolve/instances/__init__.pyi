@@ -56,6 +56,7 @@ from .generators.amr import amr as amr, amr_stream as amr_stream
 from .generators.counterexamples import (
     counterexamples as counterexamples,
     easy_counterexamples as easy_counterexamples,
+    network_counterexamples as network_counterexamples,
     shape_counterexamples as shape_counterexamples,
 )
 from .generators.downey1997 import downey1997 as downey1997

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from allocsolve.judge.placement.rules import (
 )
 from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
 from allocsolve.pictures.placement import PLACEMENT_VIEW
-from allocsolve.registry.table import heuristic, quick_solvers
+from allocsolve.registry.table import exact, heuristic, quick_solvers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allocsolve.families import AnySolver
 
 _TABLE = (
@@ -35,6 +37,8 @@ _TABLE = (
     heuristic("fluxion", "Fluxion: nodes by id, or by runs of ids", "Fluxion"),
     heuristic("first-free", "the free nodes with the lowest ids", "FirstFree"),
     heuristic("random", "random free nodes", "RandomFree"),
+    exact("tree-knapsack", "least values by nodes below each switch", "TreeKnapsack"),
+    exact("cpsat", "CP-SAT, nodes below each switch", "PlacementCpSat", ("ortools",)),
 )
 
 
@@ -77,8 +81,20 @@ def _half_busy(pods: int, size: int, seed: int = 1) -> PlacementProblem:
     return uniform_occupancy(SwitchTree.regular((pods, 16, 18)), 0.5, size, seed)
 
 
-def _bound(*_: object) -> int:
-    return 0
+def _certified_bound(
+    problem: PlacementProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
+) -> float:
+    from allocsolve.judge.placement.certificate import (  # noqa: PLC0415 - loads numba
+        placement_certificate_bound,
+    )
+
+    return placement_certificate_bound(problem, certificate, objective)
+
+
+def _bound(problem: PlacementProblem, term: str) -> float:
+    from allocsolve.bounds import placement_bound  # noqa: PLC0415 - loaded when asked for
+
+    return placement_bound(problem, term)
 
 
 PLACEMENT: Final = Family(
@@ -86,7 +102,7 @@ PLACEMENT: Final = Family(
     problem=PlacementProblem,
     answer=Placement,
     objectives=PLACEMENT_OBJECTIVES,
-    rules=Rules(placement_violations, placement_metrics, value_of_placement_metrics),
+    rules=Rules(placement_violations, placement_metrics, value_of_placement_metrics, _certified_bound),
     codec=Codec(
         answer_kind="placement-set",
         decode_problem=codec.decode_problem,
@@ -96,7 +112,7 @@ PLACEMENT: Final = Family(
     ),
     view=PLACEMENT_VIEW,
     solvers=_TABLE,
-    baseline="first-free",
+    baseline="tree-knapsack",
     features=_features,
     bound=_bound,
     warm_up=_warm_up,

@@ -17,7 +17,7 @@ from allocsolve.model import Budget
 from allocsolve.registry import solve, solver_names
 
 #: Examples of each family that an exact solver proves at once.
-SMALL = ("three times the full machine", "two halves", "one job that may leak")
+SMALL = ("three times the full machine", "two halves", "one job that may leak", "one switch")
 
 TOOL = Path(__file__).resolve().parents[1] / "readiness.py"
 

@@ -117,26 +117,36 @@ def test_blocks_of_any_sizes(
     assert listed(again) == expected
 
 
-@given(
-    counts=st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=2, max_size=6),
-    share=st.floats(0, 1),
-    levels=st.sets(st.integers(1, 3)),
-)
-def test_blocks_that_stall(counts: list[list[int]], share: float, levels: set[int]) -> None:
+def test_blocks_that_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     """Base blocks of three nodes, some of them empty, in numbers that are no power of two."""
-    parent, switch, free = [-1], [], []
-    for held in (held for pod in counts for held in pod):
-        switch += 3 * [len(parent)]
-        free += held * [True] + (3 - held) * [False]
-        parent.append(0)
-    mask = np.array(free)
-    if not mask.any():
-        return
-    tree = SwitchTree(np.array(parent), np.array(switch))
-    k = 1 + int(share * (mask.sum() - 1))
-    sizes = [3 * 2**level for level in (0, *sorted(levels))]
-    chosen = heuristics.slurm_block(tree, mask, k, block_sizes=sizes)
-    assert listed(chosen) == naive.slurm_block(tree, mask, k, sizes)
+    outcomes: list[str] = []
+    attempt = naive.Blocks.attempt
+
+    def noted(blocks: naive.Blocks, k: int, segment: int, consolidate: bool) -> str:
+        outcomes.append(attempt(blocks, k, segment, consolidate))
+        return outcomes[-1]
+
+    monkeypatch.setattr(naive.Blocks, "attempt", noted)
+    random = np.random.default_rng(0)
+    endings = dict.fromkeys(("chosen", "refused", "chosen after stalls", "waits after stalls"), 0)
+    for _ in range(300):
+        racks = int(random.integers(8, 15))
+        tree = SwitchTree(np.append(-1, np.zeros(racks, dtype=np.int64)), np.repeat(np.arange(racks) + 1, 3))
+        held = random.choice([3, 3, 3, 3, 2, 0], racks)
+        free = (np.arange(3) < held[:, None]).ravel()
+        k = int(random.integers(13, max(14, free.sum())))
+        if k > free.sum():
+            continue
+        sizes = [3, 6, 12] if random.random() < 0.5 else [3, 12]
+        segment = k // 2 if k % 2 == 0 and random.random() < 0.2 else 0
+        outcomes.clear()
+        expected = naive.slurm_block(tree, free, k, sizes, segment)
+        assert listed(heuristics.slurm_block(tree, free, k, block_sizes=sizes, segment=segment)) == expected
+        stalls = " after stalls" if "stalled" in outcomes else ""
+        endings[f"{'waits' if stalls and expected is None else outcomes[-1]}{stalls}"] += 1
+    assert endings["chosen"] > 50
+    assert endings["refused"] > 50
+    assert endings["waits after stalls"] > 10
 
 
 @pytest.mark.parametrize("name", [*RULES, "random"])

@@ -278,48 +278,69 @@ def _fill_block(
         lower_free[(block - begin) // per_lower] += starts[block + 1] - done[block]
     rest = segment
     while True:
-        best, best_same = -1, True
-        for place in range(end - begin):
-            if used[place]:
-                continue
-            if best < 0:
-                best = place
-                best_same = lower_used[place // per_lower] or not has_lower
-                continue
-            lower, best_lower = place // per_lower, best // per_lower
-            choice = 0
-            if has_lower and lower != best_lower:
-                same = lower_used[lower]
-                if same != best_same:
-                    choice = 1 if same else -1
-                else:
-                    choice = _better_lower(lower_free[lower], lower_free[best_lower], rest)
-            if choice == 0:
-                free = starts[begin + place + 1] - done[begin + place]
-                best_free = starts[begin + best + 1] - done[begin + best]
-                fits, best_fits = free >= rest, best_free >= rest
-                better = (fits and (not best_fits or free <= best_free)) or (
-                    not fits and not best_fits and free >= best_free
-                )
-                choice = 1 if better else -1
-            if choice == 1:
-                best, best_same = place, lower_used[lower] or not has_lower
-        if best < 0 or (most_lower <= 0 and not best_same):
+        place = _next_place(starts, done, begin, used, per_lower, lower_free, lower_used, has_lower, rest)
+        lower = place // per_lower
+        is_new = place >= 0 and has_lower and not lower_used[lower]
+        if place < 0 or (is_new and most_lower <= 0):
             return filled, True
-        used[best] = True
-        count = min(rest, starts[begin + best + 1] - done[begin + best])
-        for _ in range(count):
-            taken[filled] = nodes[done[begin + best]]
-            done[begin + best] += 1
-            filled += 1
-        rest -= count
-        if rest == 0:
-            return filled, False
-        if count == 0:  # also when other base blocks have free nodes
-            return filled, True
-        if has_lower and not best_same:
+        first = last = begin + place
+        if is_new:
             most_lower -= 1
-            lower_used[best // per_lower] = True
+            lower_used[lower] = True
+            if lower_free[lower] < rest:
+                # All of it is taken, the base blocks without free nodes last: at the first of these it ends.
+                first = begin + lower * per_lower
+                last = min(first + per_lower, end) - 1
+        stalls = False
+        for block in range(first, last + 1):
+            used[block - begin] = True
+            count = min(rest, starts[block + 1] - done[block])
+            taken[filled : filled + count] = nodes[done[block] : done[block] + count]
+            done[block] += count
+            filled += count
+            rest -= count
+            stalls |= count == 0  # also when other base blocks have free nodes
+        if stalls or rest == 0:
+            return filled, stalls
+
+
+@inner_kernel
+def _next_place(
+    starts: IntArray,
+    done: IntArray,
+    begin: int,
+    used: BoolArray,
+    per_lower: int,
+    lower_free: IntArray,
+    lower_used: BoolArray,
+    has_lower: bool,
+    rest: int,
+) -> int:
+    """Return the place in the block of the base block that is next, -1 if all are used."""
+    best = -1
+    for place in range(len(used)):
+        if used[place]:
+            continue
+        if best < 0:
+            best = place
+            continue
+        lower, best_lower = place // per_lower, best // per_lower
+        choice = 0
+        if has_lower and lower != best_lower:
+            if lower_used[lower] != lower_used[best_lower]:
+                choice = 1 if lower_used[lower] else -1
+            else:
+                choice = _better_lower(lower_free[lower], lower_free[best_lower], rest)
+        if choice == 0:
+            free = starts[begin + place + 1] - done[begin + place]
+            best_free = starts[begin + best + 1] - done[begin + best]
+            if free >= rest:
+                choice = 1 if best_free < rest or free <= best_free else -1
+            else:
+                choice = 1 if best_free < rest and free >= best_free else -1
+        if choice == 1:
+            best = place
+    return best
 
 
 @inner_kernel

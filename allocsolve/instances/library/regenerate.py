@@ -10,6 +10,7 @@ from allocsolve.instances.generators.amr import amr, amr_stream
 from allocsolve.instances.generators.counterexamples import (
     counterexamples,
     easy_counterexamples,
+    network_counterexamples,
     shape_counterexamples,
 )
 from allocsolve.instances.generators.downey1997 import downey1997
@@ -87,6 +88,11 @@ def _shape_counterexample(*, case: str, accepted: int) -> Problem:
     return next(problem for problem in shape_counterexamples() if problem.name == case)
 
 
+def _network_counterexample(*, case: str, **expected: object) -> Problem:
+    del expected
+    return next(problem for problem in network_counterexamples() if problem.name == case)
+
+
 _GENERATORS: dict[str, Callable[..., Problem]] = {
     "klein2011": klein2011,
     "amr": amr,
@@ -103,4 +109,5 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "linnert2024": linnert2024,
     "easy-counterexamples": _easy_counterexample,
     "shape-counterexamples": _shape_counterexample,
+    "network-counterexamples": _network_counterexample,
 }
