@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily
     from allocsolve.instances import NetworkFile, StatedNodes
     from allocsolve.model import IntArray, PartitionProblem, PlacementProblem, Value
+    from allocsolve.registry import RuleChoice
 
 
 def import_topology(args: argparse.Namespace) -> int:
@@ -78,6 +79,7 @@ def place(args: argparse.Namespace) -> int:
                         "rule": choice.rule,
                         "objective": choice.value,
                         "gap": choice.gap,
+                        "worse_term": choice.worse_term,
                         "hosts": hosts(choice.nodes),
                         "refusal": choice.refusal,
                     }
@@ -96,7 +98,8 @@ def place(args: argparse.Namespace) -> int:
     proven = {Status.OPTIMAL: "proven to be the best", Status.INFEASIBLE: "there is none: proven"}
     rows = [("best", _number(best.objective), "", proven.get(best.status, "not proven"))]
     rows += [
-        (choice.rule, _number(choice.value), _gap(choice.gap), choice.refusal) for choice in placed.choices
+        (choice.rule, _number(choice.value), _gap(choice, objective), choice.refusal)
+        for choice in placed.choices
     ]
     show_table(("rule", units, "above the best", ""), rows, texts=(0, 3))
     if best_hosts is not None:
@@ -134,8 +137,11 @@ def _number(value: Value | None) -> str:
     return "" if value is None else ", ".join(map(short_number, terms(value)))
 
 
-def _gap(gap: float | None) -> str:
-    return "" if gap is None else percent(gap)
+def _gap(choice: RuleChoice, objective: str) -> str:
+    """Return how far a choice is above the best, of several terms with the one that it is worse in."""
+    if choice.gap is None:
+        return ""
+    return f"{percent(choice.gap)} {choice.worse_term}".strip() if "," in objective else percent(choice.gap)
 
 
 def _inputs(args: argparse.Namespace) -> list[str]:

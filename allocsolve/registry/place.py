@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import family_of
-from allocsolve.model import Budget, PartitionProblem, PlacementProblem, SwitchTree, terms
+from allocsolve.model import Budget, PartitionProblem, PlacementProblem, Status, SwitchTree, terms
 from allocsolve.registry.front_door import solve_and_assess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from allocsolve.families import AnyFamily
     from allocsolve.model import BoolArray, IntArray, Result, Topology, Value
 
 
@@ -24,8 +24,11 @@ class RuleChoice(NamedTuple):
     nodes: IntArray | None
     #: Under the objective, as the judge has it; None without nodes.
     value: Value | None
-    #: How far its first term is above the bound on the best; None without nodes.
+    #: How far the first term that differs from the best is above it; 0 if none does, None without nodes or
+    #: without a proof that the best is the best.
     gap: float | None
+    #: That term; empty if there is none.
+    worse_term: str
     #: Why it takes no nodes, empty if it takes some: the job waits, or the rule does not know what is asked.
     refusal: str
 
@@ -87,8 +90,8 @@ def place(
     >>> placed = place(SwitchTree.regular((3, 2)), free, 3, rules=["first-free"])
     >>> placed.best.answer.nodes.tolist(), placed.best.objective, placed.best.status.value
     ([0, 2, 3], 10, 'optimal')
-    >>> [(choice.rule, choice.value, choice.gap) for choice in placed.choices]
-    [('first-free', 10, 0.0)]
+    >>> [(choice.rule, choice.value, choice.gap, choice.worse_term) for choice in placed.choices]
+    [('first-free', 10, 0.0, '')]
     """
     problem: PlacementProblem | PartitionProblem
     if isinstance(topology, SwitchTree):
@@ -118,15 +121,24 @@ def place_problem(
         try:
             result = solve_and_assess(problem, rule, objective_terms, budget).result
         except UnsupportedProblem as error:
-            choices.append(RuleChoice(rule, None, None, None, str(error)))
+            choices.append(RuleChoice(rule, None, None, None, "", str(error)))
             continue
         if result.answer is None:
-            choices.append(RuleChoice(rule, None, None, None, "takes no nodes: the job waits"))
+            choices.append(RuleChoice(rule, None, None, None, "", "takes no nodes: the job waits"))
             continue
-        assert result.objective is not None, "the judge has measured the answer"
-        bound = terms(best.bound)[0]
-        gap = None
-        if math.isfinite(bound):
-            gap = family.gap(objective_terms[0], terms(result.objective)[0], bound)
-        choices.append(RuleChoice(rule, result.answer.nodes, result.objective, gap, ""))
+        value = result.objective
+        gap, term = _gap(family, objective_terms, value, best) if value is not None else (None, "")
+        choices.append(RuleChoice(rule, result.answer.nodes, value, gap, term, ""))
     return Placed(problem, best, tuple(choices))
+
+
+def _gap(
+    family: AnyFamily, objective: Sequence[str], value: Value, best: Result[Any]
+) -> tuple[float | None, str]:
+    """Return how far the first term that differs from the best is above it, and that term."""
+    if best.status is not Status.OPTIMAL or best.objective is None:
+        return None, ""
+    for term, own, least in zip(objective, terms(value), terms(best.objective), strict=True):
+        if own != least:
+            return family.gap(term, own, least), term
+    return 0.0, ""
