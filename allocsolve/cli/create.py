@@ -466,9 +466,7 @@ def _add_occupancy(parser: argparse.ArgumentParser) -> None:
 def _add_churn(parser: argparse.ArgumentParser) -> None:
     _add_occupancy(parser)
     help_text = "the heuristic that places the jobs"
-    parser.add_argument(
-        "--allocator", type=_partition_heuristic, required=True, metavar="NAME", help=help_text
-    )
+    parser.add_argument("--allocator", type=_allocator, required=True, metavar="NAME", help=help_text)
     _add_range(parser, "--jobs", opt.integers(1), (1, 16), "nodes of a job")
     help_text = "how many jobs arrive (default: %(default)s)"
     parser.add_argument("--steps", type=opt.integer(0, MANY), default=200, metavar="N", help=help_text)
@@ -493,8 +491,8 @@ def _expand_limit(text: str) -> float:
     return value
 
 
-def _partition_heuristic(text: str) -> str:
-    """Read the name of a heuristic for partition problems, or of a plug-in, with options or without."""
-    names = registered_names(family_named("partition"))
+def _allocator(text: str) -> str:
+    """Read the name of a heuristic that chooses nodes, or of a plug-in, with options or without."""
+    names = {**registered_names(family_named("placement")), **registered_names(family_named("partition"))}
     heuristics = [name for name, (row, _) in names.items() if row.method == "heuristic"]
-    return opt.solver_of("partition heuristic", text, heuristics)
+    return opt.solver_of("heuristic that chooses nodes", text, heuristics)
