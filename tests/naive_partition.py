@@ -42,16 +42,21 @@ def _places(topology: Topology) -> tuple[Node, ...]:
     return tuple(place[::-1] for place in reverse)
 
 
+def _axes(topology: Topology) -> list[tuple[int, bool, bool]]:
+    """Side of each axis, whether it is a ring, whether it is complete."""
+    return list(zip(topology.shape, topology.wrap, topology.complete, strict=True))
+
+
 @functools.lru_cache(maxsize=64)
 def links(topology: Topology) -> tuple[tuple[int, ...], ...]:
-    """For each node the nodes that differ by one step along one axis, round the ring if it is one."""
+    """For each node those one step along one axis away, round the ring if it is one, or any if complete."""
     places = _places(topology)
     ids = {place: node for node, place in enumerate(places)}
     linked: list[set[int]] = []
     for place in places:
         near = set()
-        for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
-            for step in (-1, 1):
+        for axis, (side, ring, full) in enumerate(_axes(topology)):
+            for step in range(-side, side) if full else (-1, 1):
                 to = list(place)
                 to[axis] += step
                 if ring:
@@ -85,11 +90,13 @@ def cut_sum(topology: Topology, nodes: Collection[int]) -> int:
     """The same as a sum over cuts: s * (k - s) for each, s the chosen nodes on one side.
 
     An axis of n without a ring has n - 1 cuts. An even ring has n / 2, each through two opposite places; an
-    odd one has n, of floor(n / 2) nodes each, that count half.
+    odd one has n, of floor(n / 2) nodes each, that count half; so do the n layers of a complete axis.
     """
     doubled = 0
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
-        if not ring:
+    for axis, (side, ring, full) in enumerate(_axes(topology)):
+        if full:
+            sides = [(1, {at}) for at in range(side)]
+        elif not ring:
             sides = [(2, set(range(low))) for low in range(1, side)]
         else:
             half = side // 2
@@ -105,10 +112,10 @@ def cut_sum(topology: Topology, nodes: Collection[int]) -> int:
 def axis_counts_pairwise(topology: Topology, nodes: Collection[int]) -> int:
     """The same from how many nodes have each coordinate, over all pairs of coordinates."""
     total = 0
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    for axis, (side, ring, full) in enumerate(_axes(topology)):
         counts = [sum(_places(topology)[node][axis] == at for node in nodes) for at in range(side)]
         for low, high in itertools.combinations(range(side), 2):
-            apart = min(high - low, side - high + low) if ring else high - low
+            apart = 1 if full else min(high - low, side - high + low) if ring else high - low
             total += counts[low] * counts[high] * apart
     return total
 
@@ -169,10 +176,16 @@ def radius(topology: Topology, nodes: Collection[int]) -> int:
 
 
 def bounding_box(topology: Topology, nodes: Collection[int]) -> tuple[int, ...]:
-    """Along each axis the length of the shortest stretch (round the ring) that holds all nodes."""
+    """Along each axis the length of the shortest stretch (round the ring) that holds all nodes.
+
+    Of a complete axis, any layers do.
+    """
     box = []
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    for axis, (side, ring, full) in enumerate(_axes(topology)):
         at = {_places(topology)[node][axis] for node in nodes}
+        if full:
+            box.append(len(at))
+            continue
         box.append(
             min(
                 length

@@ -223,13 +223,13 @@ def _machine(args: argparse.Namespace) -> Topology:
     from allocsolve.model import Topology  # noqa: PLC0415 - when the command runs
 
     if args.machine is not None:
-        if args.wrap is not None or args.torus:
-            msg = f"--machine {args.machine} has its own rings: no --torus and no --wrap"
+        if args.wrap is not None or args.torus or args.complete is not None:
+            msg = f"--machine {args.machine} has its own rings: no --torus, no --wrap and no --complete"
             raise InvalidOption(msg)
         return MACHINES[args.machine]
     if args.torus:
-        return Topology(args.shape, (True,) * len(args.shape))
-    return Topology(args.shape, args.wrap or ())
+        return Topology(args.shape, (True,) * len(args.shape), args.complete or ())
+    return Topology(args.shape, args.wrap or (), args.complete or ())
 
 
 def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
@@ -456,7 +456,9 @@ def _add_occupancy(parser: argparse.ArgumentParser) -> None:
     machine.add_argument("--shape", type=opt.shape, metavar="16x8", help="nodes along each axis")
     rings = parser.add_mutually_exclusive_group()
     rings.add_argument("--torus", action="store_true", help="every axis is a ring")
-    rings.add_argument("--wrap", type=opt.wrap, metavar="1,0", help="which axes are rings (default: none)")
+    rings.add_argument("--wrap", type=opt.axes, metavar="1,0", help="which axes are rings (default: none)")
+    help_text = "which axes are complete, as those of a HyperX (default: none)"
+    parser.add_argument("--complete", type=opt.axes, metavar="1,0", help=help_text)
     help_text = "share of the nodes that are busy, 0..1"
     parser.add_argument("--busy", type=opt.share, required=True, metavar="B", help=help_text)
     parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help="nodes to choose")

@@ -37,7 +37,7 @@ def test_nodes_are_numbered_along_the_first_axis_first() -> None:
         assert cube.coordinates([x + 4 * y + 12 * z]).tolist() == [[x, y, z]]
 
 
-@given(topologies(max_nodes=40))
+@given(topologies(max_nodes=40, complete=True))
 def test_coordinates_and_nodes_are_inverse(topology: Topology) -> None:
     places = topology.coordinates(range(topology.num_nodes)).tolist()
     assert [topology.node_at(place) for place in places] == list(range(topology.num_nodes))

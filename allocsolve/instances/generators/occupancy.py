@@ -215,9 +215,8 @@ def _problem(
 ) -> PartitionProblem:
     words = seed_words(seed)
     connected = "-contiguous" if contiguous else ""
-    machine = "x".join(
-        f"{side}r" if ring else f"{side}" for side, ring in zip(topology.shape, topology.wrap, strict=True)
-    )
+    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    machine = "x".join(f"{side}{'r' if ring else 'c' if full else ''}" for side, ring, full in kinds)
     return PartitionProblem.of(
         topology,
         busy=busy,
@@ -230,6 +229,7 @@ def _problem(
             "seed": seed_entry(words),
             "shape": list(topology.shape),
             "wrap": list(topology.wrap),
+            **({"complete": list(topology.complete)} if any(topology.complete) else {}),
             "busy_share": float(busy_share),
             "size": int(size),
             "contiguous": bool(contiguous),
