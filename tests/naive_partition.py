@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +18,8 @@ __all__ = [
     "axis_counts_pairwise",
     "boundary",
     "bounding_box",
+    "boxes",
+    "boxes_of",
     "components",
     "cut_sum",
     "diameter",
@@ -138,12 +141,39 @@ def is_connected(topology: Topology, nodes: Collection[int]) -> bool:
     return len(components(topology, nodes)) <= 1
 
 
+def boxes(topology: Topology, sides: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All boxes of these sides; those on rings may go beyond the end."""
+    ids = {place: node for node, place in enumerate(_places(topology))}
+    for base in _places(topology):
+        along = [
+            [(at + i) % side if ring else at + i for i in range(length)]
+            for at, length, (side, ring, _) in zip(base, sides, _axes(topology), strict=True)
+        ]
+        nodes = [ids.get(place) for place in itertools.product(*along)]
+        if None not in nodes:
+            yield tuple(sorted(node for node in nodes if node is not None))
+
+
+def boxes_of(problem: PartitionProblem) -> set[tuple[int, ...]]:
+    """All boxes that the problem asks for, free or not."""
+    shape = problem.topology.shape
+    every = itertools.product(*(range(1, side + 1) for side in shape))
+    wanted = [problem.box] if isinstance(problem.box, tuple) else every
+    return {
+        box for sides in wanted if math.prod(sides) == problem.size for box in boxes(problem.topology, sides)
+    }
+
+
 def free_nodes(problem: PartitionProblem) -> list[int]:
     return [node for node, free in enumerate(problem.free.tolist()) if free]
 
 
 def answers(problem: PartitionProblem) -> Iterator[tuple[int, ...]]:
     """All answers, whatever they are worth."""
+    if problem.box:
+        free = set(free_nodes(problem))
+        yield from (box for box in boxes_of(problem) if free.issuperset(box))
+        return
     for nodes in itertools.combinations(free_nodes(problem), problem.size):
         if not problem.contiguous or is_connected(problem.topology, nodes):
             yield nodes
@@ -161,6 +191,7 @@ def violates(problem: PartitionProblem, nodes: Sequence[int]) -> bool:
         or len(set(nodes)) < len(nodes)
         or not set(nodes) <= set(free_nodes(problem))
         or (problem.contiguous and not is_connected(problem.topology, nodes))
+        or (bool(problem.box) and tuple(sorted(nodes)) not in boxes_of(problem))
     )
 
 

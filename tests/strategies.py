@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPAND_LIMITS",
+    "box_problems",
     "evolution_problems",
     "evolution_profiles",
     "occupied_profiles",
@@ -141,6 +142,21 @@ def partition_problems(
     size = draw(st.integers(1, min(topology.num_nodes - len(busy), max_size or topology.num_nodes)))
     linked = draw(st.booleans()) if contiguous is None else contiguous
     return PartitionProblem.of(topology, busy=sorted(busy), size=size, contiguous=linked)
+
+
+@st.composite
+def box_problems(draw: DrawFn, *, max_nodes: int = 40, max_axes: int = 4) -> PartitionProblem:
+    """Problems that ask for a box, of any sides or of those told; the size is mostly one that boxes have."""
+    topology = draw(topologies(max_nodes=max_nodes, max_axes=max_axes, complete=True))
+    sides = tuple(draw(st.integers(1, side)) for side in topology.shape)
+    size = math.prod(sides)
+    busy = draw(st.sets(st.integers(0, topology.num_nodes - 1), max_size=topology.num_nodes - size))
+    if draw(st.integers(0, 9)) == 0:
+        sides, size = (), min(size + 1, topology.num_nodes - len(busy))
+    box = draw(st.sampled_from((True, sides))) if sides else True
+    return PartitionProblem.of(
+        topology, busy=sorted(busy), size=size, box=box, contiguous=draw(st.booleans())
+    )
 
 
 @st.composite
