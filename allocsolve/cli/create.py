@@ -111,7 +111,8 @@ def generate_occupancy(args: argparse.Namespace) -> int:
     topology = _machine(args)
 
     def draw(idx: int) -> Problem:
-        return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], contiguous=args.contiguous)
+        asked = {"contiguous": args.contiguous, "box": args.box}
+        return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], **asked)
 
     return _generate(args, draw)
 
@@ -134,6 +135,7 @@ def generate_churn(args: argparse.Namespace) -> int:
             job_sizes=args.jobs,
             steps=args.steps,
             contiguous=args.contiguous,
+            box=args.box,
         )
 
     return _generate(args, draw)
@@ -463,6 +465,10 @@ def _add_occupancy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--busy", type=opt.share, required=True, metavar="B", help=help_text)
     parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help="nodes to choose")
     parser.add_argument("--contiguous", action="store_true", help="the chosen nodes must be connected")
+    help_text = "the chosen nodes must be a box, of these sides if they are given"
+    parser.add_argument(
+        "--box", type=opt.shape, nargs="?", const=True, default=False, metavar="4x4", help=help_text
+    )
 
 
 def _add_churn(parser: argparse.ArgumentParser) -> None:

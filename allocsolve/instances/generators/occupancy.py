@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,13 @@ MACHINES: Mapping[str, Topology] = MappingProxyType(
 
 
 def uniform_occupancy(
-    topology: Topology, busy_share: float, size: int, seed: Seed, *, contiguous: bool = False
+    topology: Topology,
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    contiguous: bool = False,
+    box: bool | Sequence[int] = False,
 ) -> PartitionProblem:
     """Draw a problem whose busy nodes are a random set; all sets of that size are equally likely.
 
@@ -48,6 +55,8 @@ def uniform_occupancy(
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     contiguous
         Whether the chosen nodes must be connected; it does not influence the draws.
+    box
+        Whether they must be a box, or its sides; it does not influence the draws either.
 
     Returns
     -------
@@ -59,7 +68,7 @@ def uniform_occupancy(
     InvalidOption
         If `busy_share` is not in 0..1, or the seed is not made of integers >= 0.
     InvalidProblem
-        If `size` is below 1 or above the free nodes.
+        If `size` is below 1 or above the free nodes, or the sides of the box do not fit.
 
     Examples
     --------
@@ -69,9 +78,8 @@ def uniform_occupancy(
     """
     num_busy = _num_busy(topology, busy_share)
     chosen = np.random.default_rng(seed_words(seed)).choice(topology.num_nodes, num_busy, replace=False)
-    return _problem(
-        "uniform", topology, sorted(chosen.tolist()), busy_share, size, seed, contiguous=contiguous
-    )
+    busy = sorted(chosen.tolist())
+    return _problem("uniform", topology, busy, busy_share, size, seed, contiguous=contiguous, box=box)
 
 
 def churned_occupancy(
@@ -85,6 +93,7 @@ def churned_occupancy(
     job_sizes: tuple[int, int] = (1, 16),
     steps: int = 200,
     contiguous: bool = False,
+    box: bool | Sequence[int] = False,
 ) -> PartitionProblem:
     """Draw a problem whose busy nodes belong to jobs that an allocator placed while others came and went.
 
@@ -94,7 +103,7 @@ def churned_occupancy(
 
     Parameters
     ----------
-    topology, busy_share, size, seed, contiguous
+    topology, busy_share, size, seed, contiguous, box
         As in `uniform_occupancy`; `seed` draws sizes and departures: a random allocator needs its own.
     allocator
         Takes the topology, the mask of free nodes (read-only) and a number of nodes; returns the ids of that
@@ -117,7 +126,7 @@ def churned_occupancy(
     InvalidOption
         As in `uniform_occupancy`, or if `job_sizes` is no range within 1..nodes, or `steps` is negative.
     InvalidProblem
-        If `size` is below 1 or above the free nodes.
+        If `size` is below 1 or above the free nodes, or the sides of the box do not fit.
     InvalidAnswer
         If the allocator returns another number of nodes, or one that is not free.
     """
@@ -163,6 +172,7 @@ def churned_occupancy(
         size,
         seed,
         contiguous=contiguous,
+        box=box,
         generator="churned",
         allocator=name,
         job_sizes=[low, high],
@@ -210,18 +220,26 @@ def _problem(
     seed: Seed,
     *,
     contiguous: bool,
+    box: bool | Sequence[int],
     generator: str = "",
     **meta: object,
 ) -> PartitionProblem:
     words = seed_words(seed)
+    problem = PartitionProblem.of(topology, busy=busy, size=size, contiguous=contiguous, box=box)
     connected = "-contiguous" if contiguous else ""
+    used: dict[str, object] = {}
+    if any(topology.complete):
+        used["complete"] = list(topology.complete)
+    if problem.box:
+        connected += "-box"
+        used["box"] = True
+    if isinstance(problem.box, tuple):
+        connected += "x".join(map(str, problem.box))
+        used["box"] = list(problem.box)
     kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
     machine = "x".join(f"{side}{'r' if ring else 'c' if full else ''}" for side, ring, full in kinds)
-    return PartitionProblem.of(
-        topology,
-        busy=busy,
-        size=size,
-        contiguous=contiguous,
+    return replace(
+        problem,
         name=f"{stem}-{machine}-b{busy_share:g}-k{size}{connected}-s{seed_name(words)}",
         meta={
             "generator": generator or stem,
@@ -229,10 +247,10 @@ def _problem(
             "seed": seed_entry(words),
             "shape": list(topology.shape),
             "wrap": list(topology.wrap),
-            **({"complete": list(topology.complete)} if any(topology.complete) else {}),
             "busy_share": float(busy_share),
             "size": int(size),
             "contiguous": bool(contiguous),
+            **used,
             **meta,
         },
     )
