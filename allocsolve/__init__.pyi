@@ -5,6 +5,7 @@ from .model import (
     EvolutionProblem as EvolutionProblem,
     EvolutionProfile as EvolutionProfile,
     EvolutionSchedule as EvolutionSchedule,
+    HyperX as HyperX,
     Job as Job,
     Jobs as Jobs,
     Mesh as Mesh,

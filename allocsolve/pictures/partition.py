@@ -44,6 +44,10 @@ _HEAD: Final = 68
 def _describe(problem: PartitionProblem) -> str:
     free = int(np.count_nonzero(problem.free))
     connected = ", connected" if problem.contiguous else ""
+    if problem.box:
+        connected = ", a box"
+        if isinstance(problem.box, tuple):
+            connected += f" of {'x'.join(map(str, problem.box))}"
     return f"{problem.size} of {counted(free, 'free node')} on a {machine_text(problem.topology)}{connected}"
 
 

@@ -60,7 +60,7 @@ def test_the_machines_are_those_of_the_literature() -> None:
 # --- uniform -------------------------------------------------------------------------------------------
 
 
-@given(topologies(max_nodes=40), st.floats(0, 1), st.integers(0, 2**40), st.booleans())
+@given(topologies(max_nodes=40, complete=True), st.floats(0, 1), st.integers(0, 2**40), st.booleans())
 def test_the_share_of_busy_nodes_is_met(
     topology: Topology, share: float, seed: int, contiguous: bool
 ) -> None:
@@ -142,7 +142,7 @@ def test_an_impossible_size_is_refused(size: int, message: str) -> None:
 
 
 @given(
-    topologies(max_nodes=40),
+    topologies(max_nodes=40, complete=True),
     st.floats(0, 0.9),
     st.integers(0, 2**40),
     st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted),

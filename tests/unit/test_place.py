@@ -42,6 +42,7 @@ def test_several_terms_are_compared_by_the_first_that_differs() -> None:
     racks = SwitchTree.regular((3, 3))
     placed = place(racks, free, 2, objective="domains,leftover", rules=["first-free"])
     assert placed.best.objective == (1, 0)
+    assert placed.best.answer is not None
     assert placed.best.answer.nodes.tolist() == [3, 4]
     (choice,) = placed.choices
     assert (choice.value, choice.gap, choice.worse_term) == ((1, 1), float("inf"), "leftover")
