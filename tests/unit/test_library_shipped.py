@@ -130,6 +130,14 @@ def test_suites_of_partition_problems(name: str) -> None:
     assert len(set(cells)) == 20
 
 
+@pytest.mark.parametrize("name", ["nvl72", "perlmutter", "meta-24k", "tpu-v5e", "network-counterexamples"])
+def test_suites_of_networks_are_proven(name: str) -> None:
+    rows = SUITES[name].best_known()
+    assert {row.instance for row in rows} == {problem.name for problem in suite(name)}
+    assert len(rows) == (10 if name == "network-counterexamples" else 20)
+    assert all(row.lower == row.upper for row in rows)
+
+
 def test_digests_are_frozen() -> None:
     frozen = {
         "klein-8-inf/klein-8-inf-09": "a9183e1030c1bb40",
@@ -139,6 +147,10 @@ def test_digests_are_frozen() -> None:
         "mesh-32x32/mesh-32x32-u60-k96": "fc183932c753a1f1",
         "torus-16x16/torus-16x16-u60-k32": "9f1c730607b5265b",
         "mesh-8x8x8/mesh-8x8x8-u60-k48": "945d1a7acf42426c",
+        "nvl72/nvl72-c90-k200": "2d8be342a8364656",
+        "perlmutter/perlmutter-u50-k064": "068c31cf01f822c6",
+        "meta-24k/meta-24k-c50-k128": "af4afaabff4b0e24",
+        "tpu-v5e/tpu-v5e-c50-k32": "488aab79d46ec21c",
     }
     for file, start in frozen.items():
         assert digest(read_problem(PACKAGED / f"{file}.json"))[:16] == start
