@@ -36,7 +36,7 @@ MACHINES: dict[str, Topology] = {
 OTHERS = {"amr-l1": 4, "amr-l2": 4, "amr-inf": 4, "evotree-l1": 5, "evotree-inf": 5}
 OTHERS |= {"median-worst-case": 4, "towns": 7, "counterexamples": 12}
 OTHERS |= {"lublin-256": 3, "easy-counterexamples": 12, "linnert-1000": 3, "shape-counterexamples": 6}
-OTHERS |= {"network-counterexamples": 10}
+OTHERS |= {"network-counterexamples": 10, "nvl72": 20, "perlmutter": 20, "meta-24k": 20, "tpu-v5e": 20}
 
 
 def test_every_suite_is_tested() -> None:
@@ -78,7 +78,7 @@ def test_the_design_makes_the_library(tmp_path_factory: pytest.TempPathFactory) 
 def test_the_library_is_small() -> None:
     files = [path for path in PACKAGED.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 4_000_000
-    assert sum(len(SUITES[name].members) for name in SUITES.folders) <= 350
+    assert sum(len(SUITES[name].members) for name in SUITES.folders) <= 450
 
 
 @pytest.mark.parametrize("stem", KLEIN)
