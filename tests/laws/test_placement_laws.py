@@ -131,14 +131,18 @@ def test_solver_and_judge_find_the_same_optimum_on_hundreds_of_nodes(seed: int, 
 
 
 @settings(max_examples=examples(100))
-@given(problems, orders)
+@given(st.one_of(problems, st.integers(0, 2**31).map(large_problem)), orders)
+@example(large_problem(1), ("domains", "pairwise"))
+@example(large_problem(2), ("domains", "leftover", "pairwise"))
+@example(large_problem(3), ("pairwise", "leftover"))
+@example(large_problem(6), ("leftover", "pairwise", "domains"))
 def test_words_of_a_few_bits_and_many_short_steps_change_nothing(
     problem: PlacementProblem, order: tuple[str, ...]
 ) -> None:
     expected = solved(problem, *order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_table_search, "_MAX_WORD", 60)
-        patch.setattr(_table_search, "_STEPS", 1)
+        patch.setattr(_table_search, "_MAX_WORD", 1000)
+        patch.setattr(_table_search, "_STEPS", 7)
         result = solved(problem, *order)
     assert (result.status, result.objective) == (expected.status, expected.objective)
 
