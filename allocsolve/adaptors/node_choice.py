@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.model import Mesh
+from allocsolve.model import Mesh, PartitionProblem, PlacementProblem, SwitchTree, Topology
 from allocsolve.model.checks import natural, shown, whole
-from allocsolve.model.partition import Topology
-from allocsolve.registry import make_allocator
+from allocsolve.registry import make_allocator, make_solver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,19 +19,20 @@ if TYPE_CHECKING:
 
 
 def node_chooser(
-    name: str, nodes: Topology | int, *, seed: int = 0
+    name: str, nodes: Topology | SwitchTree | int, *, seed: int = 0
 ) -> Callable[[Iterable[Any], int], list[int] | None]:
     """Return an allocator by name as a function ``choose(free, k)``.
 
     Parameters
     ----------
     name
-        A solver of partition problems, as `allocsolve.registry.make_allocator` takes it: ``growth``;
-        ``curve-fit(method=best-fit, order=row-major)`` takes runs of neighbouring ids as Slurm does;
-        ``sorted-free-list`` the lowest ids.
+        A solver, as `allocsolve.registry.make_allocator` takes it. On a topology one of partition problems:
+        ``growth``; ``curve-fit(method=best-fit, order=row-major)`` takes runs of neighbouring ids as Slurm
+        does without a topology plugin; ``sorted-free-list`` the lowest ids. On a switch tree one of placement
+        problems: ``slurm-tree``, ``slurm-block``, ``kueue``; ``tree-knapsack`` the nearest nodes there are.
     nodes
-        What the nodes are linked to: node ``i`` of the topology has the id ``i``; or the number of nodes of
-        a cluster of which nothing is known, which are taken to lie in a line.
+        What the nodes are linked to: node ``i`` of the topology or tree has the id ``i``; or the number of
+        nodes of a cluster of which nothing is known, which are taken to lie in a line.
     seed
         Of every call.
 
@@ -45,7 +45,7 @@ def node_chooser(
     Raises
     ------
     UnknownName, PluginError
-        If there is no such solver of partition problems.
+        If there is no such solver of this kind of problems.
     InvalidOption
         If the cluster has no node; when called, if an id is none of a node or is there twice, or if more
         nodes are asked for than are free, or none.
@@ -55,8 +55,12 @@ def node_chooser(
     >>> choose = node_chooser("curve-fit(method=best-fit, order=row-major)", 8)
     >>> choose([0, 2, 3, 4, 6, 7], 2), choose([0, 2, 3, 4, 6, 7], 3)
     ([6, 7], [2, 3, 4])
+    >>> from allocsolve.model import SwitchTree
+    >>> node_chooser("lowest-switch", SwitchTree.regular((2, 4)))([0, 2, 3, 4, 6, 7], 2)
+    [0, 2]
     """
-    if isinstance(nodes, Topology):
+    topology: Topology | SwitchTree
+    if isinstance(nodes, Topology | SwitchTree):
         topology = nodes
     else:
         count = natural("nodes", nodes)
@@ -64,6 +68,7 @@ def node_chooser(
             msg = "nodes 0: a cluster has at least one"
             raise InvalidOption(msg)
         topology = Mesh((count,))
+    make_solver(name, PlacementProblem if isinstance(topology, SwitchTree) else PartitionProblem)
     allocate = make_allocator(name, seed=seed)
 
     def choose(free: Iterable[Any], k: int) -> list[int] | None:

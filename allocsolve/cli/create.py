@@ -111,7 +111,8 @@ def generate_occupancy(args: argparse.Namespace) -> int:
     topology = _machine(args)
 
     def draw(idx: int) -> Any:  # noqa: ANN401 - a problem of either family
-        return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], contiguous=args.contiguous)
+        asked = {"contiguous": args.contiguous, "box": args.box}
+        return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], **asked)
 
     return _generate(args, draw)
 
@@ -123,7 +124,7 @@ def generate_churn(args: argparse.Namespace) -> int:
 
     topology = _machine(args)
 
-    def draw(idx: int) -> Problem:
+    def draw(idx: int) -> Any:  # noqa: ANN401 - a problem of either family
         return churned_occupancy(
             topology,
             args.busy,
@@ -134,6 +135,7 @@ def generate_churn(args: argparse.Namespace) -> int:
             job_sizes=args.jobs,
             steps=args.steps,
             contiguous=args.contiguous,
+            box=args.box,
         )
 
     return _generate(args, draw)
@@ -223,13 +225,13 @@ def _machine(args: argparse.Namespace) -> Any:  # noqa: ANN401 - a topology or a
     from allocsolve.model import Topology  # noqa: PLC0415 - when the command runs
 
     if args.machine is not None:
-        if args.wrap is not None or args.torus:
-            msg = f"--machine {args.machine} has its own rings: no --torus and no --wrap"
+        if args.wrap is not None or args.torus or args.complete is not None:
+            msg = f"--machine {args.machine} has its own rings: no --torus, no --wrap and no --complete"
             raise InvalidOption(msg)
         return MACHINES.get(args.machine) or SWITCH_TREES[args.machine]
     if args.torus:
-        return Topology(args.shape, (True,) * len(args.shape))
-    return Topology(args.shape, args.wrap or ())
+        return Topology(args.shape, (True,) * len(args.shape), args.complete or ())
+    return Topology(args.shape, args.wrap or (), args.complete or ())
 
 
 def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
@@ -456,19 +458,23 @@ def _add_occupancy(parser: argparse.ArgumentParser) -> None:
     machine.add_argument("--shape", type=opt.shape, metavar="16x8", help="nodes along each axis")
     rings = parser.add_mutually_exclusive_group()
     rings.add_argument("--torus", action="store_true", help="every axis is a ring")
-    rings.add_argument("--wrap", type=opt.wrap, metavar="1,0", help="which axes are rings (default: none)")
+    rings.add_argument("--wrap", type=opt.axes, metavar="1,0", help="which axes are rings (default: none)")
+    help_text = "which axes are complete, as those of a HyperX (default: none)"
+    parser.add_argument("--complete", type=opt.axes, metavar="1,0", help=help_text)
     help_text = "share of the nodes that are busy, 0..1"
     parser.add_argument("--busy", type=opt.share, required=True, metavar="B", help=help_text)
     parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help="nodes to choose")
     parser.add_argument("--contiguous", action="store_true", help="the chosen nodes must be connected")
+    help_text = "the chosen nodes must be a box, of these sides if they are given"
+    parser.add_argument(
+        "--box", type=opt.shape, nargs="?", const=True, default=False, metavar="4x4", help=help_text
+    )
 
 
 def _add_churn(parser: argparse.ArgumentParser) -> None:
     _add_occupancy(parser)
     help_text = "the heuristic that places the jobs"
-    parser.add_argument(
-        "--allocator", type=_partition_heuristic, required=True, metavar="NAME", help=help_text
-    )
+    parser.add_argument("--allocator", type=_allocator, required=True, metavar="NAME", help=help_text)
     _add_range(parser, "--jobs", opt.integers(1), (1, 16), "nodes of a job")
     help_text = "how many jobs arrive (default: %(default)s)"
     parser.add_argument("--steps", type=opt.integer(0, MANY), default=200, metavar="N", help=help_text)
@@ -493,8 +499,8 @@ def _expand_limit(text: str) -> float:
     return value
 
 
-def _partition_heuristic(text: str) -> str:
-    """Read the name of a heuristic for partition problems, or of a plug-in, with options or without."""
-    names = registered_names(family_named("partition"))
+def _allocator(text: str) -> str:
+    """Read the name of a heuristic that chooses nodes, or of a plug-in, with options or without."""
+    names = {**registered_names(family_named("placement")), **registered_names(family_named("partition"))}
     heuristics = [name for name, (row, _) in names.items() if row.method == "heuristic"]
-    return opt.solver_of("partition heuristic", text, heuristics)
+    return opt.solver_of("heuristic that chooses nodes", text, heuristics)

@@ -36,7 +36,31 @@ from .partition.nearest import (
     mc1x1 as mc1x1,
 )
 from .partition.submesh import Submesh as Submesh, submesh as submesh
-from .placement.first_free import FirstFree as FirstFree, first_free as first_free
+from .placement.first_free import (
+    FirstFree as FirstFree,
+    RandomFree as RandomFree,
+    first_free as first_free,
+    random_free as random_free,
+)
+from .placement.fluxion import (
+    FLUXION_POLICIES as FLUXION_POLICIES,
+    Fluxion as Fluxion,
+    FluxionPolicy as FluxionPolicy,
+    fluxion as fluxion,
+)
+from .placement.kai import Kai as Kai, kai as kai
+from .placement.kueue import (
+    KUEUE_MODES as KUEUE_MODES,
+    Kueue as Kueue,
+    KueueMode as KueueMode,
+    kueue as kueue,
+)
+from .placement.lowest_switch import LowestSwitch as LowestSwitch, lowest_switch as lowest_switch
+from .placement.pbs import PbsPlacement as PbsPlacement, pbs_placement as pbs_placement
+from .placement.slurm_block import SlurmBlock as SlurmBlock, slurm_block as slurm_block
+from .placement.slurm_tree import SlurmTree as SlurmTree, slurm_tree as slurm_tree
+from .placement.spur import Spur as Spur, spur as spur
+from .placement.volcano import Volcano as Volcano, volcano as volcano
 from .programs import (
     ExecutionRules as ExecutionRules,
     LeakRules as LeakRules,

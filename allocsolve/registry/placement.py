@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
 
 _TABLE = (
+    heuristic("lowest-switch", "best fit below the lowest switch that holds the job", "LowestSwitch"),
+    heuristic("slurm-tree", "Slurm, topology/tree: leaf switch after leaf switch", "SlurmTree"),
+    heuristic("slurm-block", "Slurm, topology/block: aligned blocks, or wait", "SlurmBlock"),
+    heuristic("kueue", "Kueue: best fit level by level, nodes by name", "Kueue"),
+    heuristic("kai", "KAI: lowest level that fits, racks by coarse scores", "Kai"),
+    heuristic("volcano", "Volcano: lowest tier that fits, random racks", "Volcano"),
+    heuristic("spur", "spur: the largest rack and those next to it", "Spur"),
+    heuristic("pbs-placement", "PBS: the first placement set that fits", "PbsPlacement"),
+    heuristic("fluxion", "Fluxion: nodes by id, or by runs of ids", "Fluxion"),
     heuristic("first-free", "the free nodes with the lowest ids", "FirstFree"),
+    heuristic("random", "random free nodes", "RandomFree"),
     exact("tree-knapsack", "least values by nodes below each switch", "TreeKnapsack"),
     exact("cpsat", "CP-SAT, nodes below each switch", "PlacementCpSat", ("ortools",)),
 )

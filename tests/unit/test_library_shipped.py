@@ -36,6 +36,7 @@ MACHINES: dict[str, Topology] = {
 OTHERS = {"amr-l1": 4, "amr-l2": 4, "amr-inf": 4, "evotree-l1": 5, "evotree-inf": 5}
 OTHERS |= {"median-worst-case": 4, "towns": 7, "counterexamples": 12}
 OTHERS |= {"lublin-256": 3, "easy-counterexamples": 12, "linnert-1000": 3, "shape-counterexamples": 6}
+OTHERS |= {"network-counterexamples": 10}
 
 
 def test_every_suite_is_tested() -> None:

@@ -10,7 +10,7 @@ import pytest
 from allocsolve.adaptors import node_chooser
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.families import family_of
-from allocsolve.model import Mesh, PartitionProblem
+from allocsolve.model import Mesh, PartitionProblem, PlacementProblem, SwitchTree
 from allocsolve.registry import solver_names
 
 _ALLOCATORS = [
@@ -27,6 +27,28 @@ def test_every_allocator_chooses_free_nodes_or_none(name: str) -> None:
         if chosen is not None:
             assert chosen == sorted({*chosen} & {*free})
             assert len(chosen) == size
+
+
+@pytest.mark.parametrize("name", solver_names(family_of(PlacementProblem)))
+def test_every_rule_of_placement_chooses_free_nodes_or_none(name: str) -> None:
+    choose = node_chooser(name, SwitchTree.regular((2, 2, 3)))
+    free = [0, 1, 2, 4, 5, 6, 9, 11]
+    for size in (1, 4, 8):
+        chosen = choose(free, size)
+        if chosen is not None:
+            assert chosen == sorted({*chosen} & {*free})
+            assert len(chosen) == size
+
+
+def test_a_name_is_that_of_a_solver_for_the_machine() -> None:
+    tree, free = SwitchTree.regular((2, 3)), [0, 1, 3, 4, 5]
+    assert node_chooser("lowest-switch", tree)(free, 2) == [0, 1]
+    assert node_chooser("kueue(mode=unconstrained)", tree)(free, 3) == [0, 1, 3]
+    assert node_chooser("slurm-block", tree)(free, 3) == [3, 4, 5]
+    assert node_chooser("random", tree, seed=1)(free, 5) == free
+    for name, nodes in (("growth", tree), ("slurm-tree", Mesh((6,)))):
+        with pytest.raises(UnknownName):
+            node_chooser(name, nodes)
 
 
 def test_slurm_takes_the_smallest_run_that_holds_the_job_else_the_least_span() -> None:

@@ -193,7 +193,7 @@ def test_the_default_seed_and_budget() -> None:
 
 
 def test_allocators_of_other_kinds_are_refused() -> None:
-    with pytest.raises(UnknownName, match="unknown partition solver 'infX'"):
+    with pytest.raises(UnknownName, match="unknown allocator 'infX'"):
         make_allocator("infX")
     free = np.ones(6, dtype=np.bool_)
     with pytest.raises(InvalidProblem, match="size 7 is above the 6 free nodes"):

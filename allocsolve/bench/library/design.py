@@ -25,6 +25,7 @@ from allocsolve.instances import (
     linnert2024,
     lublin1999,
     median_worst_case,
+    network_counterexamples,
     read_problem,
     read_statements,
     shape_counterexamples,
@@ -291,6 +292,11 @@ def _shape_counterexamples() -> Iterator[tuple[str, Problem]]:
         yield problem.name, problem
 
 
+def _network_counterexamples() -> Iterator[tuple[str, Problem]]:
+    for problem in network_counterexamples():
+        yield problem.name, problem
+
+
 #: All suites. Seeds are never changed: what is known of an instance is tied to its digest.
 DESIGN: Final[tuple[SuiteDesign, ...]] = (
     *(suite for stem in KLEIN for suite in _klein(stem)),
@@ -320,6 +326,11 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
         "shape-counterexamples",
         "jobs that fit by count: a shape of node sets costs one; how many can be accepted is in meta",
         _shape_counterexamples,
+    ),
+    SuiteDesign(
+        "network-counterexamples",
+        "trees on which rules of schedulers miss the nearest nodes; what they take is in meta",
+        _network_counterexamples,
     ),
 )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
+from allocsolve.heuristics.placement._trees import domain_of
 from allocsolve.model import Placement, Result, Status, SwitchTree
 from allocsolve.model.checks import instance
 from allocsolve.model.node_sets import checked_free
@@ -47,17 +48,28 @@ def check_asked(problem: PlacementProblem, rule: str, *known: str) -> None:
 
 
 def placement_result(problem: PlacementProblem, nodes: IntArray | None, clock: Clock) -> Result[Placement]:
-    """Return the result of a rule: no answer if it takes no nodes, or none below one root."""
+    """Return the result of a rule: no answer if it takes no nodes, or others than the problem asks for."""
     answer = None
-    if nodes is not None and _has_common_root(problem.tree, nodes):
+    if nodes is not None and _is_asked_for(problem, nodes):
         answer = Placement(nodes)
     return Result(Status.UNKNOWN if answer is None else Status.FEASIBLE, answer, runtime=clock.elapsed)
 
 
-def _has_common_root(tree: SwitchTree, nodes: IntArray) -> bool:
-    if np.count_nonzero(tree.parent < 0) == 1:
+def _is_asked_for(problem: PlacementProblem, nodes: IntArray) -> bool:
+    """Tell whether nodes lie below one root and within the level, in whole segments, and balanced."""
+    tree = problem.tree
+    chosen = np.bincount(tree.switch[nodes], minlength=tree.num_switches)
+    used = np.flatnonzero(chosen)
+    if not _has_common_domain(tree, used, problem.within or tree.height):
+        return False
+    if problem.segment:
+        tops = domain_of(tree, used, problem.segment_level)
+        if (np.bincount(tops, chosen[used]) % problem.segment).any():
+            return False
+    return not problem.balanced or bool((chosen[used] == chosen[used[0]]).all())
+
+
+def _has_common_domain(tree: SwitchTree, switches: IntArray, level: int) -> bool:
+    if level >= tree.height and np.count_nonzero(tree.parent < 0) == 1:
         return True
-    switches = np.unique(tree.switch[nodes])
-    while (above := tree.parent[switches] >= 0).any():
-        switches = np.where(above, tree.parent[switches], switches)
-    return len(np.unique(switches)) == 1
+    return len(np.unique(domain_of(tree, switches, level))) == 1

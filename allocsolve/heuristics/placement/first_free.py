@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
+from allocsolve.model import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.model import (
         BoolArray,
-        Budget,
         IntArray,
         Placement,
         PlacementProblem,
@@ -50,6 +50,28 @@ def first_free(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> In
     return np.flatnonzero(mask)[:k]
 
 
+def random_free(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, seed: int) -> IntArray:
+    """Return k random free nodes, rising; what links them plays no part.
+
+    Parameters
+    ----------
+    tree, free, k
+        As in `first_free`.
+    seed
+        The same seed gives the same nodes. Each set of nodes is equally likely.
+
+    Raises
+    ------
+    InvalidProblem
+        As in `first_free`.
+    InvalidOption
+        If `seed` is not in 0..2^31-1.
+    """
+    mask, k = checked_tree_request(tree, free, k)
+    random = np.random.default_rng(Budget(seed=seed).seed)
+    return np.sort(random.choice(np.flatnonzero(mask), k, replace=False), kind="stable")
+
+
 @dataclass(frozen=True, slots=True)
 class FirstFree:
     """Take the free nodes with the lowest ids: see `first_free`."""
@@ -65,3 +87,21 @@ class FirstFree:
         clock = budget.start()
         check_asked(problem, "first-free")
         return placement_result(problem, first_free(problem.tree, problem.free, problem.size), clock)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomFree:
+    """Take random free nodes: see `random_free`."""
+
+    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
+        """Take them; the budget gives the seed.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If the nodes must lie within a level, in segments, or balanced.
+        """
+        clock = budget.start()
+        check_asked(problem, "random")
+        nodes = random_free(problem.tree, problem.free, problem.size, seed=budget.seed)
+        return placement_result(problem, nodes, clock)

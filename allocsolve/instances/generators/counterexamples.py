@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from allocsolve.model import (
     DeadlineJob,
     EvolutionProblem,
@@ -12,7 +14,9 @@ from allocsolve.model import (
     Job,
     Mesh,
     PartitionProblem,
+    PlacementProblem,
     ReservationProblem,
+    SwitchTree,
     WorkloadProblem,
 )
 
@@ -429,3 +433,137 @@ def _case(
         "starts": starts,
     }
     return WorkloadProblem(num_nodes, exact, name=name, meta=meta)
+
+
+def network_counterexamples() -> Iterator[PlacementProblem]:
+    """Yield small trees on which rules of schedulers do not take the nearest nodes, or none.
+
+    But for the last two they are the smallest such trees. ``meta`` of each has its ``reason``; ``takes``, how
+    many nodes each rule takes from each switch of level 1 (None if it takes no nodes), by the name of its
+    solver; the total distance of these (``cost``) and the least one (``optimum``); and the ``seed`` for which
+    a rule with random choices does so.
+
+    Examples
+    --------
+    >>> case = next(network_counterexamples())
+    >>> case.name, case.meta["takes"], case.meta["cost"], case.meta["optimum"]
+    ('nodes-by-name', {'kueue': [2, 2], 'kueue(mode=balanced)': [2, 2]}, 20, 18)
+    """
+    yield _network_case(
+        "nodes-by-name",
+        [[2, 3]],
+        4,
+        takes={"kueue": [2, 2], "kueue(mode=balanced)": [2, 2]},
+        cost=20,
+        optimum=18,
+        reason="Kueue chooses racks and forgets how many nodes each was to give: they are taken by name.",
+    )
+    yield _network_case(
+        "best-fit-of-pods",
+        [[1, 1], [2]],
+        3,
+        takes={"lowest-switch": [1, 1, 1], "slurm-tree": [1, 1, 1]},
+        cost=16,
+        optimum=14,
+        reason="By free nodes alone, a pod with two racks is as good as a pod with one.",
+    )
+    yield _network_case(
+        "leaves-the-pod",
+        [[2], [1, 1, 1]],
+        3,
+        takes={"slurm-tree": [2, 1, 0, 0]},
+        cost=14,
+        optimum=12,
+        reason="Slurm begins with the largest leaf switch, where nothing else is near.",
+    )
+    yield _network_case(
+        "largest-pod-first",
+        [[1], [1, 1], [2]],
+        3,
+        takes={"kueue": [1, 1, 1, 0]},
+        cost=16,
+        optimum=14,
+        reason="Of two pods with equally many free nodes Kueue takes the first, which has more racks.",
+    )
+    yield _network_case(
+        "small-racks-first",
+        [[2], [1, 1]],
+        3,
+        takes={"kai": [1, 1, 1]},
+        cost=16,
+        optimum=14,
+        reason="KAI takes racks from the end of its order, where those of the second pod stand.",
+    )
+    yield _network_case(
+        "random-racks",
+        [[1, 1, 2]],
+        3,
+        takes={"volcano": [1, 1, 1]},
+        cost=12,
+        optimum=10,
+        seed=2,
+        reason="Volcano begins at a random node, and goes on to a random rack, however many nodes it has.",
+    )
+    yield _network_case(
+        "largest-rack-alone",
+        [[1], [1, 1]],
+        2,
+        takes={"spur": [1, 1, 0]},
+        cost=6,
+        optimum=4,
+        reason="Spur begins with the largest rack, the first of equal ones, whatever is near.",
+    )
+    yield _network_case(
+        "pods-among-racks",
+        [[1, 1], [2]],
+        2,
+        takes={"pbs-placement": [1, 1, 0]},
+        cost=4,
+        optimum=2,
+        reason="In the list of placement sets a pod of two small racks comes before a rack as large.",
+    )
+    yield _network_case(
+        "rest-by-name",
+        [[4, 10]],
+        11,
+        takes={"kueue": [4, 7]},
+        cost=166,
+        optimum=130,
+        reason="Ten nodes of one rack and one of the other suffice; taken by name, they are 4 and 7.",
+    )
+    pods, racks, nodes = 8, 16, 18
+    yield _network_case(
+        "stall",
+        [[nodes] * racks] * pods,
+        300,
+        busy=[(pod * racks + 3) * nodes + node for pod in range(pods) for node in range(nodes)],
+        takes={"slurm-block": None},
+        cost=None,
+        optimum=190_572,
+        reason="A rack without free nodes in a pod in use is preferred to those of the next pod, nothing is"
+        " taken from it, and the job waits, while 2,160 of 2,304 nodes are free.",
+    )
+
+
+def _network_case(
+    name: str,
+    pods: Sequence[Sequence[int]],
+    size: int,
+    *,
+    busy: Sequence[int] = (),
+    reason: str,
+    **expected: object,
+) -> PlacementProblem:
+    """Return a case: the numbers of nodes of racks, pod by pod. A single pod has no switch above it."""
+    parent, switch = [-1], []
+    tops = [0]
+    if len(pods) > 1:
+        tops = [*range(1, len(pods) + 1)]
+        parent += [0] * len(pods)
+    for top, racks in zip(tops, pods, strict=True):
+        for count in racks:
+            switch += [len(parent)] * count
+            parent.append(top)
+    meta = {"generator": "network-counterexamples", "version": _VERSION, "case": name, "reason": reason}
+    tree = SwitchTree(np.array(parent), np.array(switch))
+    return PlacementProblem.of(tree, busy=busy, size=size, name=name, meta=meta | expected)

@@ -10,6 +10,7 @@ from allocsolve.instances.generators.amr import amr, amr_stream
 from allocsolve.instances.generators.counterexamples import (
     counterexamples,
     easy_counterexamples,
+    network_counterexamples,
     shape_counterexamples,
 )
 from allocsolve.instances.generators.downey1997 import downey1997
@@ -60,7 +61,8 @@ def regenerate(
     if "expand_limit" in options and options["expand_limit"] is None:
         options["expand_limit"] = math.inf
     if "shape" in options:
-        options["topology"] = Topology(tuple(options.pop("shape")), tuple(options.pop("wrap")))
+        axes = (tuple(options.pop(name, ())) for name in ("shape", "wrap", "complete"))
+        options["topology"] = Topology(*axes)
     if name == "churned":
         options["allocator_name"] = options["allocator"]
         options["allocator"] = make_allocator(options["allocator"])
@@ -87,6 +89,11 @@ def _shape_counterexample(*, case: str, accepted: int) -> Problem:
     return next(problem for problem in shape_counterexamples() if problem.name == case)
 
 
+def _network_counterexample(*, case: str, **expected: object) -> Problem:
+    del expected
+    return next(problem for problem in network_counterexamples() if problem.name == case)
+
+
 _GENERATORS: dict[str, Callable[..., Problem]] = {
     "klein2011": klein2011,
     "amr": amr,
@@ -103,4 +110,5 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "linnert2024": linnert2024,
     "easy-counterexamples": _easy_counterexample,
     "shape-counterexamples": _shape_counterexample,
+    "network-counterexamples": _network_counterexample,
 }
