@@ -19,6 +19,7 @@ from allocsolve.model import (
     Program,
     ReservationProblem,
     ReservationSchedule,
+    Topology,
 )
 
 PROBLEM = ReservationProblem(
@@ -270,3 +271,10 @@ def test_all_faults_of_an_answer_at_once() -> None:
         "jobs[4].name: 'j1' stands twice",
     ):
         assert fault in told
+
+
+def test_programs_run_on_lines_and_rings_only() -> None:
+    with pytest.raises(
+        InvalidProblem, match="topology: axis 1 is complete, but programs run on lines and rings"
+    ):
+        ReservationProblem(Topology((2, 4), (True, False), (False, True)), PROBLEM.jobs)
