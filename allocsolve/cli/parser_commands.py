@@ -119,6 +119,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
     )
+    _add_tolerance(parser)
     exact = ", ".join(f"{family.baseline} for {family.kind}" for family in families())
     help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"
     parser.add_argument("--baseline", type=opt.solver, metavar="NAME", help=help_text)

@@ -103,6 +103,7 @@ def score(args: argparse.Namespace) -> int:
             {
                 "objective_name": args.objective,
                 "baseline": args.baseline,
+                "tolerance_s": args.tolerance,
                 "problems": len(best_by_digest),
                 "optima_proven": proven,
                 "bounds_certified": certified,
@@ -121,7 +122,7 @@ def score(args: argparse.Namespace) -> int:
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
         show_table(_HEADS, map(_row, scores), title=title)
-        say("", *map(struck_out, contradictions), *_remarks(scores))
+        say("", *map(struck_out, contradictions), *_remarks(scores), *_rounded(answers))
         say(*failure_lines(failed, rows, verbose=args.verbose))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
@@ -152,18 +153,21 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
     Raises
     ------
     InvalidOption
-        If it is not clear which problem they answer.
+        If it is not clear which problem they answer, or there is nothing to tolerate.
     FormatError
         If a file cannot be read.
     """
     from allocsolve.bench.runs.reply import given_answer  # noqa: PLC0415 - when the command runs
 
     if not args.answers:
+        if args.tolerance:
+            msg = "--tolerance is for --answers: what solvers answer is judged exactly"
+            raise InvalidOption(msg)
         return []
     if len(problems) != 1:
         msg = f"--answers are of one problem, not of {len(problems)}"
         raise InvalidOption(msg)
-    return [given_answer(path, problems[0], tell=remark) for path in args.answers]
+    return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.answers]
 
 
 def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:
@@ -207,6 +211,14 @@ def _remarks(scores: Sequence[SolverScore]) -> Iterator[str]:
             yield f"{score.solver}: no answer to {score.unanswered} of {score.instances}"
         if score.unbounded:
             yield f"{score.solver}: no bound is known for {score.unbounded} of its answers"
+
+
+def _rounded(answers: Sequence[GivenAnswer]) -> Iterator[str]:
+    """Yield which answers are none without the tolerance."""
+    for answer in answers:
+        if answer.tolerance:
+            within = f"judged within {answer.tolerance:g} s"
+            yield f"{answer.name}: {within}; it refutes no bound and is not the best known"
 
 
 _CHANGE_HEADS = (

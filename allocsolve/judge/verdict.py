@@ -127,11 +127,13 @@ def _check_shapes(result: Result[Any], objective: tuple[str, ...]) -> None:
             raise InvalidAnswer(msg)
 
 
-def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Verdict:
+def assess(
+    problem: Problem, result: Result[Any], objective: tuple[str, ...], *, tolerance: float = 0
+) -> Verdict:
     """Return the result with the judged objective value, if every claim holds, and the metrics of its answer.
 
     A claim that there is no answer cannot be checked, nor a bound beyond its certificate; but a bound above
-    the judged value is refuted.
+    the judged value is refuted. Times of the answer may be off by the tolerance, see `violations`.
 
     Raises
     ------
@@ -145,24 +147,24 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
     certified_bound = certify(problem, result, objective)
     if result.answer is None:
         return Verdict(result, None, certified_bound)
-    faults = family.rules.violations(problem, result.answer)
+    faults = violations(problem, result.answer, tolerance=tolerance)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         msg = f"the answer is not feasible: {faults[0]}{more}"
         raise InvalidAnswer(msg)
     measured = family.rules.metrics(problem, result.answer)
     judged = family.rules.value(measured, objective)
-    tolerance = family.rules.tolerance
-    if result.objective is not None and not _agree(result.objective, judged, tolerance):
+    rounding = family.rules.tolerance
+    if result.objective is not None and not _agree(result.objective, judged, rounding):
         msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"
         raise InvalidAnswer(msg)
-    if result.incumbents and _below(result.incumbents[-1][1], judged, tolerance):
+    if result.incumbents and _below(result.incumbents[-1][1], judged, rounding):
         msg = f"the solver claims to have met {result.incumbents[-1][1]}, its answer has {judged}"
         raise InvalidAnswer(msg)
-    if _below(judged, result.bound, tolerance):
+    if _below(judged, result.bound, rounding):
         msg = f"the solver claims the bound {result.bound}, its own answer has {judged}"
         raise InvalidAnswer(msg)
-    if _below(judged, certified_bound, tolerance):
+    if _below(judged, certified_bound, rounding):
         msg = f"the certificate proves the bound {certified_bound}, the answer has {judged}"
         raise InvalidAnswer(msg)
     # A solver that claims no optimum may still have found an answer that meets its bound.

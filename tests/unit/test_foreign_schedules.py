@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from cli_tools import refused, run_json
+from cli_tools import refused, run, run_json
 from hypothesis import given, strategies as st
 
+from allocsolve.bench import RecordStore, verify_records
 from allocsolve.cli import main
 from allocsolve.errors import FormatError
 from allocsolve.instances import lublin1999, read_solution, write_problem, write_solution
@@ -28,11 +30,9 @@ from allocsolve.model import (
     WorkloadProblem,
     WorkloadSchedule,
 )
-from allocsolve.registry import make_solver
+from allocsolve.registry import make_solver, solve
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cli_tools import Capture
 
     from allocsolve.model import Problem
@@ -195,6 +195,44 @@ def test_answers_beside_solvers(tmp_path: Path, capsys: Capture, monkeypatch: py
         as_it_stands = value(problem, early, ("turnaround",))
         assert f" more); as it stands: turnaround {as_it_stands:.7g}, slowdown " in failures["early.json"]
         assert "junk.json" in failures["junk.json"]
+
+
+def test_an_answer_that_was_rounded(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To milliseconds: jobs end before their work is done, below the optimum, which it does not refute."""
+    monkeypatch.chdir(tmp_path)
+    problem = WorkloadProblem(1, [Job(0, 1, 1 / 3), Job(0, 1, 2 / 3), Job(0, 1, 1.3336)])
+    write_problem(problem, "p.json")
+    head, rows = "job,start,end,nodes", ("j0,0,.333,1", "j1,.333,1,1", "j2,1,2.333,1")
+    Path("rounded.csv").write_text("\n".join([head, *rows]))
+    Path("wrong.csv").write_text("\n".join([head, *rows[:2], "j2,.8,2.133,1"]))
+    write_solution("exact.json", problem, solve(problem, "fcfs").answer, {})
+    argv = ["score", "p.json", "--baseline", "prices", "--objective", "makespan", "--seconds", 2]
+    argv += ["--out", "out"]
+    told = run_json(capsys, *argv, "--answers", "rounded.csv", status=1)
+    assert "job 'j0' runs for 0.333 s, but takes 0.33" in told["failures"][0]["error"]
+    answers = ("--answers", "rounded.csv,exact.json")
+    for _ in ("run", "found again"):
+        told = run_json(capsys, *argv, *answers, "--tolerance", ".001")
+        assert (told["failures"], told["contradictions"], told["tolerance_s"]) == ([], [], 0.001)
+        scores = {row["solver"]: row for row in told["scores"]}
+        assert -0.001 < scores["rounded.csv"]["gap"]["mean"] < 0
+        assert scores["exact.json"]["gap"]["mean"] == pytest.approx(0, abs=1e-5)
+        assert [scores[name]["best"] for name in ("prices", "rounded.csv", "exact.json")] == [1, 0, 1]
+    said = run(capsys, *argv, *answers, "--tolerance", ".001")
+    assert "rounded.csv: judged within 0.001 s; it refutes no bound and is not the best known\n" in said
+    assert "exact.json: judged" not in said
+    with RecordStore("out/records.sqlite", read_only=True) as store:
+        assert [*verify_records(store)] == []
+    told = run_json(capsys, *argv, "--answers", "wrong.csv", "--tolerance", ".001", status=1)
+    assert (
+        "the answer is not feasible within 0.001 s: from 0.8 s to 0.999 s up to 2 nodes"
+        in told["failures"][0]["error"]
+    )
+    assert "--tolerance is for --answers" in refused(capsys, *argv, "--solvers", "fcfs", "--tolerance", "1")
+    write_problem(FAMILIES["evolution"][0], "e.json")
+    write_solution("a.json", FAMILIES["evolution"][0], solve(FAMILIES["evolution"][0], "rigid").answer, {})
+    err = refused(capsys, "score", "e.json", "--answers", "a.json", "--tolerance", "1", "--out", "out")
+    assert "times of evolution answers are whole, there is nothing to tolerate" in err
 
 
 FAMILIES: dict[str, tuple[Problem, str]] = {

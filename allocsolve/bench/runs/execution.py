@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from allocsolve import judge
 from allocsolve.bench.runs.records import Record, machine
-from allocsolve.bench.runs.reply import SolverInterrupted, call_solver, decoded_reply
+from allocsolve.bench.runs.reply import GivenAnswer, SolverInterrupted, call_solver, decoded_reply
 from allocsolve.bench.runs.watch import (
     COMPILING,
     DONE,
@@ -97,14 +97,20 @@ def execute(task: Task, solver: AnySolver) -> Outcome:
     if call.changed or call.cause is not None:
         _copies.forget()
     if call.cause is None:
-        return judged_outcome(task, call.result, call.runtime)
+        tolerance = solver.tolerance if isinstance(solver, GivenAnswer) else 0.0
+        return judged_outcome(task, call.result, call.runtime, tolerance)
     if not isinstance(call.cause, Exception | SystemExit):
         raise call.cause
     error = f"{type(call.cause).__name__}: {call.cause}"
     return failed_outcome(task, error, call.runtime, call.traceback)._replace(cause=call.cause)
 
 
-def judged_outcome(task: Task, result: Any, runtime: float) -> Outcome:  # noqa: ANN401 - whether it is a result is for the judge to say
+def judged_outcome(
+    task: Task,
+    result: Any,  # noqa: ANN401 - whether it is a result is for the judge to say
+    runtime: float,
+    tolerance: float = 0.0,
+) -> Outcome:
     """Have the judge look at what a solver has returned; what it refutes becomes a failed row.
 
     Parameters
@@ -115,9 +121,11 @@ def judged_outcome(task: Task, result: Any, runtime: float) -> Outcome:  # noqa:
         What the solver has returned.
     runtime
         Seconds of the call.
+    tolerance
+        By how many seconds times of the answer may be off: of a solver's none.
     """
     try:
-        verdict = judge.assess(task.problem, result, task.objective)
+        verdict = judge.assess(task.problem, result, task.objective, tolerance=tolerance)
         findings = _Findings(
             status=verdict.result.status,
             limit=verdict.result.limit,

@@ -11,9 +11,11 @@ import hashlib
 import json
 import math
 import numbers
+import re
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -199,12 +201,20 @@ class GivenAnswer:
         None if the file holds none.
     fault
         Why it holds none.
+    tolerance
+        By how many seconds its times may be off; 0 if it is feasible as it is.
     """
 
     name: str
     sha256: str
     answer: Answer | None = field(repr=False, compare=False)
     fault: str = field(default="", repr=False, compare=False)
+    tolerance: float = 0.0
+
+    def __repr__(self) -> str:
+        """Return what records know it by, see `tolerance_of`."""
+        within = f", tolerance={self.tolerance!r}" if self.tolerance else ""
+        return f"{GivenAnswer.__name__}(name={self.name!r}, sha256={self.sha256!r}{within})"
 
     def __call__(self, problem: Problem, budget: Budget, /) -> Result[Any]:
         """Return the answer.
@@ -220,14 +230,17 @@ class GivenAnswer:
         del budget
         if self.answer is None:
             raise AllocsolveError(self.fault)
-        if faults := violations(problem, self.answer):
+        if faults := violations(problem, self.answer, tolerance=self.tolerance):
             more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            msg = f"the answer is not feasible: {faults[0]}{more}{_values(problem, self.answer)}"
+            within = f" within {self.tolerance:g} s" if self.tolerance else ""
+            msg = f"the answer is not feasible{within}: {faults[0]}{more}{_values(problem, self.answer)}"
             raise InvalidAnswer(msg)
         return Result(Status.FEASIBLE, self.answer)
 
 
-def given_answer(path: Path, problem: Problem, *, tell: Callable[[str], None] | None = None) -> GivenAnswer:
+def given_answer(
+    path: Path, problem: Problem, *, tolerance: float = 0, tell: Callable[[str], None] | None = None
+) -> GivenAnswer:
     """Read an answer from a file in any format of `read_solution`.
 
     A file that is no answer to the problem makes a failed row; one that is not there is refused.
@@ -238,6 +251,8 @@ def given_answer(path: Path, problem: Problem, *, tell: Callable[[str], None] | 
         The file; it gives the name.
     problem
         That it answers.
+    tolerance
+        By how many seconds its times may be off, see `allocsolve.judge.violations`.
     tell
         See `read_solution`.
 
@@ -245,15 +260,22 @@ def given_answer(path: Path, problem: Problem, *, tell: Callable[[str], None] | 
     ------
     FormatError
         If the file cannot be read.
+    InvalidOption
+        If a tolerance is given, and answers to the problem have no times that could be rounded.
     """
     try:
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from None
     try:
-        return GivenAnswer(str(path), sha256, read_solution(path, problem, tell=tell))
+        answer = read_solution(path, problem, tell=tell)
     except AllocsolveError as error:
         return GivenAnswer(str(path), sha256, None, str(error))
+    if tolerance:
+        with suppress(InvalidAnswer):  # whose numbers are too large to be added up
+            violations(problem, answer, tolerance=tolerance)  # may it be tolerated at all?
+            tolerance = tolerance if violations(problem, answer) else 0
+    return GivenAnswer(str(path), sha256, answer, tolerance=float(tolerance))
 
 
 def _values(problem: Problem, answer: Answer) -> str:
@@ -270,6 +292,16 @@ def _values(problem: Problem, answer: Answer) -> str:
 def is_given(record: Record) -> bool:
     """Return whether a row is about a `GivenAnswer`, not about a solver."""
     return record.solver_repr.startswith(f"{GivenAnswer.__name__}(")
+
+
+def tolerance_of(record: Record) -> float:
+    """Return by how many seconds times of the answer of a row may be off: 0 but for some of `GivenAnswer`.
+
+    Such a row has an answer that is feasible but for its rounding: what is below a bound or another value by
+    as little refutes neither.
+    """
+    told = re.search(r"', tolerance=([\d.e+-]+)\)$", record.solver_repr) if is_given(record) else None
+    return float(told[1]) if told else 0.0
 
 
 #: Taken before any solver is loaded: one that puts another function in its place does not stop this clock.

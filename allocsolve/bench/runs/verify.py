@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from allocsolve import judge
 from allocsolve.bench.runs.execution import metric_numbers
 from allocsolve.bench.runs.records import objective_terms
+from allocsolve.bench.runs.reply import tolerance_of
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import family_of
 from allocsolve.model import Result, Status, Value, terms
@@ -71,7 +72,7 @@ def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iter
     if answer is None or record.value is None:
         return
     try:
-        faults = judge.violations(problem, answer)
+        faults = judge.violations(problem, answer, tolerance=tolerance_of(record))
         if faults:
             yield f"the answer is not feasible: {faults[0]}"
             return
@@ -117,7 +118,7 @@ def _bound_faults(
 
 def _contradictions(store: RecordStore, records: list[Record]) -> Iterator[str]:
     """Yield the bounds of records of one problem that are above the least value of all of them."""
-    answered = [record for record in records if record.value is not None]
+    answered = [record for record in records if record.value is not None and not tolerance_of(record)]
     if not answered:
         return
     best = min(answered, key=lambda record: terms(record.value or 0))

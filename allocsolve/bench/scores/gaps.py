@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.bench.runs.records import objective_terms
+from allocsolve.bench.runs.reply import tolerance_of
 from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.errors import InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import family_named, relative_gap
@@ -77,7 +78,7 @@ def contradictions(rows: Sequence[Record], reference: Reference | None = None) -
 
 def _between(rows: Sequence[Record]) -> Iterator[tuple[_Conflict, Sequence[Record]]]:
     """Yield how rows contradict the least judged value, and which rows each conflict adds to those struck."""
-    answered = [(row.value, row.solver) for row in rows if row.value is not None]
+    answered = [(row.value, row.solver) for row in rows if row.value is not None and not tolerance_of(row)]
     if not answered:
         return
     value, found_by = min(answered, key=lambda pair: terms(pair[0]))
@@ -115,7 +116,7 @@ def _with_reference(
         return
     lower, upper, source = reference
     for row in rows:
-        if row.value is not None and terms(row.value)[0] < lower:
+        if row.value is not None and not tolerance_of(row) and terms(row.value)[0] < lower:
             yield _Conflict(source, f"the bound {lower}", row.solver, row.value), []
         bound, bounded_by = _recomputed(row)
         if terms(bound)[0] > upper:
@@ -156,7 +157,8 @@ class Best:
     """What is known of an instance, over all its records."""
 
     instance: str
-    value: Value | None  #: least value, judged or stated by a reference; None if there is none
+    #: Least value, judged exactly or stated by a reference; None if there is none.
+    value: Value | None
     bound: Value  #: largest bound, claimed or recomputed
     recomputed_bound: Value  #: largest bound that no solver must be believed for: certified or combinatorial
 
@@ -259,7 +261,7 @@ def best(records: Iterable[Record], catalogue: Catalogue | None = None) -> dict[
 def _best(rows: Sequence[Record], reference: Reference | None) -> Best:
     for contradiction in contradictions(rows, reference):
         raise InvalidAnswer(str(contradiction))
-    values = [row.value for row in rows if row.value is not None]
+    values = [row.value for row in rows if row.value is not None and not tolerance_of(row)]
     bounds = [row.bound for row in rows]
     recomputed = [bound for row in rows for bound in (row.certified_bound, row.combinatorial_bound)]
     if reference is not None:
