@@ -123,7 +123,7 @@ def generate_churn(args: argparse.Namespace) -> int:
 
     topology = _machine(args)
 
-    def draw(idx: int) -> Problem:
+    def draw(idx: int) -> Any:  # noqa: ANN401 - a problem of either family
         return churned_occupancy(
             topology,
             args.busy,

@@ -76,10 +76,10 @@ def test_rules(benchmark: BenchmarkFixture, name: str, busy: str, k: int) -> Non
 
 def test_blocks_that_stall(benchmark: BenchmarkFixture) -> None:
     """Pods without a busy rack have fewer free nodes: Slurm tries 481 times. To be had in 10 ms."""
-    free = np.ones((35, 16, 18), dtype=np.bool_)
-    free[:32, 5] = False
-    free[32:, :, :2] = False
-    free = free.ravel()
+    racks = np.ones((35, 16, 18), dtype=np.bool_)
+    racks[:32, 5] = False
+    racks[32:, :, :2] = False
+    free = racks.ravel()
     free.setflags(write=False)
     heuristics.slurm_block(TREE, free, 300)
     nodes = benchmark(heuristics.slurm_block, TREE, free, 300)

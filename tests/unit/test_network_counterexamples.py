@@ -40,6 +40,7 @@ def test_a_rule_takes_what_is_said_at_the_cost_that_is_said(name: str, rule: str
         assert answer is None
         assert said["cost"] is None
         return
+    assert answer is not None
     racks = np.flatnonzero(problem.tree.level == 1)
     taken = np.bincount(problem.tree.switch[answer.nodes], minlength=problem.tree.num_switches)
     assert taken[racks].tolist() == said["takes"][rule]
