@@ -5,6 +5,7 @@ from .model import (
     EvolutionProblem as EvolutionProblem,
     EvolutionProfile as EvolutionProfile,
     EvolutionSchedule as EvolutionSchedule,
+    HyperX as HyperX,
     Job as Job,
     Jobs as Jobs,
     Mesh as Mesh,
@@ -20,5 +21,5 @@ from .model import (
     WorkloadSchedule as WorkloadSchedule,
 )
 from .pictures.notebook import plot as plot
-from .registry import solve as solve
+from .registry import place as place, solve as solve
 from .version import __version__ as __version__

@@ -26,7 +26,10 @@ def shapes(max_nodes: int = 30, max_axes: int = 3, max_side: int = 8) -> SearchS
 @st.composite
 def topologies(draw: DrawFn, max_nodes: int = 30) -> Topology:
     shape = draw(shapes(max_nodes))
-    return Topology(shape, tuple(draw(st.tuples(*(st.booleans() for _ in shape)))))
+    kinds = [draw(st.sampled_from(("line", "ring", "complete"))) for _ in shape]
+    return Topology(
+        shape, tuple(kind == "ring" for kind in kinds), tuple(kind == "complete" for kind in kinds)
+    )
 
 
 @st.composite

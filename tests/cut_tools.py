@@ -20,7 +20,7 @@ _NO_WALK = 2**58
 
 
 @st.composite
-def axes(draw: DrawFn, *, ring: bool) -> tuple[naive_cuts.Axis, int]:
+def axes(draw: DrawFn, *, ring: bool, complete: bool = False) -> tuple[naive_cuts.Axis, int]:
     side = draw(st.integers(3, 6) if ring else st.integers(1, 5))
     size = draw(st.integers(1, 6))
     length = side + 1
@@ -34,9 +34,9 @@ def axes(draw: DrawFn, *, ring: bool) -> tuple[naive_cuts.Axis, int]:
     least = [draw(st.integers(0, 1)) for _ in range(side)]
     greatest = [draw(st.integers(a, max(size, a))) for a in least]
     prices = st.integers(-300, 300)
-    costs = [[0 if ring else draw(prices) for _ in range(b + 1)] for b in greatest]
+    costs = [[0 if ring or complete else draw(prices) for _ in range(b + 1)] for b in greatest]
     multipliers = [draw(prices) for _ in range(side + 1)]
-    return naive_cuts.Axis(side, ring, low, high, multipliers, least, greatest, costs), size
+    return naive_cuts.Axis(side, ring, low, high, multipliers, least, greatest, costs, complete), size
 
 
 def assert_through(axis: naive_cuts.Axis, walks: list[naive_cuts.Walk], through: IntArray) -> None:

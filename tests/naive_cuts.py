@@ -25,6 +25,7 @@ class Axis(NamedTuple):
     greatest: Sequence[int]
     #: Cost of q nodes in a layer.
     costs: Sequence[Sequence[int]]
+    complete: bool = False
 
 
 class Walk(NamedTuple):
@@ -65,7 +66,8 @@ def all_walks(axis: Axis, size: int, scale: int) -> Iterator[Walk]:
             elif sum(held) == size:
                 counts = [sum(held[:p]) for p in range(axis.side + 1)]
                 cost = scale * sum(
-                    held[i] * held[j] * abs(i - j) for i, j in itertools.combinations(range(axis.side), 2)
+                    held[i] * held[j] * (1 if axis.complete else j - i)
+                    for i, j in itertools.combinations(range(axis.side), 2)
                 )
             else:
                 continue

@@ -47,6 +47,8 @@ def _along(topology: Topology, one: Place, other: Place) -> list[int]:
     steps = []
     for axis, side in enumerate(topology.shape):
         step = abs(one[axis] - other[axis])
+        if topology.complete[axis]:
+            step = min(step, 1)
         steps.append(min(step, side - step) if topology.wrap[axis] else step)
     return steps
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +18,8 @@ __all__ = [
     "axis_counts_pairwise",
     "boundary",
     "bounding_box",
+    "boxes",
+    "boxes_of",
     "components",
     "cut_sum",
     "diameter",
@@ -42,16 +45,21 @@ def _places(topology: Topology) -> tuple[Node, ...]:
     return tuple(place[::-1] for place in reverse)
 
 
+def _axes(topology: Topology) -> list[tuple[int, bool, bool]]:
+    """Side of each axis, whether it is a ring, whether it is complete."""
+    return list(zip(topology.shape, topology.wrap, topology.complete, strict=True))
+
+
 @functools.lru_cache(maxsize=64)
 def links(topology: Topology) -> tuple[tuple[int, ...], ...]:
-    """For each node the nodes that differ by one step along one axis, round the ring if it is one."""
+    """For each node those one step along one axis away, round the ring if it is one, or any if complete."""
     places = _places(topology)
     ids = {place: node for node, place in enumerate(places)}
     linked: list[set[int]] = []
     for place in places:
         near = set()
-        for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
-            for step in (-1, 1):
+        for axis, (side, ring, full) in enumerate(_axes(topology)):
+            for step in range(-side, side) if full else (-1, 1):
                 to = list(place)
                 to[axis] += step
                 if ring:
@@ -85,11 +93,13 @@ def cut_sum(topology: Topology, nodes: Collection[int]) -> int:
     """The same as a sum over cuts: s * (k - s) for each, s the chosen nodes on one side.
 
     An axis of n without a ring has n - 1 cuts. An even ring has n / 2, each through two opposite places; an
-    odd one has n, of floor(n / 2) nodes each, that count half.
+    odd one has n, of floor(n / 2) nodes each, that count half; so do the n layers of a complete axis.
     """
     doubled = 0
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
-        if not ring:
+    for axis, (side, ring, full) in enumerate(_axes(topology)):
+        if full:
+            sides = [(1, {at}) for at in range(side)]
+        elif not ring:
             sides = [(2, set(range(low))) for low in range(1, side)]
         else:
             half = side // 2
@@ -105,10 +115,10 @@ def cut_sum(topology: Topology, nodes: Collection[int]) -> int:
 def axis_counts_pairwise(topology: Topology, nodes: Collection[int]) -> int:
     """The same from how many nodes have each coordinate, over all pairs of coordinates."""
     total = 0
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    for axis, (side, ring, full) in enumerate(_axes(topology)):
         counts = [sum(_places(topology)[node][axis] == at for node in nodes) for at in range(side)]
         for low, high in itertools.combinations(range(side), 2):
-            apart = min(high - low, side - high + low) if ring else high - low
+            apart = 1 if full else min(high - low, side - high + low) if ring else high - low
             total += counts[low] * counts[high] * apart
     return total
 
@@ -131,12 +141,39 @@ def is_connected(topology: Topology, nodes: Collection[int]) -> bool:
     return len(components(topology, nodes)) <= 1
 
 
+def boxes(topology: Topology, sides: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All boxes of these sides; those on rings may go beyond the end."""
+    ids = {place: node for node, place in enumerate(_places(topology))}
+    for base in _places(topology):
+        along = [
+            [(at + i) % side if ring else at + i for i in range(length)]
+            for at, length, (side, ring, _) in zip(base, sides, _axes(topology), strict=True)
+        ]
+        nodes = [ids.get(place) for place in itertools.product(*along)]
+        if None not in nodes:
+            yield tuple(sorted(node for node in nodes if node is not None))
+
+
+def boxes_of(problem: PartitionProblem) -> set[tuple[int, ...]]:
+    """All boxes that the problem asks for, free or not."""
+    shape = problem.topology.shape
+    every = itertools.product(*(range(1, side + 1) for side in shape))
+    wanted = [problem.box] if isinstance(problem.box, tuple) else every
+    return {
+        box for sides in wanted if math.prod(sides) == problem.size for box in boxes(problem.topology, sides)
+    }
+
+
 def free_nodes(problem: PartitionProblem) -> list[int]:
     return [node for node, free in enumerate(problem.free.tolist()) if free]
 
 
 def answers(problem: PartitionProblem) -> Iterator[tuple[int, ...]]:
     """All answers, whatever they are worth."""
+    if problem.box:
+        free = set(free_nodes(problem))
+        yield from (box for box in boxes_of(problem) if free.issuperset(box))
+        return
     for nodes in itertools.combinations(free_nodes(problem), problem.size):
         if not problem.contiguous or is_connected(problem.topology, nodes):
             yield nodes
@@ -154,6 +191,7 @@ def violates(problem: PartitionProblem, nodes: Sequence[int]) -> bool:
         or len(set(nodes)) < len(nodes)
         or not set(nodes) <= set(free_nodes(problem))
         or (problem.contiguous and not is_connected(problem.topology, nodes))
+        or (bool(problem.box) and tuple(sorted(nodes)) not in boxes_of(problem))
     )
 
 
@@ -169,10 +207,16 @@ def radius(topology: Topology, nodes: Collection[int]) -> int:
 
 
 def bounding_box(topology: Topology, nodes: Collection[int]) -> tuple[int, ...]:
-    """Along each axis the length of the shortest stretch (round the ring) that holds all nodes."""
+    """Along each axis the length of the shortest stretch (round the ring) that holds all nodes.
+
+    Of a complete axis, any layers do.
+    """
     box = []
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    for axis, (side, ring, full) in enumerate(_axes(topology)):
         at = {_places(topology)[node][axis] for node in nodes}
+        if full:
+            box.append(len(at))
+            continue
         box.append(
             min(
                 length

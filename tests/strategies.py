@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPAND_LIMITS",
+    "box_problems",
     "evolution_problems",
     "evolution_profiles",
     "occupied_profiles",
@@ -103,11 +104,21 @@ def _shapes(max_nodes: int, max_axes: int) -> list[tuple[int, ...]]:
 
 @st.composite
 def topologies(
-    draw: DrawFn, *, max_nodes: int = 16, max_axes: int = 3, wraps: Sequence[bool] = (False, True)
+    draw: DrawFn,
+    *,
+    max_nodes: int = 16,
+    max_axes: int = 3,
+    wraps: Sequence[bool] = (False, True),
+    complete: bool = False,
 ) -> Topology:
-    """Boxes of 1 to `max_nodes` nodes with 1 to `max_axes` axes; rings are drawn from `wraps`."""
+    """Boxes of 1 to `max_nodes` nodes with 1 to `max_axes` axes; rings are drawn from `wraps`.
+
+    Axes may also be complete if that is said.
+    """
     shape = draw(st.sampled_from(_shapes(max_nodes, max_axes)))
-    return Topology(shape, tuple(draw(st.sampled_from(wraps)) for _ in shape))
+    kinds = st.sampled_from([(False, ring) for ring in wraps] + [(True, False)] * complete)
+    full, rings = zip(*(draw(kinds) for _ in shape), strict=True)
+    return Topology(shape, rings, full)
 
 
 @st.composite
@@ -123,13 +134,30 @@ def partition_problems(
     """Problems on `topologies` with at least one free node and a size of 1 to all of them.
 
     The default sizes are tiny enough for brute force: 12 over 6 is 924. Contiguous as told, either if None.
+    Where axes may be rings, they may be complete, too.
     """
-    topology = draw(topologies(max_nodes=max_nodes, max_axes=max_axes, wraps=wraps))
+    topology = draw(topologies(max_nodes=max_nodes, max_axes=max_axes, wraps=wraps, complete=True in wraps))
     everything = range(topology.num_nodes)
     busy = draw(st.sets(st.sampled_from(everything), max_size=topology.num_nodes - 1))
     size = draw(st.integers(1, min(topology.num_nodes - len(busy), max_size or topology.num_nodes)))
     linked = draw(st.booleans()) if contiguous is None else contiguous
     return PartitionProblem.of(topology, busy=sorted(busy), size=size, contiguous=linked)
+
+
+@st.composite
+def box_problems(draw: DrawFn, *, max_nodes: int = 40, max_axes: int = 4) -> PartitionProblem:
+    """Problems that ask for a box, of any sides or of those told; the size is mostly one that boxes have."""
+    topology = draw(topologies(max_nodes=max_nodes, max_axes=max_axes, complete=True))
+    sides = tuple(draw(st.integers(1, side)) for side in topology.shape)
+    size = math.prod(sides)
+    busy = draw(st.sets(st.integers(0, topology.num_nodes - 1), max_size=topology.num_nodes - size))
+    if draw(st.integers(0, 9)) == 0:
+        sides, size = (), min(size + 1, topology.num_nodes - len(busy))
+    told: bool = draw(st.booleans())
+    box: bool | tuple[int, ...] = sides if sides and told else True
+    return PartitionProblem.of(
+        topology, busy=sorted(busy), size=size, box=box, contiguous=draw(st.booleans())
+    )
 
 
 @st.composite

@@ -28,6 +28,8 @@ _FIRST_RADIUS = 8
 def partition_bound(problem: PartitionProblem) -> int:
     """Return the largest of the cheap bounds: `star_bound` and, in two dimensions, one by `town`.
 
+    A machine with a complete axis has no towns.
+
     Parameters
     ----------
     problem
@@ -77,12 +79,13 @@ def star_bound(problem: PartitionProblem) -> int:
     (1) The cost of S is half the sum of D(v) over v in S; each D(v) is at least the total distance from v, a
     free node, to the k free nodes nearest to it.
 
-    (2) Without rings, the cost is the sum of s * (k - s) over all cuts, s nodes being on the smaller side,
-    and D at the coordinatewise median is the sum of s. As k - s >= ceil(k / 2), the cost is at least
+    (2) If all axes are lines, the cost is the sum of s * (k - s) over all cuts, s nodes being on the smaller
+    side, and D at the coordinatewise median is the sum of s. As k - s >= ceil(k / 2), the cost is at least
     ceil(k / 2) * D there. This beats (1) for some odd k, the median being any node, free or not.
 
-    (3) For odd k, s * (k - s) is even. If no ring is odd, the cost is a sum of such terms (the cuts of an
-    even ring are its n / 2 pairs of opposite halves), so the bound is rounded up to an even number.
+    (3) For odd k, s * (k - s) is even. If no ring is odd and no axis complete, the cost is a sum of such
+    terms (the cuts of an even ring are its n / 2 pairs of opposite halves), so the bound is rounded up to an
+    even number.
 
     *Guarantee*: above half the optimum, since the nodes nearest to a free one cost at most (k - 1) times
     their star, by way of its centre. In practice 1/1.4 of the optimum.
@@ -103,25 +106,30 @@ def star_bound(problem: PartitionProblem) -> int:
     """
     topology, size = problem.topology, problem.size
     bound = -(-size * _least_star(topology, problem.free, size, problem.free) // 2)
-    if size % 2 and not any(_rings(topology)):
+    if size % 2 and not any(_rings(topology)) and not any(_complete(topology)):
         everywhere = np.ones_like(problem.free)
         bound = max(bound, (size + 1) // 2 * _least_star(topology, problem.free, size, everywhere))
     return _rounded(topology, size, bound)
 
 
 def _rings(topology: Topology) -> tuple[bool, ...]:
-    """Return which axes differ from lines."""
+    """Return which axes are rings that differ from lines."""
     return tuple(wrap and side > 2 for side, wrap in zip(topology.shape, topology.wrap, strict=True))
+
+
+def _complete(topology: Topology) -> tuple[bool, ...]:
+    """Return which complete axes differ from lines."""
+    return tuple(full and side > 2 for side, full in zip(topology.shape, topology.complete, strict=True))
 
 
 def _rounded(topology: Topology, size: int, bound: int) -> int:
     odd_ring = any(ring and side % 2 for side, ring in zip(topology.shape, _rings(topology), strict=True))
-    return bound + bound % 2 if size % 2 and not odd_ring else bound
+    return bound + bound % 2 if size % 2 and not odd_ring and not any(_complete(topology)) else bound
 
 
 def _by_town(topology: Topology, size: int) -> int:
     axes = [(side, ring) for side, ring in zip(topology.shape, _rings(topology), strict=True) if side > 1]
-    if len(axes) > 2:
+    if len(axes) > 2 or any(_complete(topology)):
         return 0
     axes += [(1, False)] * (2 - len(axes))
     shape = [side for side, _ in axes]
@@ -159,9 +167,10 @@ def _distances(topology: Topology, centres: IntArray, nodes: IntArray) -> IntArr
     """Return the distance of each node (columns) from each centre (rows)."""
     total = np.zeros((len(centres), len(nodes)), dtype=np.int64)
     from_centres, to_nodes = topology.coordinates(centres), topology.coordinates(nodes)
-    for axis, (side, ring) in enumerate(zip(topology.shape, _rings(topology), strict=True)):
+    kinds = zip(topology.shape, _rings(topology), topology.complete, strict=True)
+    for axis, (side, ring, full) in enumerate(kinds):
         along = np.abs(from_centres[:, None, axis] - to_nodes[None, :, axis])
-        total += np.minimum(along, side - along) if ring else along
+        total += np.minimum(along, 1) if full else np.minimum(along, side - along) if ring else along
     return total
 
 
@@ -172,9 +181,15 @@ def _counts_at_distance(topology: Topology, free: BoolArray, radius: int) -> Int
     """
     counts = np.zeros((radius + 1, *topology.shape[::-1]), dtype=np.int64)
     counts[0] = free.reshape(topology.shape[::-1])
-    for axis, (side, ring) in enumerate(zip(topology.shape[::-1], _rings(topology)[::-1], strict=True)):
+    kinds = zip(topology.shape[::-1], _rings(topology)[::-1], topology.complete[::-1], strict=True)
+    for axis, (side, ring, full) in enumerate(kinds):
         lines = np.moveaxis(counts, axis + 1, 1)
         spread = lines.copy()
+        if full:
+            near = lines[:radius]
+            spread[1:] += near.sum(axis=1, keepdims=True) - near
+            counts = np.moveaxis(spread, 1, axis + 1)
+            continue
         for step in range(1, min(radius, side // 2 if ring else side - 1) + 1):
             near = lines[: radius + 1 - step]
             if ring:

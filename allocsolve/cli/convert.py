@@ -99,9 +99,10 @@ def add_exports(parser: argparse.ArgumentParser) -> None:
     for name, export in offered.items():
         help_text = f"write the solution as {export.summary}"
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=help_text)
-    parser.set_defaults(window=None, exports=tuple(offered))
-    if offered:
-        help_text = f"the window of {' and '.join(f'--{name}' for name in offered)} in seconds (default: all)"
+    windowed = " and ".join(f"--{name}" for name, export in offered.items() if export.windowed)
+    parser.set_defaults(window=None, exports=tuple(offered), windowed=windowed)
+    if windowed:
+        help_text = f"the window of {windowed} in seconds (default: all)"
         parser.add_argument("--window", type=opt.window, metavar="FROM:TO", help=help_text)
 
 
@@ -124,8 +125,8 @@ def check_exports(args: argparse.Namespace, problem: Problem) -> None:
     if strange is not None:
         msg = f"--{strange}: no such file is written for problems of the kind {family.kind}"
         raise InvalidOption(msg)
-    if args.window is not None and not paths:
-        msg = f"--window is for {' and '.join(f'--{name}' for name in args.exports)}"
+    if args.window is not None and not any(family.view.exports[name].windowed for name in paths):
+        msg = f"--window is for {args.windowed}"
         raise InvalidOption(msg)
 
 

@@ -111,7 +111,8 @@ def generate_occupancy(args: argparse.Namespace) -> int:
     topology = _machine(args)
 
     def draw(idx: int) -> Any:  # noqa: ANN401 - a problem of either family
-        return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], contiguous=args.contiguous)
+        asked = {"contiguous": args.contiguous, "box": args.box}
+        return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], **asked)
 
     return _generate(args, draw)
 
@@ -134,6 +135,7 @@ def generate_churn(args: argparse.Namespace) -> int:
             job_sizes=args.jobs,
             steps=args.steps,
             contiguous=args.contiguous,
+            box=args.box,
         )
 
     return _generate(args, draw)
@@ -223,13 +225,13 @@ def _machine(args: argparse.Namespace) -> Any:  # noqa: ANN401 - a topology or a
     from allocsolve.model import Topology  # noqa: PLC0415 - when the command runs
 
     if args.machine is not None:
-        if args.wrap is not None or args.torus:
-            msg = f"--machine {args.machine} has its own rings: no --torus and no --wrap"
+        if args.wrap is not None or args.torus or args.complete is not None:
+            msg = f"--machine {args.machine} has its own rings: no --torus, no --wrap and no --complete"
             raise InvalidOption(msg)
         return MACHINES.get(args.machine) or SWITCH_TREES[args.machine]
     if args.torus:
-        return Topology(args.shape, (True,) * len(args.shape))
-    return Topology(args.shape, args.wrap or ())
+        return Topology(args.shape, (True,) * len(args.shape), args.complete or ())
+    return Topology(args.shape, args.wrap or (), args.complete or ())
 
 
 def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
@@ -456,11 +458,17 @@ def _add_occupancy(parser: argparse.ArgumentParser) -> None:
     machine.add_argument("--shape", type=opt.shape, metavar="16x8", help="nodes along each axis")
     rings = parser.add_mutually_exclusive_group()
     rings.add_argument("--torus", action="store_true", help="every axis is a ring")
-    rings.add_argument("--wrap", type=opt.wrap, metavar="1,0", help="which axes are rings (default: none)")
+    rings.add_argument("--wrap", type=opt.axes, metavar="1,0", help="which axes are rings (default: none)")
+    help_text = "which axes are complete, as those of a HyperX (default: none)"
+    parser.add_argument("--complete", type=opt.axes, metavar="1,0", help=help_text)
     help_text = "share of the nodes that are busy, 0..1"
     parser.add_argument("--busy", type=opt.share, required=True, metavar="B", help=help_text)
     parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help="nodes to choose")
     parser.add_argument("--contiguous", action="store_true", help="the chosen nodes must be connected")
+    help_text = "the chosen nodes must be a box, of these sides if they are given"
+    parser.add_argument(
+        "--box", type=opt.shape, nargs="?", const=True, default=False, metavar="4x4", help=help_text
+    )
 
 
 def _add_churn(parser: argparse.ArgumentParser) -> None:

@@ -234,8 +234,8 @@ def window(text: str) -> tuple[float, float]:
     return ends
 
 
-def wrap(text: str) -> tuple[bool, ...]:
-    """Read which axes are rings: 0 or 1 by axis, such as 1,1,0."""
+def axes(text: str) -> tuple[bool, ...]:
+    """Read which axes are meant: 0 or 1 by axis, such as 1,1,0."""
     digits = text.split(",")
     strange = next((digit for digit in digits if digit not in ("0", "1")), None)
     if strange is not None:

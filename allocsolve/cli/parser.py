@@ -127,7 +127,7 @@ class _Version(argparse.Action):
 #: `allocsolve.cli`, unless its name is in full.
 _COMMANDS: Final = {
     "generate": ("write problems", "create", "add_generators"),
-    "import": ("turn logs of real machines into problems", "parser_commands", "add_imports"),
+    "import": ("turn logs and networks of real machines into problems", "parser_commands", "add_imports"),
     "convert": (
         "write a workload in the format of another program",
         "parser_commands",
@@ -163,6 +163,11 @@ _COMMANDS: Final = {
         "what was, what could have been and what is impossible, of a log, as a page for operators",
         "whatif",
         "add_whatif",
+    ),
+    "place": (
+        "the best free nodes for a job on a network, and what the rules of schedulers take",
+        "network",
+        "add_place",
     ),
     "gate": (
         "fail if a solver got worse or slower than in a baseline",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli import library, options as opt, score, solve, solvers, study
 from allocsolve.cli.convert import add_exports, convert, import_swf, import_table
+from allocsolve.cli.network import add_network_import
 from allocsolve.cli.parser import add_command, commands_of, make_command
 from allocsolve.cli.score import compare_studies, gate
 from allocsolve.cli.solvers import conformance, warm
@@ -246,7 +247,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
 
 
 def add_imports(parser: argparse.ArgumentParser) -> None:
-    """Add one command per format of logs below `import`."""
+    """Add one command per format of logs, and one for networks, below `import`."""
     parser.epilog = "Workloads of simulators (Batsim, ElastiSim) are no logs: allocsolve convert reads them."
     formats = commands_of(parser, "format")
     swf = add_command(formats, "swf", import_swf, "a log in the standard workload format, .swf or .swf.gz")
@@ -259,6 +260,7 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
     _add_window(swf)
     for table in LOG_TABLES.values():
         _add_table(formats, table)
+    add_network_import(formats)
 
 
 def _add_table(formats: Commands, table: LogTable) -> None:

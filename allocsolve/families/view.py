@@ -49,6 +49,8 @@ class Export(NamedTuple):
     #: The text of the file; the window is its first and last instant in seconds, None for all there is.
     #: Raises `InvalidOption` where that is more than the other program can take.
     text: Callable[[Any, Any, tuple[float, float] | None], str]
+    #: Whether a window makes a difference.
+    windowed: bool = True
 
 
 def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:

@@ -18,6 +18,7 @@ from .formats.envelope import (
     write_problem as write_problem,
     write_solution as write_solution,
 )
+from .formats.hostlist import compress_hostlist as compress_hostlist, expand_hostlist as expand_hostlist
 from .formats.log_jobs import read_sacct_log as read_sacct_log, read_table_log as read_table_log
 from .formats.log_swf import (
     SwfLog as SwfLog,
@@ -37,6 +38,12 @@ from .formats.logs import (
     log_problem as log_problem,
     recorded_schedule as recorded_schedule,
 )
+from .formats.network import (
+    NetworkFile as NetworkFile,
+    StatedNodes as StatedNodes,
+    network_problem as network_problem,
+)
+from .formats.network_files import read_free_nodes as read_free_nodes, read_network as read_network
 from .formats.workload_batsim import (
     BATSIM_VERSIONS as BATSIM_VERSIONS,
     read_batsim as read_batsim,

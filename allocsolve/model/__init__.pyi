@@ -49,6 +49,7 @@ from .jobs import (
 from .node_orders import NODE_ORDERS as NODE_ORDERS, NodeOrder as NodeOrder, node_order as node_order
 from .partition import (
     PARTITION_OBJECTIVES as PARTITION_OBJECTIVES,
+    HyperX as HyperX,
     Mesh as Mesh,
     Partition as Partition,
     PartitionProblem as PartitionProblem,

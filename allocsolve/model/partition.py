@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 MAX_NODES = 2**24
 MAX_SIDE = 2**14
 MAX_AXES = 32
+#: The most links of a topology with a complete axis: those of a node grow with the side.
+MAX_LINKS = 2**24
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
     """A box of nodes in which each is linked to its neighbours along every axis.
+
+    An axis is a line, a ring or *complete*: every two nodes that differ along it only are linked.
 
     Node (x, y, z, ...) has the id x + y*X + z*X*Y + ...: the first axis varies fastest.
 
@@ -36,11 +40,15 @@ class Topology:
         Nodes along each of 1 to 32 axes, each 1 to 2^14; at most 2^24 in all.
     wrap
         Whether each axis is a ring; none if empty. On an axis of one or two nodes it makes no difference.
+    complete
+        Whether each axis is complete; none if empty. No axis is both. On an axis of one or two nodes it makes
+        no difference.
 
     Raises
     ------
     InvalidProblem
-        If a side or the number of axes is out of range, or `wrap` has another length than `shape`.
+        If a side or the number of axes is out of range, `wrap` or `complete` has another length than `shape`,
+        an axis is both, or complete axes have more than 2^24 links.
 
     Examples
     --------
@@ -49,10 +57,13 @@ class Topology:
     (128, 22, 2)
     >>> mesh.coordinates([0, 17]).tolist()
     [[0, 0], [1, 1]]
+    >>> HyperX((4, 4)).neighbours(0), HyperX((4, 4)).diameter
+    ((1, 2, 3, 4, 8, 12), 2)
     """
 
     shape: tuple[int, ...]
     wrap: tuple[bool, ...] = ()
+    complete: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -60,8 +71,10 @@ class Topology:
         except TypeError:
             msg = f"shape {shown(self.shape)} is not a sequence of integers"
             raise InvalidProblem(msg) from None
-        wrap = tuple(flag("wrap", ring, InvalidProblem) for ring in items("wrap", self.wrap))
-        wrap = wrap or (False,) * len(shape)
+        wrap, complete = (
+            tuple(flag(name, value, InvalidProblem) for value in items(name, values)) or (False,) * len(shape)
+            for name, values in (("wrap", self.wrap), ("complete", self.complete))
+        )
         if not 1 <= len(shape) <= MAX_AXES:
             msg = f"shape has {len(shape)} axes, not 1 to {MAX_AXES}"
             raise InvalidProblem(msg)
@@ -74,11 +87,27 @@ class Topology:
         if math.prod(shape) > MAX_NODES:
             msg = f"shape {list(shape)} has {math.prod(shape)} nodes, more than 2^24"
             raise InvalidProblem(msg)
-        if len(wrap) != len(shape):
-            msg = f"wrap has {len(wrap)} entries for the {len(shape)} axes of shape {list(shape)}"
+        for name, values in (("wrap", wrap), ("complete", complete)):
+            if len(values) != len(shape):
+                msg = f"{name} has {len(values)} entries for the {len(shape)} axes of shape {list(shape)}"
+                raise InvalidProblem(msg)
+        both = [axis for axis in range(len(shape)) if wrap[axis] and complete[axis]]
+        if both:
+            msg = f"axis {both[0]} is a ring by wrap and complete: it is one of them at most"
             raise InvalidProblem(msg)
+        if any(complete):
+            degree = sum(side - 1 if full else 2 for side, full in zip(shape, complete, strict=True))
+            if math.prod(shape) * degree > 2 * MAX_LINKS:
+                msg = f"shape {list(shape)} with complete axes has more than 2^24 links"
+                raise InvalidProblem(msg)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "wrap", wrap)
+        object.__setattr__(self, "complete", complete)
+
+    def __repr__(self) -> str:
+        """Leave out what no axis is: records name machines so."""
+        complete = f", complete={self.complete}" if any(self.complete) else ""
+        return f"Topology(shape={self.shape}, wrap={self.wrap}{complete})"
 
     @property
     def num_nodes(self) -> int:
@@ -88,7 +117,10 @@ class Topology:
     @property
     def diameter(self) -> int:
         """Largest hop distance between two nodes."""
-        return sum(side // 2 if wrap else side - 1 for side, wrap in zip(self.shape, self.wrap, strict=True))
+        return sum(
+            min(side - 1, 1) if full else side // 2 if ring else side - 1
+            for side, ring, full in zip(self.shape, self.wrap, self.complete, strict=True)
+        )
 
     def coordinates(self, nodes: Sequence[int] | IntArray) -> IntArray:
         """Return the coordinates of nodes, shape (nodes, axes)."""
@@ -123,17 +155,18 @@ class Topology:
     def _hops(self, a: IntArray, b: IntArray) -> IntArray:
         along = np.abs(a - b)
         around = np.where(self.wrap, np.array(self.shape) - along, along)
-        hops: IntArray = np.minimum(along, around).sum(axis=-1)
+        direct = np.where(self.complete, np.minimum(along, 1), along)
+        hops: IntArray = np.minimum(direct, around).sum(axis=-1)
         return hops
 
     def neighbours(self, node: int) -> tuple[int, ...]:
         """Return the nodes at hop distance 1, in increasing order."""
         here = self.coordinates([node])[0].tolist()
         neighbours = set()
-        for axis, (side, wrap) in enumerate(zip(self.shape, self.wrap, strict=True)):
-            for step in (-1, 1):
+        for axis, (side, ring, full) in enumerate(zip(self.shape, self.wrap, self.complete, strict=True)):
+            for step in range(1, side) if full else (-1, 1):
                 there = here[axis] + step
-                if wrap:
+                if ring or full:
                     there %= side
                 if 0 <= there < side and there != here[axis]:
                     neighbours.add(self.node_at([*here[:axis], there, *here[axis + 1 :]]))
@@ -149,6 +182,15 @@ def Torus(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type t
     """Return the topology of this shape with a ring along every axis."""
     shape = items("shape", shape)
     return Topology(shape, (True,) * len(shape))
+
+
+def HyperX(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type that it makes
+    """Return the topology of this shape in which every axis is complete, as in Ahn et al. 2009 (HyperX).
+
+    One of sides 2 is a hypercube, which is the mesh of this shape, too.
+    """
+    shape = items("shape", shape)
+    return Topology(shape, complete=(True,) * len(shape))
 
 
 #: What to minimise: ``pairwise``, the sum of the hop distances over all pairs of chosen nodes.
@@ -187,11 +229,17 @@ class PartitionProblem:
         For people; two problems that differ in name only have the same digest.
     meta
         Where the problem comes from: carried along, never read by a solver.
+    box
+        Whether the chosen nodes must be a box: all nodes with one of some consecutive coordinates along each
+        axis, on a ring also beyond its end; or the sides of the box, one for each axis. As a box is
+        connected, `contiguous` asks for nothing more then. On a complete axis, too, its coordinates are
+        consecutive, in the order in which the nodes are numbered.
 
     Raises
     ------
     InvalidProblem
-        If the mask has another length than the topology has nodes, or `size` is out of range.
+        If the mask has another length than the topology has nodes, `size` is out of range, or the sides of a
+        box do not fit the axes or do not hold `size` nodes.
 
     Examples
     --------
@@ -207,9 +255,11 @@ class PartitionProblem:
     contiguous: bool = False
     name: str = ""
     meta: Mapping[str, object] = field(default_factory=dict, repr=False)
+    box: bool | tuple[int, ...] = False
 
     def __post_init__(self) -> None:
         free, size = checked_request(self.topology, self.free, self.size)
+        object.__setattr__(self, "box", _checked_box(self.box, self.topology, size))
         object.__setattr__(self, "free", free)
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "contiguous", flag("contiguous", self.contiguous, InvalidProblem))
@@ -225,6 +275,7 @@ class PartitionProblem:
         contiguous: bool = False,
         name: str = "",
         meta: Mapping[str, object] | None = None,
+        box: bool | Sequence[int] = False,
     ) -> PartitionProblem:
         """Build a problem from the busy nodes.
 
@@ -234,7 +285,7 @@ class PartitionProblem:
             If a busy node is not an integer, out of range or named twice; also as the constructor.
         """
         free = mask_without(busy, instance("topology", topology, Topology).num_nodes)
-        return cls(topology, free, size, contiguous, name, meta or {})
+        return cls(topology, free, size, contiguous, name, meta or {}, box)  # type: ignore[arg-type]  # made a tuple
 
     @property
     def answer_type(self) -> type[Partition]:
@@ -247,7 +298,7 @@ class PartitionProblem:
         return tuple(np.flatnonzero(~self.free).tolist())
 
     def _key(self) -> tuple[object, ...]:
-        return self.topology, self.free.tobytes(), self.size, self.contiguous, self.name
+        return self.topology, self.free.tobytes(), self.size, self.contiguous, self.name, self.box
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartitionProblem):
@@ -266,7 +317,37 @@ class PartitionProblem:
             self.contiguous,
             self.name,
             dict(self.meta),
+            self.box,
         )
+
+
+def _checked_box(box: object, topology: Topology, size: int) -> bool | tuple[int, ...]:
+    """Return whether a box is asked for, or its sides.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is neither, or the sides do not fit.
+    """
+    if isinstance(box, bool | np.bool_):
+        return bool(box)
+    try:
+        sides = tuple(map(whole, box))  # type: ignore[call-overload]  # anything else is refused
+    except TypeError:
+        msg = f"box {shown(box)} is neither true, false nor a sequence of integers"
+        raise InvalidProblem(msg) from None
+    shape = topology.shape
+    if len(sides) != len(shape):
+        msg = f"box has {len(sides)} sides for the {len(shape)} axes of shape {list(shape)}"
+        raise InvalidProblem(msg)
+    for axis, (side, length) in enumerate(zip(sides, shape, strict=True)):
+        if not 1 <= side <= length:
+            msg = f"box {list(sides)}: side {shown(side)} along axis {axis} is not in 1..{length}"
+            raise InvalidProblem(msg)
+    if math.prod(sides) != size:
+        msg = f"box {list(sides)} has {math.prod(sides)} nodes, but size is {size}"
+        raise InvalidProblem(msg)
+    return sides
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -350,7 +350,7 @@ class ReservationProblem:
     Parameters
     ----------
     topology
-        The machine.
+        The machine; no axis is complete.
     jobs
         Each fits the machine. The order is that of arrival, or of announcement among equal arrivals.
     shape
@@ -395,6 +395,10 @@ class ReservationProblem:
 
     def __post_init__(self) -> None:
         instance("topology", self.topology, Topology)
+        if any(self.topology.complete):
+            axis = self.topology.complete.index(True)
+            msg = f"topology: axis {axis} is complete, but programs run on lines and rings only"
+            raise InvalidProblem(msg)
         jobs = items("jobs", self.jobs)
         object.__setattr__(self, "jobs", jobs)
         choice("shape", self.shape, RESERVATION_SHAPES)

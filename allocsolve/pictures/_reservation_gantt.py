@@ -229,12 +229,16 @@ def reservation_gantt(
 
 
 def machine_text(topology: Topology) -> str:
-    """Return the sides of a machine and which of its axes are rings."""
+    """Return the sides of a machine and which of its axes are rings or complete."""
     shape = "x".join(map(str, topology.shape))
-    if all(topology.wrap) or not any(topology.wrap):
-        return f"{shape} {'torus' if topology.wrap[0] else 'mesh'}"
-    rings = ",".join(str(axis) for axis, ring in enumerate(topology.wrap) if ring)
-    return f"{shape} mesh with rings along axis {rings}"
+    for name, axes in (("torus", topology.wrap), ("HyperX", topology.complete)):
+        if all(axes):
+            return f"{shape} {name}"
+    text = f"{shape} mesh"
+    for kind, axes in ((" with rings", topology.wrap), (", complete", topology.complete)):
+        if any(axes):
+            text += f"{kind} along axis {','.join(str(axis) for axis, named in enumerate(axes) if named)}"
+    return text
 
 
 def slices(topology: Topology, values: IntArray) -> list[tuple[str, IntArray]]:

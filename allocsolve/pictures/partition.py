@@ -10,6 +10,7 @@ from allocsolve.bounds import partition_bound
 from allocsolve.families import View
 from allocsolve.pictures._reservation_gantt import machine_text, slices
 from allocsolve.pictures.chart import Chart, Drawing, counted
+from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,6 +44,10 @@ _HEAD: Final = 68
 def _describe(problem: PartitionProblem) -> str:
     free = int(np.count_nonzero(problem.free))
     connected = ", connected" if problem.contiguous else ""
+    if problem.box:
+        connected = ", a box"
+        if isinstance(problem.box, tuple):
+            connected += f" of {'x'.join(map(str, problem.box))}"
     return f"{problem.size} of {counted(free, 'free node')} on a {machine_text(problem.topology)}{connected}"
 
 
@@ -182,4 +187,5 @@ PARTITION_VIEW: Final[View[PartitionProblem, Partition]] = View(
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,
+    exports={"hosts": HOSTS},
 )

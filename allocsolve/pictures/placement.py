@@ -8,6 +8,7 @@ import numpy as np
 
 from allocsolve.families import View
 from allocsolve.pictures.chart import Chart, Drawing, counted, short_number
+from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -267,4 +268,5 @@ PLACEMENT_VIEW: Final[View[PlacementProblem, Placement]] = View(
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,
+    exports={"hosts": HOSTS},
 )

@@ -41,7 +41,7 @@ _TABLE = (
     heuristic("multiple-buddy", "square blocks of 2^i by 2^i", "MultipleBuddy"),
     heuristic("paging", "pages of 2^i by 2^i on a node order", "Paging"),
     heuristic("random", "random free nodes", "RandomNodes"),
-    exact("branch-and-bound", "Lagrangian search over cut counts", "PartitionBranchAndBound"),
+    exact("branch-and-bound", "Lagrangian search over cut counts; all boxes", "PartitionBranchAndBound"),
     exact("cpsat", "CP-SAT, cut counts and median cuts", "PartitionCpSat", ("ortools",)),
     exact("milp", "unary cut counts by CBC, toys only", "PartitionMilp", ("pulp",)),
 )
@@ -76,13 +76,18 @@ _ALIASES = (
 
 def _features(problem: PartitionProblem) -> dict[str, Feature]:
     topology = problem.topology
-    return {
+    features: dict[str, Feature] = {
         "shape": "x".join(map(str, topology.shape)),
         "wrap": "x".join(str(int(ring)) for ring in topology.wrap),
         "free": int(np.count_nonzero(problem.free)),
         "size": problem.size,
         "contiguous": problem.contiguous,
     }
+    if any(topology.complete):
+        features["complete"] = "x".join(str(int(full)) for full in topology.complete)
+    if problem.box:
+        features["box"] = "x".join(map(str, problem.box)) if isinstance(problem.box, tuple) else True
+    return features
 
 
 def _certified_bound(
@@ -112,7 +117,8 @@ def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
     shape, longest = problem.topology.shape, 5
     while longest < max(shape) and math.prod(min(side, longest) for side in shape) < _WARM_UP_NODES:
         longest += 1
-    topology = Topology(tuple(min(side, longest) for side in shape), problem.topology.wrap)
+    kinds = problem.topology.wrap, problem.topology.complete
+    topology = Topology(tuple(min(side, longest) for side in shape), *kinds)
     is_line = sum(side > 1 for side in shape) < 2
     busy = range(1, 2) if is_line and topology.num_nodes > 1 else range(1, topology.num_nodes, 4)
     free = topology.num_nodes - len(busy)
@@ -121,7 +127,9 @@ def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
     part = max(1, (topology.num_nodes - len(runs)) // 3)
     apart = range(1, topology.num_nodes, 2)
     return tuple(
-        PartitionProblem.of(topology, busy=nodes, size=count, contiguous=problem.contiguous)
+        PartitionProblem.of(
+            topology, busy=nodes, size=count, contiguous=problem.contiguous, box=bool(problem.box)
+        )
         for nodes, count in ((busy, size), (runs, min(part, 12)), (apart, topology.num_nodes - len(apart)))
     )
 

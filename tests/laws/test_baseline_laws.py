@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from evolving_strategies import evolving_problems
 from hypothesis import HealthCheck, given, settings, strategies as st
+from placement_strategies import placement_problems
 from reservation_strategies import reservation_problems
 from strategies import evolution_problems, partition_problems, workload_problems
 from tiers import examples
@@ -58,6 +59,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "reservation": reservation_problems(may_leak=True),
     "evolution": evolution_problems(max_apps=4, releases=True),
     "partition": partition_problems(max_nodes=16, contiguous=None),
+    "placement": placement_problems(),
 }
 few = settings(max_examples=examples(500), suppress_health_check=[HealthCheck.too_slow])
 of_each_kind = pytest.mark.parametrize("kind", KINDS)

@@ -24,7 +24,7 @@ from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
-    from allocsolve.exact.partition._cut_search import CutModel
+    from allocsolve.exact.partition._cut_search import CutModel, Walks
     from allocsolve.model import IntArray
 
 problems = partition_problems(contiguous=None)
@@ -101,11 +101,14 @@ def test_bound_optimum_and_heuristic_are_in_this_order(
 def test_reflection_and_rotation_keep_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
     topology = problem.topology
     grid = problem.free.reshape(topology.shape, order="F")
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    for axis, (side, ring, full) in enumerate(kinds):
         if data.draw(st.booleans()):
             grid = np.flip(grid, axis)
         if ring:
             grid = np.roll(grid, data.draw(st.integers(0, side - 1)), axis)
+        if full:
+            grid = np.take(grid, data.draw(st.permutations(range(side))), axis)
     moved = replace(problem, free=grid.ravel(order="F"))
     assert optimum(moved) == optimum(problem)
 
@@ -137,6 +140,12 @@ def axis_counts(model: CutModel, members: set[int], medians: tuple[int, ...]) ->
     return np.array(counts)
 
 
+def model_layers(model: CutModel, walks: Walks) -> list[int]:
+    """The counts behind the first one of complete axes: what they grow by is a layer."""
+    starts = zip(walks.positions.tolist(), model.sides, model.complete, strict=False)
+    return [p for start, side, full in starts if full for p in range(start + 1, start + side + 1)]
+
+
 @given(partition_problems(max_nodes=30), st.data())
 def test_every_set_has_its_cost_in_the_model_and_is_within_the_intervals_of_some_medians(
     problem: PartitionProblem, data: st.DataObject
@@ -151,9 +160,11 @@ def test_every_set_has_its_cost_in_the_model_and_is_within_the_intervals_of_some
     for i, medians in enumerate(np.ndindex(*search._grid)):
         low, high = model.intervals(search._fixed_medians(medians))
         counts = axis_counts(model, members, medians)
-        weights = model.walks(medians).halves
-        assert (weights * counts * (problem.size - counts)).sum() == 2 * cost
-        if any(model.rings):
+        walks = model.walks(medians)
+        held = np.diff(counts, prepend=0)[np.isin(np.arange(len(counts)), model_layers(model, walks))]
+        crossing = (walks.halves * counts * (problem.size - counts)).sum()
+        assert crossing + (held * (problem.size - held)).sum() == 2 * cost
+        if not model.all_lines:
             fewest, most = model.windows_within(medians, 2 * cost // problem.size)
             low, high = np.maximum(low, fewest), np.minimum(high, most)
         within = bool(((low <= counts) & (counts <= high)).all())
@@ -176,7 +187,7 @@ def test_windows_hold_what_stars_of_a_length_allow(problem: PartitionProblem, da
     low, high = model.windows_within(medians, longest)
     assert ((low <= counts) & (counts <= high)).all()
     low, high = model.windows_within(medians, min(distances) - 1)
-    assert not any(model.rings) or (low > high).any()
+    assert model.all_lines or (low > high).any()
 
 
 @given(partition_problems(max_nodes=24), st.data())

@@ -24,7 +24,7 @@ from allocsolve.judge.partition import certificate as partition_certificate
 from allocsolve.judge.partition.certificate import (
     PartitionAxes,
     _relaxed,
-    is_ring,
+    is_line,
     partition_certificate_bound,
 )
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Topology, Torus, terms
@@ -57,17 +57,17 @@ def without_trees(problem: PartitionProblem) -> Result[Partition]:
 @settings(max_examples=examples(150))
 @given(problems(), st.data())
 def test_no_multipliers_certify_more_than_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
-    rings = is_ring(problem)
-    axes = sorted(data.draw(st.permutations(range(len(rings)))), key=lambda t: rings[t] > min(rings))
+    lines = is_line(problem)
+    axes = sorted(data.draw(st.permutations(range(len(lines)))), key=lambda t: lines[t] < max(lines))
     sides = [problem.topology.shape[axis] for axis in axes]
-    walks = sides if all(rings) else sides[1:]
+    walks = sides[1:] if any(lines) else sides
     numbers = st.integers(-300, 300)
     roots = [
         {
             "medians": list(medians),
             "multipliers": [[data.draw(numbers) for _ in range(side + 1)] for side in walks],
         }
-        for medians in np.ndindex(*(sides if any(rings) else sides[1:]))
+        for medians in np.ndindex(*(sides[1:] if all(lines) else sides))
         if data.draw(st.booleans())
     ]
     certificate = {"axes": axes, "scale": 2 * data.draw(st.integers(1, 32)), "roots": roots}
@@ -100,7 +100,7 @@ def test_the_bound_of_the_solver_is_that_of_the_judge_at_each_root(problem: Part
     for root in certificate["roots"]:
         listed = tuple(root["medians"])
         medians = (0,) * (len(model.sides) - len(listed)) + listed
-        low, high = model.intervals(medians if any(model.rings) else (None, *listed))
+        low, high = model.intervals((None, *listed) if model.all_lines else medians)
         flat = np.array([u for each in root["multipliers"] for u in each], dtype=np.int64)
         multipliers = np.concatenate([np.zeros(model.sides[0] + 1, dtype=np.int64), flat])
         node = relaxation.Node(low, high, multipliers, np.full(len(model.nodes), relaxation.OPEN, np.int8))

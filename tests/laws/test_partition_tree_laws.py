@@ -26,8 +26,15 @@ from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search, branch_and_bound
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge.partition import _kernels_tree as tree
-from allocsolve.judge.partition.certificate import PartitionAxes, is_ring, partition_certificate_bound, stars
-from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
+from allocsolve.judge.partition.certificate import (
+    PartitionAxes,
+    is_complete,
+    is_line,
+    is_ring,
+    partition_certificate_bound,
+    stars,
+)
+from allocsolve.model import Budget, HyperX, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +61,10 @@ trim = entry(tree.trim)
 @example(PartitionProblem.of(Torus((7, 2)), busy=[0, 4, 8], size=6, contiguous=True))
 @example(PartitionProblem.of(Mesh((3, 1, 3)), busy=[3, 4, 5], size=3, contiguous=True))
 @example(PartitionProblem.of(Topology((4, 1, 2), (True, True, True)), busy=[2], size=5))
+@example(PartitionProblem.of(HyperX((4, 4)), busy=[0, 5, 10], size=5))
+@example(
+    PartitionProblem.of(Topology((3, 4), (True, False), (False, True)), busy=[2], size=5, contiguous=True)
+)
 def test_each_optimum_is_confirmed(problem: PartitionProblem) -> None:
     result = PartitionBranchAndBound()(problem, Budget())
     best = naive.optimum(problem)
@@ -203,9 +214,9 @@ def test_what_is_too_large_is_refused(
 
 def judged(problem: PartitionProblem, data: st.DataObject) -> PartitionAxes:
     """The axes in an order that certificates may have."""
-    rings = is_ring(problem)
-    order = data.draw(st.permutations(range(len(rings))))
-    return PartitionAxes.of(problem, sorted(order, key=lambda t: rings[t] > min(rings)), SCALE)
+    lines = is_line(problem)
+    order = data.draw(st.permutations(range(len(lines))))
+    return PartitionAxes.of(problem, sorted(order, key=lambda t: lines[t] < max(lines)), SCALE)
 
 
 def counts_of(windows: Windows, members: list[int]) -> list[int]:
@@ -221,7 +232,9 @@ def counts_of(windows: Windows, members: list[int]) -> list[int]:
 def test_stars_are_the_least_distances_to_the_nearest_free_nodes(problem: PartitionProblem) -> None:
     free = naive.free_nodes(problem)
     topology = problem.topology
-    found = stars(topology.shape, is_ring(problem), topology.coordinates(free), problem.size)
+    found = stars(
+        topology.shape, is_ring(problem), is_complete(problem), topology.coordinates(free), problem.size
+    )
     for node, star in enumerate(found.ravel(order="F").tolist()):
         distances = naive.distances(topology, node)
         assert star == sum(sorted(distances[other] for other in free)[: problem.size])
@@ -242,7 +255,9 @@ def test_each_set_has_its_cost_and_belongs_to_the_first_branch_of_some_medians(
     for medians, star in axes.stars():
         windows = axes.windows(axes.layers_from(medians))
         counts = counts_of(windows, members)
-        assert sum(windows.price * counts * np.subtract(problem.size, counts)) == SCALE * cost
+        layers = np.bincount(windows.layer_of[members].ravel(), minlength=windows.layers[-1])
+        crossing = sum(windows.price * counts * np.subtract(problem.size, counts))
+        assert crossing + sum(windows.apart * layers * (problem.size - layers)) == SCALE * cost
         first = axes.first_counts(medians, windows, cost)
         within = first is not None and bool(((first[0] <= counts) & (counts <= first[1])).all())
         covered = covered or (within and axes.least_cost(star) <= cost)
@@ -296,9 +311,8 @@ def test_multipliers_exclude_no_set_within_the_target(problem: PartitionProblem,
 @settings(max_examples=examples(150))
 @given(partition_problems(max_nodes=14, contiguous=True), st.data())
 def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.DataObject) -> None:
-    axes = PartitionAxes.of(
-        problem, sorted(range(len(is_ring(problem))), key=is_ring(problem).__getitem__), 2
-    )
+    lines = is_line(problem)
+    axes = PartitionAxes.of(problem, sorted(range(len(lines)), key=lambda t: not lines[t]), 2)
     status = np.full(len(axes.cells), tree.OPEN, dtype=np.int8)
     cells = {node: cell for cell, node in enumerate(axes.cells.tolist())}
     answers = [{cells[node] for node in nodes} for nodes in naive.answers(problem)]
@@ -319,17 +333,16 @@ def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.Dat
 # --- Walks ---
 
 
-@given(axes(ring=False) | axes(ring=True), st.integers(0, 20_000))
+@given(axes(ring=False) | axes(ring=True) | axes(ring=False, complete=True), st.integers(0, 20_000))
 def test_programs_of_walks(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
     axis, size = drawn
     every = list(naive_cuts.all_walks(axis, size, SCALE))
-    t = int(axis.ring)  # a ring is never the main axis: one layer comes before it
-    sides = (1, axis.side) if axis.ring else (axis.side,)
+    t = int(axis.ring or axis.complete)  # the main axis is a line: one layer comes before it
+    sides = (1, axis.side) if t else (axis.side,)
     places = np.zeros((1, len(sides)), dtype=np.int64)
     none = np.zeros(0, dtype=np.int64)
-    judge = PartitionAxes(
-        size, SCALE, 1, sides, (False, True)[: len(sides)], none, places, (none, none), first_median=1
-    )
+    rings, complete = ((False,) * t + (kind,) for kind in (axis.ring, axis.complete))
+    judge = PartitionAxes(size, SCALE, 1, sides, rings, complete, none, places, (none, none), first_median=1)
     windows, tables = judge.windows(places), judge.tables()
     p, q = int(windows.counts[t]), int(windows.layers[t])
     low, high = np.zeros((2, windows.counts[-1]), dtype=np.int64)
@@ -346,7 +359,7 @@ def test_programs_of_walks(drawn: tuple[naive_cuts.Axis, int], slack: int) -> No
         return
     assert best == min(walk.cost for walk in every)
     backward(windows, branch, tables, size, t)
-    if not axis.ring:
+    if not t:
         least_through(windows, branch, tables, size)
         within = axis._replace(greatest=[min(most, size) for most in axis.greatest])
         assert_through(within, every, tables.through)

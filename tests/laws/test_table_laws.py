@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hypothesis import assume, given, strategies as st
 from strategies import (
+    box_problems,
     evolution_problems,
     partition_problems,
     partitions,
@@ -65,7 +66,9 @@ def named_workloads(draw: st.DrawFn) -> WorkloadProblem:
     return WorkloadProblem(problem.num_nodes, jobs)
 
 
-PROBLEMS: SearchStrategy[Problem] = st.one_of(named_problems(), partition_problems(), named_workloads())
+PROBLEMS: SearchStrategy[Problem] = st.one_of(
+    named_problems(), partition_problems(), box_problems(), named_workloads()
+)
 
 
 def same_columns(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -23,11 +23,12 @@ from allocsolve.instances import (
     median_worst_case,
     read_problem,
     read_solution,
+    regenerate,
     uniform_occupancy,
     write_problem,
 )
 from allocsolve.judge import value, violations
-from allocsolve.model import Mesh, PartitionProblem, Result, Status, Topology, Torus
+from allocsolve.model import HyperX, Mesh, PartitionProblem, Result, Status, Topology, Torus
 from allocsolve.registry import make_allocator, solve
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ def test_generate_occupancy(tmp_path: Path, capsys: Capture) -> None:
     [
         (["--shape", "7"], Mesh((7,))),
         (["--shape", "3x3x3", "--torus"], Torus((3, 3, 3))),
+        (["--shape", "3x4", "--complete", "1,1"], HyperX((3, 4))),
+        (
+            ["--shape", "3x4", "--complete", "0,1", "--wrap", "1,0"],
+            Topology((3, 4), (True, False), (False, True)),
+        ),
         (["--machine", "titan"], MACHINES["titan"]),
         (["--machine", "hlrn-ii"], Mesh((16, 8))),
     ],
@@ -70,6 +76,27 @@ def test_generate_on_machines(
     args = ("generate", "occupancy", "--count", 1, "--seed", 0, "--out", tmp_path, "--busy", 0, "--size", 5)
     run(capsys, *args, *options)
     assert read_problem(tmp_path / "occupancy-s0-0000.json") == uniform_occupancy(topology, 0, 5, [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("option", "box"),
+    [(["--box"], True), (["--box", "2x3"], (2, 3)), ([], False)],
+    ids=["any", "sides", "none"],
+)
+def test_generate_boxes(
+    option: list[str], box: bool | tuple[int, ...], tmp_path: Path, capsys: Capture
+) -> None:
+    args = ("--count", 1, "--seed", 3, "--shape", "4x4", "--busy", 0.2, "--size", 6, *option)
+    for words, out in ((["occupancy"], "u"), (["churn", "--allocator", "growth"], "c")):
+        run(capsys, "generate", *words, *args, "--out", tmp_path / out)
+        (file,) = (tmp_path / out).iterdir()
+        problem = read_problem(file)
+        assert isinstance(problem, PartitionProblem)
+        assert (problem.box, problem.meta.get("box", False)) == (
+            box,
+            [*box] if isinstance(box, tuple) else box,
+        )
+        assert regenerate(problem.meta, make_allocator) == problem
 
 
 @pytest.mark.parametrize("allocator", ["growth", "hilbert-best-fit+largest-runs", "random"])
@@ -187,6 +214,12 @@ def test_a_large_mesh_has_no_picture(tmp_path: Path, capsys: Capture) -> None:
         (Mesh((4,)), ["# # # x"], "4 mesh"),
         (Mesh((1, 2)), ["#", "x"], "1x2 mesh"),
         (Topology((2, 2, 1, 2), (True, False, True, False)), None, "2x2x1x2 mesh with rings along axis 0,2"),
+        (HyperX((3, 4)), ["# # #", "# # #", "# # #", "# # x"], "3x4 HyperX"),
+        (
+            Topology((3, 4), (), (False, True)),
+            ["# # #", "# # #", "# # #", "# # x"],
+            "3x4 mesh, complete along axis 1",
+        ),
     ],
 )
 def test_pictures_of_any_dimension(

@@ -176,18 +176,22 @@ OF_A_FAMILY = (
     *("judge/evolution", "judge/partition", "judge/workload", "judge/reservation"),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
-    *("instances/formats/log"),
+    *("instances/formats/log", "instances/formats/network"),
     *("instances/formats/reservation.py", "instances/formats/partition.py"),
     *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
-    *("registry/reservation.py", "registry/allocators.py"),
+    *("registry/reservation.py", "registry/allocators.py", "registry/placement.py", "registry/place.py"),
+    *("judge/placement", "pictures/placement.py", "instances/formats/placement.py"),
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
+    "cli/network.py",
 )
 #: Words that only code of a family says.
-FAMILY_WORDS = re.compile(r"(?i)evolution|partition|reservation|expand_limit|topology|contiguous|makespan")
+FAMILY_WORDS = re.compile(
+    r"(?i)evolution|partition|reservation|placement|expand_limit|topology|contiguous|makespan"
+)
 
 
 def _is_generic(module: Path) -> bool:

@@ -13,7 +13,9 @@ from strategies import topologies
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
 from allocsolve.instances import (
+    MACHINE_SOURCES,
     MACHINES,
+    SWITCH_TREES,
     churned_occupancy,
     digest,
     median_worst_case,
@@ -52,7 +54,21 @@ def test_the_machines_are_those_of_the_literature() -> None:
         "mesh-32x32": Mesh((32, 32)),
         "mesh-8x8x8": Mesh((8, 8, 8)),
         "titan": Torus((25, 16, 24)),
+        "fugaku": Topology((24, 23, 24, 2, 3, 2), (True, True, True, False, True, False)),
+        "tpu-v5e": Torus((16, 16)),
     }
+    assert {
+        name: (tree.num_nodes, tree.num_switches, tree.height) for name, tree in SWITCH_TREES.items()
+    } == {
+        "summit": (256 * 18, 1 + 256, 2),
+        "meta-24k": (8 * 192 * 2, 1 + 8 + 8 * 192, 3),
+        "nvl72": (128 * 18, 1 + 8 + 128, 3),
+        "perlmutter-cpu": (12 * 16 * 16, 1 + 12 + 12 * 16, 3),
+        "frontier": (74 * 128, 1 + 74, 2),
+        "jupiter": (25 * 5 * 48, 1 + 25 + 25 * 5, 3),
+        "tpu-v4": (4096, 1 + 64 * 31, 6),
+    }
+    assert {*MACHINE_SOURCES} == {*MACHINES, *SWITCH_TREES}
     with pytest.raises(TypeError):
         MACHINES["titan"] = HLRN  # type: ignore[index]  # what the test is about
 
@@ -60,7 +76,7 @@ def test_the_machines_are_those_of_the_literature() -> None:
 # --- uniform -------------------------------------------------------------------------------------------
 
 
-@given(topologies(max_nodes=40), st.floats(0, 1), st.integers(0, 2**40), st.booleans())
+@given(topologies(max_nodes=40, complete=True), st.floats(0, 1), st.integers(0, 2**40), st.booleans())
 def test_the_share_of_busy_nodes_is_met(
     topology: Topology, share: float, seed: int, contiguous: bool
 ) -> None:
@@ -142,7 +158,7 @@ def test_an_impossible_size_is_refused(size: int, message: str) -> None:
 
 
 @given(
-    topologies(max_nodes=40),
+    topologies(max_nodes=40, complete=True),
     st.floats(0, 0.9),
     st.integers(0, 2**40),
     st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from strategies import partition_problems, partitions
+from strategies import box_problems, partition_problems, partitions
 
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.instances import (
@@ -131,6 +131,24 @@ FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
         {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [True]}},
         "topology.wrap: 1 entries for the 2 axes of the shape",
     ),
+    "complete number": (
+        {**MINIMAL, "topology": {"shape": [4, 3], "complete": [True, 0]}},
+        "topology.complete[1]: must be true or false, not 0",
+    ),
+    "ring and complete": (
+        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [False, True], "complete": [True, True]}},
+        "topology: axis 1 is a ring by wrap and complete: it is one of them at most",
+    ),
+    "box text": ({**MINIMAL, "box": "2x2"}, "box: must be true, false or a list of sides, not '2x2'"),
+    "box null": ({**MINIMAL, "box": None}, "box: must be true, false or a list of sides, not null"),
+    "box fraction": ({**MINIMAL, "box": [2, 1.5]}, "box[1]: side must be an integer, not 1.5"),
+    "box side 0": ({**MINIMAL, "box": [0, 2]}, "box[0]: side 0 is below 1"),
+    "box axes": ({**MINIMAL, "box": [4]}, "box: box has 1 sides for the 2 axes of shape [4, 3]"),
+    "box above": (
+        {**MINIMAL, "size": 5, "box": [5, 1]},
+        "box: box [5, 1]: side 5 along axis 0 is not in 1..4",
+    ),
+    "box size": ({**MINIMAL, "size": 5, "box": [2, 2]}, "box: box [2, 2] has 4 nodes, but size is 5"),
     "empty wrap": (
         {**MINIMAL, "topology": {"shape": [4, 3], "wrap": []}},
         "topology.wrap: 0 entries for the 2 axes of the shape",
@@ -248,7 +266,21 @@ def test_a_partition_of_another_machine_is_not_written(tmp_path: Path, node: int
 # --- there and back ------------------------------------------------------------------------------------
 
 
-@given(problem=partition_problems(max_nodes=40, contiguous=None), name=st.text(st.characters(codec="utf-8")))
+def test_complete_axes_and_boxes_are_written_where_they_are(tmp_path: Path) -> None:
+    write_problem(PROBLEM, tmp_path / "plain.json")
+    plain = json.loads((tmp_path / "plain.json").read_text())
+    assert not {"box", "complete"} & {*plain, *plain["topology"]}
+    topology = Topology((4, 3), (True, False), (False, True))
+    write_problem(PartitionProblem.of(topology, size=4, box=(2, 2)), tmp_path / "box.json")
+    document = json.loads((tmp_path / "box.json").read_text())
+    assert document["topology"] == {"shape": [4, 3], "wrap": [True, False], "complete": [False, True]}
+    assert document["box"] == [2, 2]
+
+
+@given(
+    problem=partition_problems(max_nodes=40, contiguous=None) | box_problems(),
+    name=st.text(st.characters(codec="utf-8")),
+)
 def test_a_problem_survives_the_file(
     tmp_path_factory: pytest.TempPathFactory, problem: PartitionProblem, name: str
 ) -> None:

@@ -108,7 +108,7 @@ def test_a_set_in_two_parts_is_given_new_rows() -> None:
 
 @given(data=st.data())
 def test_rows_for_parts_allow_every_connected_set(data: st.DataObject) -> None:
-    topology = data.draw(topologies(max_nodes=9))
+    topology = data.draw(topologies(max_nodes=9, complete=True))
     everything = list(range(topology.num_nodes))
     size = data.draw(st.integers(1, topology.num_nodes))
     chosen = data.draw(st.sampled_from(list(itertools.combinations(everything, size))))

@@ -14,6 +14,7 @@ from strategies import partition_problems, topologies
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
 from allocsolve.model import (
     PARTITION_OBJECTIVES,
+    HyperX,
     Mesh,
     Partition,
     PartitionProblem,
@@ -37,7 +38,7 @@ def test_nodes_are_numbered_along_the_first_axis_first() -> None:
         assert cube.coordinates([x + 4 * y + 12 * z]).tolist() == [[x, y, z]]
 
 
-@given(topologies(max_nodes=40))
+@given(topologies(max_nodes=40, complete=True))
 def test_coordinates_and_nodes_are_inverse(topology: Topology) -> None:
     places = topology.coordinates(range(topology.num_nodes)).tolist()
     assert [topology.node_at(place) for place in places] == list(range(topology.num_nodes))
@@ -51,6 +52,21 @@ def test_mesh_and_torus_are_topologies_without_and_with_rings() -> None:
     assert Torus([4, 3]) == Topology((4, 3), (True, True))
     assert Torus((4, 3)) != Mesh((4, 3)) != Mesh((3, 4))
     assert hash(Mesh([4, 3])) == hash(Mesh(np.array([4, 3])))  # type: ignore[arg-type]  # numpy's integers will do
+
+
+def test_the_axes_of_a_hyperx_are_complete() -> None:
+    assert HyperX([4, 3]) == Topology((4, 3), complete=(True, True)) != Mesh((4, 3))
+    assert repr(HyperX((4,))) == "Topology(shape=(4,), wrap=(False,), complete=(True,))"
+    assert repr(Torus((4,))) == "Topology(shape=(4,), wrap=(True,))"
+    cube, mesh = HyperX((2, 2, 2)), Mesh((2, 2, 2))
+    assert [cube.neighbours(node) for node in range(8)] == [mesh.neighbours(node) for node in range(8)]
+    assert HyperX((4, 3, 1)).diameter == 2
+    with pytest.raises(InvalidProblem, match="complete has 1 entries for the 2 axes"):
+        Topology((4, 3), (), (True,))
+    with pytest.raises(InvalidProblem, match="axis 1 is a ring by wrap and complete"):
+        Topology((4, 3), (True, True), (False, True))
+    with pytest.raises(InvalidProblem, match=r"shape \[8192\] with complete axes has more than 2\^24 links"):
+        HyperX((8192,))
 
 
 def test_rings_of_one_or_two_nodes_have_no_second_link() -> None:
@@ -94,6 +110,32 @@ def test_the_busy_nodes_are_those_that_are_not_free() -> None:
     assert (PROBLEM.size, PROBLEM.contiguous, PROBLEM.name) == (4, False, "small")
     assert PartitionProblem(MESH, PROBLEM.free, 4, name="small") == PROBLEM
     assert PartitionProblem.of(MESH, size=12).busy == ()
+
+
+def test_a_box_is_asked_for_or_its_sides() -> None:
+    any_box = PartitionProblem.of(MESH, size=4, box=np.True_)  # type: ignore[arg-type]  # numpy's truth will do
+    sides = PartitionProblem.of(MESH, size=4, box=np.array([2, 2]))  # type: ignore[arg-type]  # a sequence
+    assert (any_box.box, sides.box, PROBLEM.box) == (True, (2, 2), False)
+    assert len({any_box, sides, PartitionProblem.of(MESH, size=4)}) == 3
+    for problem in (any_box, sides):
+        assert copy.deepcopy(problem) == problem == dataclasses.replace(problem)
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        (1, "box 1 is neither true, false nor a sequence of integers"),
+        ("22", "box '22' is neither true, false nor a sequence of integers"),
+        ((2, 1.5), r"box \(2, 1.5\) is neither"),
+        ((4,), r"box has 1 sides for the 2 axes of shape \[4, 3\]"),
+        ((1, 4), r"box \[1, 4\]: side 4 along axis 1 is not in 1..3"),
+        ((-2, -2), r"box \[-2, -2\]: side -2 along axis 0 is not in 1..4"),
+        ((2, 1), r"box \[2, 1\] has 2 nodes, but size is 4"),
+    ],
+)
+def test_a_faulty_box_is_refused(box: Any, message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        PartitionProblem.of(MESH, size=4, box=box)
 
 
 @given(partition_problems(contiguous=None))

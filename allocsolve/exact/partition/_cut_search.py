@@ -3,18 +3,22 @@
 On a mesh the sum of pairwise distances is the sum of s(k - s) over the axes and over the n - 1 cuts of each,
 s being the chosen nodes on the low side. On an even ring the n/2 half rings take the place of the low sides
 (exactly d of them separate two nodes at ring distance d). On an odd ring the n windows of (n - 1)/2 layers
-do, each with weight 1/2.
+do, each with weight 1/2. On a complete axis, where all coordinates are one hop apart, the layers do, each
+with weight 1/2.
 
 On an axis that is a line, the count of the first p layers, 0 <= p <= n, is that of a *position*. A ring is
-unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_ring`.
+unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_ring`. A
+complete axis has the counts of a line, which cost nothing, and begins at a layer of our choice, too; what
+costs there are the nodes of each layer, the change from one count to the next.
 
 *Medians*. Every set has a least star, per axis: a layer m from which the sum of distances to its nodes is
 least. Moving from m to a neighbour does not lower that sum, which bounds the counts next to m: with h =
-ceil(k/2), on a line at most h - 1 nodes lie below m (the lowest such layer) and at least h up to m; on a
-ring at least h lie in the half ring that begins at m (odd rings: one layer more) and at most k - h in the
-one that begins at m + 1. So the search may treat every m on its own, each with narrow intervals for the
-counts. With rings: no node of a set has a smaller sum of distances than the medians, so the set costs at
-least k/2 times theirs. Below a given cost theirs is bounded, and with it the count of each window.
+ceil(k/2), on a line at most h - 1 nodes lie below m (the lowest such layer) and at least h up to m; on a ring
+at least h lie in the half ring that begins at m (odd rings: one layer more) and at most k - h in the one that
+begins at m + 1; on a complete axis of n layers, m has the most nodes, at least k/n. So the search may treat
+every m on its own, each with narrow intervals for the counts. If not all axes are lines: no node of a set has
+a smaller sum of distances than the medians, so the set costs at least k/2 times theirs. Below a given cost
+theirs is bounded, and with it the count of each window.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ if TYPE_CHECKING:
 class Walks(NamedTuple):
     """The axes as kernels take them, one after the other; axis 0 here is the main axis."""
 
-    #: Shape (axes,), 1 for a ring.
+    #: Shape (axes,), 1 for a ring, 2 for a complete axis.
     ring: IntArray
     #: Shape (axes + 1,): layers of axis t are ``layers[t]..layers[t + 1] - 1``.
     layers: IntArray
@@ -83,26 +87,37 @@ class CutModel:
     layers: IntArray  #: shape (cells, axes)
     sides: tuple[int, ...]
     rings: tuple[bool, ...]
+    complete: tuple[bool, ...]
     axes: tuple[int, ...]  #: the axes of the topology, in the order of the search
 
     @property
     def parity(self) -> int:
-        """A divisor of every cost: s(k - s) is even for odd k; odd rings halve it."""
+        """A divisor of every cost: s(k - s) is even for odd k; odd rings and complete axes halve it."""
         odd_ring = any(ring and side % 2 for ring, side in zip(self.rings, self.sides, strict=True))
-        return 2 if self.size % 2 and not odd_ring else 1
+        return 2 if self.size % 2 and not odd_ring and not any(self.complete) else 1
+
+    @property
+    def all_lines(self) -> bool:
+        """Whether no axis is a ring or complete."""
+        return not any(self.rings) and not any(self.complete)
 
     def walks(self, medians: tuple[int, ...]) -> Walks:
-        """Return the axes, rings unrolled a quarter before the median layer."""
+        """Return the axes, rings unrolled a quarter before the median layer, complete axes at it."""
         halves, layer_of = [], self.layers.copy()
-        for t, (side, ring, m) in enumerate(zip(self.sides, self.rings, medians, strict=True)):
-            if ring:
+        for t, (side, ring, full, m) in enumerate(
+            zip(self.sides, self.rings, self.complete, medians, strict=True)
+        ):
+            if full:
+                layer_of[:, t] = (self.layers[:, t] - m) % side
+                halves.append(np.zeros(side + 1, dtype=np.int64))
+            elif ring:
                 layer_of[:, t] = (self.layers[:, t] - m + side // 4) % side
                 halves.append(np.array([*([1] * side if side % 2 else [2, 0] * (side // 2)), 0]))
             else:
                 halves.append(np.array([0, *[2] * (side - 1), 0]))
         layers = np.concatenate([[0], np.cumsum(self.sides)]).astype(np.int64)
         return Walks(
-            frozen(np.array(self.rings, dtype=np.int64)),
+            frozen(np.array(self.rings) + 2 * np.array(self.complete)),
             frozen(layers),
             frozen(np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)),
             frozen(np.concatenate(halves).astype(np.int64)),
@@ -119,7 +134,9 @@ class CutModel:
         k = self.size
         h = (k + 1) // 2
         lows, highs = [], []
-        for side, ring, m, length in zip(self.sides, self.rings, medians, self.lengths, strict=True):
+        for side, ring, full, m, length in zip(
+            self.sides, self.rings, self.complete, medians, self.lengths, strict=True
+        ):
             low, high = np.zeros(length, dtype=np.int64), np.full(length, k, dtype=np.int64)
             if ring:
                 stage = 2 * (side // 4)  # its window begins at m
@@ -127,7 +144,9 @@ class CutModel:
                 high[stage + 2] = k - h
             else:
                 high[0], low[side] = 0, k
-                if m is not None:
+                if full:
+                    low[1:side] = -(-k // side)
+                elif m is not None:
                     high[1 : m + 1] = np.minimum(high[1 : m + 1], h - 1)
                     low[m + 1 :] = np.maximum(low[m + 1 :], h)
             lows.append(low)
@@ -139,9 +158,13 @@ class CutModel:
         k = self.size
         h = (k + 1) // 2
         parts = []
-        for side, ring, m, length in zip(self.sides, self.rings, medians, self.lengths, strict=True):
+        for side, ring, full, m, length in zip(
+            self.sides, self.rings, self.complete, medians, self.lengths, strict=True
+        ):
             slopes = np.zeros(length, dtype=np.int64)
-            if ring:
+            if full:  # the first layer is the median
+                slopes[1] = -(k * scale // 2)
+            elif ring:
                 middle = side // 4
                 for r in range(side):
                     inside = r // 2 <= middle < side // 2 + (r + 1) // 2
@@ -157,24 +180,27 @@ class CutModel:
         """Return the least and greatest counts of sets whose sum of distances from the medians is bounded.
 
         Each window is taken by itself: the c cells in it and the k - c outside it that are nearest to the
-        medians must not be farther than `longest` in total. Counts of lines stay as they are. O(cells *
-        counts).
+        medians must not be farther than `longest` in total. A window of a complete axis is its first layers.
+        Counts of lines stay as they are. O(cells * counts).
         """
         k, walks = self.size, self.walks(medians)
         low = np.zeros(walks.positions[-1], dtype=np.int64)
         high = np.full(walks.positions[-1], k, dtype=np.int64)
         away = np.zeros(len(self.nodes), dtype=np.int64)
-        for t, (side, ring, m) in enumerate(zip(self.sides, self.rings, medians, strict=True)):
+        kinds = list(zip(self.sides, self.rings, self.complete, strict=True))
+        for t, ((side, ring, full), m) in enumerate(zip(kinds, medians, strict=True)):
             along = np.abs(self.layers[:, t] - m)
+            if full:
+                along = np.minimum(along, 1)
             away += np.minimum(along, side - along) if ring else along
         order = np.argsort(away, kind="stable")
         away = away[order]
-        for t, (side, ring) in enumerate(zip(self.sides, self.rings, strict=True)):
-            if not ring:
+        for t, (side, ring, full) in enumerate(kinds):
+            if not ring and not full:
                 continue
             layer = walks.layer_of[order, t] - walks.layers[t]
             for r in range(side + 1):
-                inside = (layer >= r // 2) & (layer < side // 2 + (r + 1) // 2)
+                inside = (layer >= r // 2) & (layer < side // 2 + (r + 1) // 2) if ring else layer < r
                 near, beyond = _sums(away[inside], k), _sums(away[~inside], k)
                 counts = np.arange(max(0, k + 1 - len(beyond)), len(near))
                 counts = counts[near[counts] + beyond[k - counts] <= longest]
@@ -189,20 +215,24 @@ class CutModel:
 
 
 def with_line(topology: Topology) -> Topology:
-    """Return the topology, with one more axis of a single node if all of its axes are rings.
+    """Return the topology, with one more axis of a single node if none of its axes is a line.
 
     On that axis all cells are one layer, so its walk only fixes the number of nodes to choose.
     """
-    if all(wrap and side > 2 for wrap, side in zip(topology.wrap, topology.shape, strict=True)):
-        return Topology((*topology.shape, 1), (*topology.wrap, False))
+    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    if all((wrap or full) and side > 2 for side, wrap, full in kinds):
+        return Topology((*topology.shape, 1), (*topology.wrap, False), (*topology.complete, False))
     return topology
 
 
 def cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:
     """Return the cut model of choosing `size` nodes among the free ones of a topology that has a line."""
-    # with one or two layers a ring is a line
-    rings = [wrap and side > 2 for wrap, side in zip(topology.wrap, topology.shape, strict=True)]
-    axes = sorted(range(len(rings)), key=lambda t: (rings[t], -topology.shape[t]))
+    # with one or two layers any axis is a line
+    rings, complete = (
+        [kind and side > 2 for kind, side in zip(kinds, topology.shape, strict=True)]
+        for kinds in (topology.wrap, topology.complete)
+    )
+    axes = sorted(range(len(rings)), key=lambda t: (rings[t] or complete[t], -topology.shape[t]))
     nodes = np.flatnonzero(free).astype(np.int64)
     return CutModel(
         size,
@@ -210,6 +240,7 @@ def cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:
         frozen(np.ascontiguousarray(topology.coordinates(nodes)[:, axes])),
         tuple(topology.shape[t] for t in axes),
         tuple(rings[t] for t in axes),
+        tuple(complete[t] for t in axes),
         tuple(axes),
     )
 
@@ -275,14 +306,13 @@ class CutSearch:
             end = min(begin + step, len(totals))
             stars(arrays, self._free, model.size, begin, end, totals)
         grid = totals.reshape(self._topology.shape, order="F").transpose(model.axes)
-        if not any(model.rings):
+        if model.all_lines:
             grid = grid.min(axis=0, keepdims=True)  # the main axis of a mesh is not split by medians
         self._grid = grid.shape
-        # s(k - s) >= ceil(k/2) s for s < k/2; on rings no D(v) is below the star of the medians
+        # s(k - s) >= ceil(k/2) s for s < k/2; else no D(v) is below the star of the medians
         k = model.size
-        self._stars = np.ascontiguousarray(
-            -(-k * grid // 2) if any(model.rings) else (k + 1) // 2 * grid
-        ).ravel()
+        costs = (k + 1) // 2 * grid if model.all_lines else -(-k * grid // 2)
+        self._stars = np.ascontiguousarray(costs).ravel()
         self._order = np.argsort(self._stars, kind="stable")
         self._pending = int(self._stars[self._order[0]])
         return True
@@ -347,9 +377,9 @@ class CutSearch:
         return {"axes": self._axes, "scale": SCALE, "roots": roots}
 
     def _listed(self, medians: tuple[int, ...]) -> list[int]:
-        """Return the medians of the axes that have them, without the line that was added to rings."""
+        """Return the medians of the axes that have them, without a line that was added."""
         listed = [m for m, axis in zip(medians, self._model.axes, strict=True) if axis in self._axes]
-        return listed if any(self._model.rings) else listed[1:]
+        return listed[1:] if self._model.all_lines else listed
 
     def _proof(self, value: int) -> dict[str, object]:
         """Return the trees, which together prove that no set is below `value`."""
@@ -413,6 +443,7 @@ class CutSearch:
             root_multipliers=ints(),
             mean_counts=np.zeros(positions),
             mean_values=np.zeros(positions),
+            mean_held=np.zeros(positions),
             direction=np.zeros(positions),
             pace=np.ones(1),
             cells=self._cell_of[nodes],
@@ -439,7 +470,7 @@ class CutSearch:
         assert memory is not None
         fixed = self._fixed_medians(medians)
         low, high = model.intervals(fixed)
-        if any(model.rings):
+        if not model.all_lines:
             longest = 2 * (int(memory.state[BEST]) - model.parity) // model.size
             fewest, greatest = model.windows_within(medians, longest)
             low, high = np.maximum(low, fewest), np.minimum(high, greatest)
@@ -453,7 +484,7 @@ class CutSearch:
         self._planted = medians
 
     def _fixed_medians(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
-        return medians if any(self._model.rings) else (None, *medians[1:])
+        return (None, *medians[1:]) if self._model.all_lines else medians
 
     def _slices(self, medians: tuple[int, ...]) -> Iterator[tuple[int, IntArray]]:
         """Search the open nodes."""

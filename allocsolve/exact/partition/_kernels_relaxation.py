@@ -19,6 +19,7 @@ import numpy as np
 
 from allocsolve.exact.partition._kernels_cuts import (
     INFINITE,
+    SCALE,
     Axis,
     backward,
     forward,
@@ -77,6 +78,8 @@ class Work(NamedTuple):
     prefix: IntArray
     offsets: IntArray
     zeros: IntArray
+    #: Shape (k + 1,): the cost of q nodes in a layer of a complete axis.
+    shares: IntArray
     #: Shape (cells,): the first k are the chosen ones.
     chosen: IntArray
     #: Shape (axes,): least cost of the walk of each axis.
@@ -110,6 +113,7 @@ def new_work(num_cells: int, sides: tuple[int, ...], size: int) -> Work:
         prefix=ints(num_cells + sides[0]),
         offsets=ints(sides[0]),
         zeros=ints(max(longest, size + 1)),
+        shares=SCALE // 2 * np.arange(size + 1) * (size - np.arange(size + 1)),
         chosen=ints(num_cells),
         bests=ints(len(sides)),
         through=ints(longest + 1, size + 1),
@@ -260,10 +264,15 @@ def _choose(walks: Walks, work: Work) -> None:
 
 @inner_kernel
 def _axis(walks: Walks, node: Node, work: Work, size: int, t: int) -> Axis:
-    """Return an axis, after `sort_cells`; the main axis, t = 0, has the costs of the cells."""
+    """Return an axis, after `sort_cells`; the main axis, t = 0, has the costs of the cells.
+
+    On complete axes layers cost something, too.
+    """
     a, b = walks.layers[t], walks.layers[t + 1]
     p, r = walks.positions[t], walks.positions[t + 1]
     costs, offsets = (work.prefix, work.offsets) if t == 0 else (work.zeros, work.zeros)
+    if walks.ring[t] == 2:
+        costs = work.shares
     return Axis(
         node.low[p:r],
         node.high[p:r],
@@ -291,7 +300,7 @@ def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
         axis = _axis(walks, node, work, size, t)
         if t > 0:
             copy(node.multipliers[p:r], axis.multipliers)
-        line = walks.ring[t] == 0
+        line = walks.ring[t] != 1
         best = forward(work.ahead[p:r], axis) if line else forward_ring(work.ahead[p:r], axis)
         if best >= INFINITE // 2:
             return INFINITE
@@ -316,7 +325,7 @@ def restrict(walks: Walks, node: Node, work: Work, size: int, slack: int) -> int
         p, r = walks.positions[t], walks.positions[t + 1]
         axis = _axis(walks, node, work, size, t)
         limit = work.bests[t] + slack
-        if walks.ring[t] == 0:
+        if walks.ring[t] != 1:
             backward(work.behind[p:r], axis)
         else:
             backward_ring(work.behind[p:r], axis)

@@ -60,6 +60,8 @@ class Search(NamedTuple):
     #: Averages of the counts and of their s(k - s) over the last evaluations; shape (positions,).
     mean_counts: NDArray[np.float64]
     mean_values: NDArray[np.float64]
+    #: The average of q(k - q) over the last evaluations for the layer before each count of complete axes.
+    mean_held: NDArray[np.float64]
     #: The multipliers of the last node without a parent, with which the next one begins.
     root_multipliers: IntArray
     #: The last move of the multipliers; shape (1,): its length compared with Polyak's.
@@ -200,6 +202,11 @@ def _value(walks: Walks, counts: IntArray, size: int) -> int:
     total = 0
     for p in range(len(counts)):
         total += walks.halves[p] * counts[p] * (size - counts[p])
+    for t in range(1, len(walks.ring)):
+        if walks.ring[t] == 2:
+            for p in range(walks.positions[t] + 1, walks.positions[t + 1]):
+                held = counts[p] - counts[p - 1]
+                total += held * (size - held)
     return total // 2
 
 
@@ -212,12 +219,17 @@ def _offer(search: Search, cells: IntArray, value: int, links: tuple[IntArray, I
 
 
 @inner_kernel
-def _average(search: Search, work: Work, size: int) -> None:
+def _average(walks: Walks, search: Search, work: Work, size: int) -> None:
     rate = max(1.0 / (1.0 + search.state[ROUND]), 0.12)
     for p in range(len(work.counts)):
         s = work.counts[p]
         search.mean_counts[p] += rate * (s - search.mean_counts[p])
         search.mean_values[p] += rate * (s * (size - s) - search.mean_values[p])
+    for t in range(1, len(walks.ring)):
+        if walks.ring[t] == 2:
+            for p in range(walks.positions[t] + 1, walks.positions[t + 1]):
+                held = work.counts[p] - work.counts[p - 1]
+                search.mean_held[p] += rate * (held * (size - held) - search.mean_held[p])
 
 
 @inner_kernel
@@ -297,6 +309,13 @@ def _split_position(walks: Walks, search: Search, work: Work, size: int) -> tupl
             gap = walks.halves[p] * (mean * (size - mean) - search.mean_values[p])
             if gap > widest_gap:
                 at, widest_gap = p, gap
+    for t in range(1, len(walks.ring)):
+        if walks.ring[t] == 2:
+            for p in range(walks.positions[t] + 1, walks.positions[t + 1]):
+                mean = search.mean_counts[p] - search.mean_counts[p - 1]
+                gap = mean * (size - mean) - search.mean_held[p]
+                if gap > widest_gap and (low[p] < high[p] or low[p - 1] < high[p - 1]):
+                    at, widest_gap = p if low[p] < high[p] else p - 1, gap
     if at >= 0:
         return at, min(max(int(search.mean_counts[at]), low[at]), high[at] - 1)
     widest = 0
@@ -427,7 +446,7 @@ def search(
                 memory.pace[0] *= 0.6
         last = ROUNDS if state[ROOT] == 0 else ROOT_ROUNDS
         if state[FINAL] == 0:
-            _average(memory, work, size)
+            _average(walks, memory, work, size)
             state[ROUND] += 1
             if state[ROUND] % 3 == 0 and state[ROUND] < last:
                 gone = restrict(walks, node, work, size, target - bound)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.bounds.partition import partition_bound
 from allocsolve.exact.partition._cut_search import CutSearch
+from allocsolve.exact.partition.boxes import solve_boxes
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance
@@ -28,7 +29,7 @@ _PROOF = 10
 
 @dataclass(frozen=True, slots=True)
 class PartitionBranchAndBound:
-    """Prove an optimum of partition shaping, free or contiguous, on meshes and tori of any dimension.
+    """Prove an optimum of partition shaping, free, contiguous or of boxes, on meshes, tori and complete axes.
 
     Notes
     -----
@@ -45,12 +46,15 @@ class PartitionBranchAndBound:
 
     *Search.* For each position of the medians of the axes, in the order of the star sums (until these alone
     exclude the rest): what forward and backward programs rule out narrows the node; then it is split at the
-    count whose mixture in the relaxation falls most short of s(k - s) at its mean. When all counts of a
-    mesh of two axes are fixed, a maximum flow decides whether cells have these counts; in all other cases
-    cells themselves are decided upon, so that the search ends with single sets. For contiguous sets the
-    cells that the forced ones do not reach with the nodes to choose are excluded, and only connected sets
-    are answers. On a ring the counts are those of half rings, and the medians bound all of them: a set below
-    the best value has a star of less than 2/k times that value.
+    count whose mixture in the relaxation falls most short of s(k - s) at its mean. When all counts of a mesh
+    of two axes are fixed, a maximum flow decides whether cells have these counts; in all other cases cells
+    themselves are decided upon, so that the search ends with single sets. For contiguous sets the cells that
+    the forced ones do not reach with the nodes to choose are excluded, and only connected sets are answers.
+    On a ring the counts are those of half rings, and the medians bound all of them: a set below the best
+    value has a star of less than 2/k times that value. A complete axis has the counts of a line from its
+    median on; it is the nodes of each layer, not the counts, that have a price there.
+
+    *Boxes* are not searched for: `cheapest_box` looks at all sides, the cheapest first.
 
     *Certificate*: the whole tree: each split, and the multipliers that narrow or close each node, which the
     judge checks leaf by leaf (`judge.partition.certificate`), in less time than the search took. It holds up
@@ -59,12 +63,12 @@ class PartitionBranchAndBound:
     root. A search whose best set meets the bound of `allocsolve.bounds.partition_bound`, which holds no
     certificate, goes on for its tree up to ten times as long as it took to get there.
 
-    *Guarantee*: "optimal" is a proof; on time-out or interrupt the best set and a valid bound. A set
-    that is not proven optimal is no worse than that of any registered heuristic: all of them are asked then.
-    *Complexity*: exponential. In practice milliseconds on 16x8, and less than a second for 64 nodes on a
-    mesh of 32x32; tori take longer: seconds for 32 nodes on 16x16. Memory O(nodes * depth + k * sum of
-    sides). *Status*: infeasible if the set is to be contiguous and no component of free nodes is large
-    enough. The limit is SIZE if the tables would be too large; the answer is then that of a heuristic.
+    *Guarantee*: "optimal" is a proof; on time-out or interrupt the best set and a valid bound. A set that is
+    not proven optimal is no worse than that of any registered heuristic: all of them are asked then.
+    *Complexity*: exponential. In practice milliseconds on 16x8, and less than a second for 64 nodes on a mesh
+    of 32x32; tori take longer: seconds for 32 nodes on 16x16. Memory O(nodes * depth + k * sum of sides).
+    *Status*: infeasible if the set is to be contiguous and no component of free nodes is large enough, or no
+    box is free. The limit is SIZE if the tables would be too large; the answer is then that of a heuristic.
 
     Examples
     --------
@@ -76,6 +80,8 @@ class PartitionBranchAndBound:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
+        if problem.box:
+            return solve_boxes(problem, budget)
         clock = budget.start()
         run = _Run(problem, clock)
         try:

@@ -2,10 +2,10 @@
 
 Four steps: variables, constraints, objective, read-back. With s_c of the k chosen nodes on one side of cut c,
 the sum of pairwise distances is that of s_c (k - s_c). On a mesh the cuts are the prefixes of each axis; on
-an even ring of n the n/2 half rings; on an odd ring the n windows of floor(n/2) layers, which count half.
-s (k - s) is concave, so that alone it relaxes to nothing; once it is fixed which side holds half of the nodes
-(where the median is), it is at least a star. A connected set is one that a tree of links spans: from a
-root, each other chosen node has one parent, at a smaller depth.
+an even ring of n the n/2 half rings; on an odd ring the n windows of floor(n/2) layers, which count half; on
+a complete axis its layers, which count half. s (k - s) is concave, so that alone it relaxes to nothing; once
+it is fixed which side holds half of the nodes (where the median is), it is at least a star. A connected set
+is one that a tree of links spans: from a root, each other chosen node has one parent, at a smaller depth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from allocsolve.bounds.partition import partition_bound
 from allocsolve.heuristics.partition.growth import Growth
-from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance
+from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance, refuse_boxes
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status, frozen
 from allocsolve.model.checks import natural
@@ -68,6 +68,7 @@ class PartitionCpSat:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Solve within the budget; workers are CP-SAT's threads."""
+        refuse_boxes(problem)
         clock = budget.start()
         if problem.contiguous:
             arrays = lattice(problem.topology)
@@ -103,8 +104,11 @@ class _Cut(NamedTuple):
 
 
 def _cuts(topology: Topology) -> Iterator[_Cut]:
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
-        if not ring:
+    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    for axis, (side, ring, full) in enumerate(kinds):
+        if full:
+            yield from (_Cut(axis, (layer,), (), 1, first=True) for layer in range(side))
+        elif not ring:
             yield from (_Cut(axis, (layer,), (), 2, first=layer == 0) for layer in range(side - 1))
         elif side > 1:
             half = side // 2

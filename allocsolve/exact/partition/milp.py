@@ -3,9 +3,9 @@
 Four steps: variables, constraints, objective, read-back. Z[c, t] is 1 iff at least t of the k chosen nodes
 are inside cut c, so that s_c (k - s_c) is linear: the t-th node inside adds k - 2t + 1. The cuts between two
 nodes weigh twice their distance: the prefixes of a mesh axis weigh 2, the half rings of an even ring 2, and
-the n windows of (n - 1) / 2 layers of an odd ring 1. Once Z[c, ceil(k / 2)] is fixed, which says on which
-side the median is, the relaxation is no less than the chords on that side: median rows would add nothing.
-Connectivity comes by rows that are added when violated.
+the n windows of (n - 1) / 2 layers of an odd ring 1, and the layers of a complete axis 1. Once Z[c, ceil(k /
+2)] is fixed, which says on which side the median is, the relaxation is no less than the chords on that side:
+median rows would add nothing. Connectivity comes by rows that are added when violated.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
+from allocsolve.heuristics.partition.lattice import refuse_boxes
 from allocsolve.model import Limit, Partition, Result, Status
 from allocsolve.model.checks import natural
 
@@ -60,6 +61,7 @@ class PartitionMilp:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Solve within the budget."""
+        refuse_boxes(problem)
         clock = budget.start()
         size, topology = problem.size, problem.topology
         free = np.flatnonzero(problem.free).tolist()
@@ -106,10 +108,13 @@ def _result(
 def _cost(topology: Topology, nodes: list[int]) -> int:
     """Return the sum of pairwise distances, which is the sum of those along each axis."""
     twice = 0
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    for axis, (side, ring, full) in enumerate(kinds):
         counts = np.bincount(topology.coordinates(nodes)[:, axis], minlength=side)
         for layer in np.flatnonzero(counts).tolist():
             hops = np.abs(np.arange(side) - layer)
+            if full:
+                hops = np.minimum(hops, 1)
             twice += int(counts[layer] * (counts @ (np.minimum(hops, side - hops) if ring else hops)))
     return twice // 2
 
@@ -134,8 +139,11 @@ def _parts(topology: Topology, nodes: Iterable[int]) -> list[set[int]]:
 
 def _places(topology: Topology) -> Iterator[tuple[int, set[int], int]]:
     """Yield the cuts: axis, layers inside, weight."""
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
-        if not ring:
+    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    for axis, (side, ring, full) in enumerate(kinds):
+        if full:
+            yield from ((axis, {layer}, 1) for layer in range(side))
+        elif not ring:
             yield from ((axis, set(range(end)), 2) for end in range(1, side))
         elif side % 2 == 0:
             yield from ((axis, set(range(start, start + side // 2)), 2) for start in range(side // 2))

@@ -9,6 +9,7 @@ be, so that no fraction is rounded.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -167,7 +168,7 @@ def _term(model: cp_model.CpModel, problem: PlacementProblem, variables: _Variab
     tree, size = problem.tree, problem.size
     if name == "pairwise":
         own = tree.node_weight * (size * (size - 1) // 2)
-        return _Term(_half_hops(model, problem, variables), lambda halves: halves // 2 + own)
+        return _Term(_half_hops(model, problem, variables), lambda halves: -(-halves // 2) + own)
     if name == "leftover":
         free = np.bincount(tree.switch[problem.free], minlength=tree.num_switches).tolist()
         room = _sum(free[v] * touched for v, touched in variables.touched.items() if tree.level[v] == 1)
@@ -175,7 +176,7 @@ def _term(model: cp_model.CpModel, problem: PlacementProblem, variables: _Variab
     if name == "bottleneck":
         return _bottleneck(model, problem, variables)
     level = int(name.partition("-")[2] or 1)
-    return _Term(_sum(b for v, b in variables.touched.items() if tree.level[v] == level), float)
+    return _Term(_sum(b for v, b in variables.touched.items() if tree.level[v] == level), int)
 
 
 def _half_hops(
@@ -222,6 +223,7 @@ class _Search:
         self.counts: dict[int, int] | None = None  #: chosen nodes of each switch of level 1
         self.values: tuple[float, ...] = ()
         self.proven = 0  #: how many of the first terms have their optimal values
+        self.open_bound = 0.0  #: on the first term that is not proven
         self.infeasible = False
         self.limit: Limit | None = None
 
@@ -245,7 +247,9 @@ class _Search:
                 self.limit = Limit.INTERRUPTED
             if outcome.infeasible:
                 self.infeasible = True
+                return
             if not outcome.optimal:
+                self.open_bound = term.value(math.ceil(outcome.bound - 1e-6))
                 return
             self.proven += 1
             model.add(term.expression == least)
@@ -274,7 +278,10 @@ class _Search:
         runtime, several = self.clock.elapsed, len(self.objective) > 1
         if self.infeasible:
             return Result(Status.INFEASIBLE, runtime=runtime)
-        bounds = self.values[: self.proven] or (placement_bound(self.problem, self.objective[0]),)
+        bounds = self.values[: self.proven]
+        if self.proven < len(self.objective):
+            known = placement_bound(self.problem, self.objective[self.proven])
+            bounds += (max(known, self.open_bound),)
         bound = bounds if several else bounds[0]
         limit = self.limit or Limit.TIME
         if self.counts is None:

@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.bounds.placement import placement_bound
 from allocsolve.exact.placement._kernels_knapsack import take_nodes
 from allocsolve.exact.placement._table_search import Stopped, TableSearch
+from allocsolve.families import quick_answers
 from allocsolve.model import PLACEMENT_OBJECTIVES, Limit, Placement, Result, Status, parse_objective
 
 if TYPE_CHECKING:
@@ -51,8 +52,9 @@ class TreeKnapsack:
     *Constraints.* `within` is a choice between the highest switches of that level or below, as several roots
     are. Segments and balance keep multiples of a number only, balance one number after another.
 
-    *Guarantee*: "optimal" and "infeasible" are proofs. If time or memory run out, some feasible answer and
-    the bound of `allocsolve.bounds.placement_bound`, or of the terms that are proven.
+    *Guarantee*: "optimal" and "infeasible" are proofs. If time or memory run out, a feasible answer, no worse
+    than that of any registered heuristic, and the optima of the first terms, with the bound of
+    `allocsolve.bounds.placement_bound` on the next one.
     *Complexity*: O(nodes * size) time, O(nodes * log nodes) memory, for each number that divides the size if
     balanced, and for each step of the bisection. 10,000 nodes take some milliseconds.
     *Certificate*: no proof is shorter than the tables, so the certificate names the bound of the first term,
@@ -82,9 +84,9 @@ class TreeKnapsack:
         run = _Run(problem, self.objective, budget.start())
         limit = None
         try:
-            run.work()
-        except Stopped as stop:
-            limit = stop.limit
+            limit = run.work()
+            if limit is not None:
+                run.take_quick(budget.seed)
         except KeyboardInterrupt:
             limit = Limit.INTERRUPTED
         return run.result(limit)
@@ -101,14 +103,15 @@ class _Run:
         #: How many of the first terms have their optimal values.
         self._proven = 0
 
-    def work(self) -> None:
-        """Find optimal counts, if there are any.
+    def work(self) -> Limit | None:
+        """Find optimal counts, if there are any; return what ended the search before."""
+        try:
+            self._find_optimum()
+        except Stopped as stop:
+            return stop.limit
+        return None
 
-        Raises
-        ------
-        Stopped
-            If time or memory do not suffice.
-        """
+    def _find_optimum(self) -> None:
         terms, search = self._objective, self._search
         sums = terms[: terms.index("bottleneck")] if "bottleneck" in terms else terms
         # Where the bottleneck comes first, begin with a choice whose loads are low.
@@ -148,6 +151,15 @@ class _Run:
             limit = min(below, (max(low, 0.0) + high) / 2)
         return high
 
+    def take_quick(self, seed: int) -> None:
+        """Take the counts of the best heuristic that takes milliseconds, if they are better."""
+        problem, objective = self._problem, self._objective
+        for answer, values in quick_answers(problem, objective, self._clock, seed=seed):
+            if self._counts is None or values < terms_of(problem, self._counts, objective):
+                self._counts = np.bincount(
+                    problem.tree.switch[answer.nodes], minlength=problem.tree.num_switches
+                )
+
     def result(self, limit: Limit | None) -> Result[Placement]:
         """Return the best answer so far, and what is proven of it."""
         problem, clock = self._problem, self._clock
@@ -162,8 +174,8 @@ class _Run:
         values = terms_of(problem, self._counts, self._objective)
         bounds: tuple[float, ...] = values[: self._proven]
         certificate = {"kind": "knapsack", "term": self._objective[0], "bound": values[0]}
-        if not self._proven:
-            bounds = (placement_bound(problem, self._objective[0]),)
+        if bounds != values:
+            bounds += (placement_bound(problem, self._objective[self._proven]),)
         is_optimal = bounds == values
         single = len(values) == 1
         nodes = np.empty(problem.size, dtype=np.int64)

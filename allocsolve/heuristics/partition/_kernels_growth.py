@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import distance_along
+from allocsolve.heuristics.partition.lattice import COMPLETE, distance_along
 from allocsolve.kernels import allocating_kernel, kernel
 from allocsolve.model import MAX_INTEGER
 
@@ -41,7 +41,10 @@ def grow(
     num_active = np.zeros(axes, dtype=np.int64)
     is_active = np.zeros((axes, side), dtype=np.bool_)
     met = np.zeros(num_nodes, dtype=np.bool_)
-    frontier = np.empty(min(num_nodes, 2 * axes * len(nodes)), dtype=np.int64)
+    degree = 0
+    for axis in range(axes):
+        degree += shape[axis] - 1 if wrap[axis] == COMPLETE else 2
+    frontier = np.empty(min(num_nodes, degree * len(nodes)), dtype=np.int64)
     waiting = 0
     met[nodes[0]] = True
     cost = 0

@@ -13,7 +13,7 @@ from allocsolve.heuristics.partition._kernels_balls import Lines, values_of_cent
 from allocsolve.heuristics.partition._kernels_rings import costs_of_mesh_centres, mesh_shell_sums, prefix_sums
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition._pieces import pieces
-from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.partition.lattice import COMPLETE, lattice
 from allocsolve.model import MAX_INTEGER, Limit, frozen
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ _ALIKE = 3
 
 
 class Machine(NamedTuple):
-    """The nodes of a topology in canonical order: by coordinates, the first axis first."""
+    """The nodes of a topology in canonical order: by coordinates, the first axis first.
+
+    Behind a complete axis comes a line of one node, so that the last axis is a line or a ring.
+    """
 
     shape: IntArray
     wrap: IntArray
@@ -78,14 +81,12 @@ class NearestSet(NamedTuple):
 def _machine(topology: Topology) -> Machine:
     arrays = lattice(topology)
     order = np.lexsort(arrays.coordinates.T[::-1])
-    ring = any(wrap and side > 2 for side, wrap in zip(topology.shape, topology.wrap, strict=True))
-    return Machine(
-        arrays.shape,
-        arrays.wrap,
-        frozen(order),
-        frozen(arrays.coordinates[order]),
-        len(topology.shape) == 2 and not ring,
-    )
+    shape, wrap, points = arrays.shape, arrays.wrap, arrays.coordinates[order]
+    bent = bool((wrap * (shape > 2)).any())
+    if wrap[-1] == COMPLETE:
+        shape, wrap = frozen(np.append(shape, 1)), frozen(np.append(wrap, 0))
+        points = np.append(points, np.zeros((len(points), 1), dtype=np.int64), axis=1)
+    return Machine(shape, wrap, frozen(order), frozen(points), len(topology.shape) == 2 and not bent)
 
 
 def field_of(topology: Topology, free: BoolArray) -> Field:

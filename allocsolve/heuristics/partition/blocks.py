@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
+from allocsolve.heuristics.partition.lattice import nodes_at, partition_result, refuse_boxes
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, frozen, node_order
 from allocsolve.model.checks import choice, integer, shown
 from allocsolve.model.partition import checked_request
@@ -248,6 +248,7 @@ class MultipleBuddy:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""
+        refuse_boxes(problem)
         clock = budget.start()
         return partition_result(problem, multiple_buddy(problem.topology, problem.free, problem.size), clock)
 
@@ -271,6 +272,7 @@ class Paging:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""
+        refuse_boxes(problem)
         clock = budget.start()
         nodes = paging(problem.topology, problem.free, problem.size, exponent=self.exponent, order=self.order)
         return partition_result(problem, nodes, clock)
@@ -282,6 +284,7 @@ class RandomNodes:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; the budget gives the seed."""
+        refuse_boxes(problem)
         clock = budget.start()
         nodes = random_nodes(problem.topology, problem.free, problem.size, seed=budget.seed)
         return partition_result(problem, nodes, clock)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from allocsolve.heuristics.partition import _kernels_curve as kernels
-from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.heuristics.partition.lattice import partition_result, refuse_boxes
 from allocsolve.model import NODE_ORDERS, node_order
 from allocsolve.model.checks import choice, natural
 from allocsolve.model.partition import checked_request
@@ -232,6 +232,7 @@ class CurveFit:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""
+        refuse_boxes(problem)
         clock = budget.start()
         return partition_result(problem, self._nodes(problem.topology, problem.free, problem.size), clock)
 

@@ -15,7 +15,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.partition import _kernels_growth as kernels
 from allocsolve.heuristics.partition._pieces import pieces
-from allocsolve.heuristics.partition.lattice import component_sizes, lattice, partition_result
+from allocsolve.heuristics.partition.lattice import component_sizes, lattice, partition_result, refuse_boxes
 from allocsolve.model import MAX_INTEGER, Limit, frozen, node_order
 from allocsolve.model.checks import choice, flag, integer, natural, shown
 from allocsolve.model.partition import checked_request
@@ -210,6 +210,7 @@ class Growth:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Grow; of the budget the clock is used, by ``all`` also to stop."""
+        refuse_boxes(problem)
         clock = budget.start()
         nodes, limit = _grown(problem.topology, problem.free, problem.size, self.seeds, clock)
         return partition_result(problem, nodes, clock, limit)
@@ -258,6 +259,7 @@ class Leak:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Leak; of the budget only the clock is used."""
+        refuse_boxes(problem)
         clock = budget.start()
         nodes = leak(
             problem.topology,

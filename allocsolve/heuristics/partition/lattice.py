@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model import Limit, Partition, Result, Status, frozen
 
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
     from allocsolve.model.result import Clock
 
 
+#: The number of a complete axis in `Lattice.wrap`.
+COMPLETE: Final = 2
+
+
 class Lattice(NamedTuple):
     """Read-only arrays; node ids as in `allocsolve.model.Topology`."""
 
     #: Shape (axes,).
     shape: IntArray
-    #: Shape (axes,), 1 for a ring.
+    #: Shape (axes,): 0 for a line, 1 for a ring, 2 for a complete axis of more than two nodes.
     wrap: IntArray
     #: Shape (nodes, axes).
     coordinates: IntArray
@@ -39,17 +44,21 @@ def lattice(topology: Topology) -> Lattice:
     coordinates = topology.coordinates(nodes)
     strides = np.cumprod([1, *topology.shape[:-1]])
     pairs = []
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    kinds = [
+        COMPLETE if full and side > 2 else int(ring)
+        for side, ring, full in zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    ]
+    for axis, (side, kind) in enumerate(zip(topology.shape, kinds, strict=True)):
         here = coordinates[:, axis]
-        for step in (-1, 1):
-            there = (here + step) % side if ring else here + step
+        for step in range(1, side) if kind == COMPLETE else (-1, 1):
+            there = (here + step) % side if kind else here + step
             linked = (there >= 0) & (there < side) & (there != here)
             pairs.append(np.stack([nodes, nodes + (there - here) * strides[axis]], axis=1)[linked])
     links = np.unique(np.concatenate(pairs), axis=0)  # rings of two nodes give each link twice
     offsets = np.searchsorted(links[:, 0], np.arange(topology.num_nodes + 1))
     return Lattice(
         frozen(np.array(topology.shape, dtype=np.int64)),
-        frozen(np.array(topology.wrap, dtype=np.int64)),
+        frozen(np.array(kinds, dtype=np.int64)),
         frozen(np.ascontiguousarray(coordinates)),
         frozen(offsets.astype(np.int64)),
         frozen(np.ascontiguousarray(links[:, 1])),
@@ -70,7 +79,9 @@ def nodes_at(shape: Sequence[int], coordinates: Iterable[IntArray]) -> IntArray:
 def distance_along(first: int, second: int, side: int, ring: int) -> int:
     """Return the distance of two coordinates along an axis."""
     direct = abs(first - second)
-    return min(direct, side - direct) if ring else direct
+    if ring == 0:
+        return direct
+    return min(direct, side - direct) if ring == 1 else min(direct, 1)
 
 
 @inner_kernel
@@ -79,9 +90,13 @@ def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> 
 
     Each place between two coordinates is crossed by the pairs with a point on either side. A ring is cut in
     two places: the number of its arcs of half a ring that hold just one of two points is twice their
-    distance.
+    distance. On a complete axis, so is the number of coordinates that just one of them has.
     """
     held = cost = 0
+    if ring == COMPLETE:
+        for c in range(side):
+            cost += counts[start + c] * (size - counts[start + c])
+        return cost // 2
     half = side // 2 if ring else 0
     for c in range(half):
         held += counts[start + c]
@@ -97,6 +112,13 @@ def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> 
 @inner_kernel
 def total_distances(counts: IntArray, start: int, side: int, ring: int, totals: IntArray) -> None:
     """Write the total distance of each coordinate of an axis to all points; counts as in `line_cost`."""
+    if ring == COMPLETE:
+        everything = 0
+        for c in range(side):
+            everything += counts[start + c]
+        for c in range(side):
+            totals[start + c] = everything - counts[start + c]
+        return
     half = side // 2 if ring else side
     total = size = ahead = 0  # the next step brings points up to half a ring ahead nearer
     for c in range(side):
@@ -153,6 +175,13 @@ def component_sizes(offsets: IntArray, neighbours: IntArray, members: BoolArray)
         for k in range(tail):
             sizes[queue[k]] = tail
     return sizes
+
+
+def refuse_boxes(problem: PartitionProblem) -> None:
+    """Raise `UnsupportedProblem` if a problem asks for a box."""
+    if problem.box:
+        msg = "the problem asks for a box, which only branch-and-bound and submesh look for"
+        raise UnsupportedProblem(msg)
 
 
 def partition_result(

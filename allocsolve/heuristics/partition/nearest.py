@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.heuristics.partition import _nearest_search as search
 from allocsolve.heuristics.partition._nearest_search import CENTRES, LAST_SHELLS, Centres, LastShell
-from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.heuristics.partition.lattice import partition_result, refuse_boxes
 from allocsolve.model.checks import choice, natural
 from allocsolve.model.partition import checked_request
 from allocsolve.model.result import Clock
@@ -212,6 +212,7 @@ class ManhattanMedian:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
+        refuse_boxes(problem)
         clock = budget.start()
         nearest = _median(
             problem.topology,
@@ -256,6 +257,7 @@ class Mc1x1:
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
+        refuse_boxes(problem)
         clock = budget.start()
         nearest = _shells(problem.topology, problem.free, problem.size, clock, self.last_shell)
         return partition_result(problem, nearest.nodes, clock, nearest.limit)

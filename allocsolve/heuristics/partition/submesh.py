@@ -45,8 +45,8 @@ def submesh(
     """Take a box of free nodes, of the most compact sides that `size` has: the first, or the best to fit.
 
     The sides are those of least total pairwise distance among the factorisations of `size` that fit the
-    machine, in all their orientations (longest along the first axis first). For each orientation, the bases
-    (least corners) are tried by node id. On a ring, a box may wrap.
+    machine, in all their orientations (longest along the first axis first); distances are those of lines. For
+    each orientation, the bases (least corners) are tried by node id. On a ring, a box may wrap.
 
     Parameters
     ----------
@@ -89,9 +89,17 @@ def submesh(
     """
     checks.choice("choice of submesh", choice, SUBMESH_CHOICES)
     free, size = checked_request(topology, free, size)
+    shapes = _box_shapes(topology.shape, size, checks.flag("all_shapes", all_shapes))
+    return _chosen_box(topology, free, shapes, choice)
+
+
+def _chosen_box(
+    topology: Topology, free: BoolArray, shapes: tuple[tuple[Shape, ...], ...], choice: SubmeshChoice
+) -> IntArray | None:
+    """Return the nodes of the box that is chosen among those of the first group of sides with a free one."""
     busy = _busy_grid(topology, free)
     choose = _first_box if choice == "first" else _best_box
-    for orientations in _box_shapes(topology.shape, size, checks.flag("all_shapes", all_shapes)):
+    for orientations in shapes:
         box = choose(topology, busy, orientations)
         if box is not None:
             return _box_nodes(topology, *box)
@@ -199,7 +207,7 @@ def _box_nodes(topology: Topology, sides: Shape, base: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Submesh:
-    """Allocate a box of free nodes: see `submesh`.
+    """Allocate a box of free nodes: see `submesh`. If the problem asks for the sides of a box, one of these.
 
     Parameters
     ----------
@@ -235,5 +243,8 @@ class Submesh:
         """Allocate; of the budget only the clock is used."""
         clock = budget.start()
         topology, free, size = problem.topology, problem.free, problem.size
-        nodes = submesh(topology, free, size, choice=self.choice, all_shapes=self.all_shapes)
+        if isinstance(problem.box, tuple):
+            nodes = _chosen_box(topology, free, ((problem.box,),), self.choice)
+        else:
+            nodes = submesh(topology, free, size, choice=self.choice, all_shapes=self.all_shapes)
         return partition_result(problem, nodes, clock)

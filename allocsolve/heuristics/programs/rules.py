@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.heuristics.programs.state import Machine
 from allocsolve.model import frozen, node_order
@@ -131,7 +131,16 @@ class LeakRules:
 
 @lru_cache(maxsize=16)
 def machine_of(topology: Topology, rules: ExecutionRules, leak: LeakRules) -> Machine:
-    """Return the machine and its rules as arrays."""
+    """Return the machine and its rules as arrays.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If an axis is complete: routes go along lines and rings.
+    """
+    if any(topology.complete):
+        msg = f"axis {topology.complete.index(True)} is complete, but programs run on lines and rings only"
+        raise UnsupportedProblem(msg)
     snake = node_order(topology, "snake")
     flags = (
         rules.cores,

@@ -1,7 +1,8 @@
 """The fields of the kinds ``partition`` (a problem) and ``partition-set`` (its answer).
 
-A node id is x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``contiguous`` (false) and ``meta`` may be
-absent. The nodes of an answer may be in any order; in the digest ``busy`` is in increasing order::
+A node id is x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``complete`` (no axis), ``contiguous`` (false),
+``box`` (false, true or the sides) and ``meta`` may be absent; ``complete`` and ``box`` are written where they
+say something. The nodes of an answer may be in any order; in the digest ``busy`` is in increasing order::
 
     {"format": "allocsolve/1", "kind": "partition", "name": "...",
      "topology": {"shape": [16, 8], "wrap": [false, false]}, "busy": [node, ...], "size": 32,
@@ -14,10 +15,11 @@ A document is checked whole: every fault is collected with the path of its field
 `allocsolve.instances.formats.envelope` reads the text, checks the envelope and calls these functions.
 
 As a table, a problem or an answer has one row for each node. A problem has the columns ``node``, its
-coordinates ``x``, ``y``, ``z``, ``axis4``, ... (as many as the machine has axes, each from 0 on), ``free``
-(0 or 1) and ``size`` (how many nodes to choose, the same in all rows), and may have ``contiguous`` and for
-each axis ``wrap_x``, ... (whether it is a ring; 0 or 1, the same in all rows, 0 without it). All nodes of
-the machine must be there, in any order. An answer has ``node``, one row for each that is chosen;
+coordinates ``x``, ``y``, ``z``, ``axis4``, ... (as many as the machine has axes, each from 0 on), ``free`` (0
+or 1) and ``size`` (how many nodes to choose, the same in all rows), and may have ``contiguous`` and for each
+axis ``wrap_x``, ... (whether it is a ring; 0 or 1, the same in all rows, 0 without it) and ``complete_x``,
+... (whether it is complete), and ``box`` (0 or 1) or, for each axis, ``box_x``, ... (the side of the box).
+All nodes of the machine must be there, in any order. An answer has ``node``, one row for each that is chosen;
 coordinates may be there, too.
 """
 
@@ -45,24 +47,25 @@ if TYPE_CHECKING:
 def decode_topology(check: Checker, value: object) -> Topology | None:
     """Return the topology; None if it has a fault, so that nothing is compared with a wrong one."""
     before = len(check.faults)
-    fields = check.fields(value, "topology", ("shape",), ("wrap",))
+    fields = check.fields(value, "topology", ("shape",), ("wrap", "complete"))
     shape = [
         check.integer(side, f"topology.shape[{axis}]", "side", 1)
         for axis, side in enumerate(check.typed(list, fields.get("shape", [1]), "topology.shape"))
     ]
-    wrap = [
-        check.boolean(ring, f"topology.wrap[{axis}]")
-        for axis, ring in enumerate(check.typed(list, fields.get("wrap", [False]), "topology.wrap"))
-    ]
+    kinds = []
+    for name in ("wrap", "complete"):
+        place = f"topology.{name}"
+        listed = check.typed(list, fields.get(name, [False] * len(shape)), place)
+        kinds.append(tuple(check.boolean(named, f"{place}[{axis}]") for axis, named in enumerate(listed)))
     if len(check.faults) > before:
         return None
-    if "wrap" not in fields:
-        wrap = [False] * len(shape)
-    elif len(wrap) != len(shape):  # the model takes no entries at all for the default
-        check.add("topology.wrap", f"{len(wrap)} entries for the {len(shape)} axes of the shape")
+    for name, kind in zip(("wrap", "complete"), kinds, strict=True):
+        if len(kind) != len(shape):  # the model takes no entries at all for the default
+            check.add(f"topology.{name}", f"{len(kind)} entries for the {len(shape)} axes of the shape")
+    if len(check.faults) > before:
         return None
     try:
-        return Topology(tuple(shape), tuple(wrap))
+        return Topology(tuple(shape), *kinds)
     except InvalidProblem as error:
         check.add("topology", str(error))
         return None
@@ -70,14 +73,15 @@ def decode_topology(check: Checker, value: object) -> Topology | None:
 
 def encode_topology(topology: Topology) -> Document:
     """Return the field of a topology."""
-    return {"shape": list(topology.shape), "wrap": list(topology.wrap)}
+    complete = {"complete": list(topology.complete)} if any(topology.complete) else {}
+    return {"shape": list(topology.shape), "wrap": list(topology.wrap), **complete}
 
 
 def decode_problem(document: Document, source: str) -> PartitionProblem:
     """Return the problem of a document; a FormatError for the file `source` names every fault."""
     check = Checker()
     required = ("format", "kind", "topology", "busy", "size")
-    top = check.fields(document, "", required, ("name", "contiguous", "meta"))
+    top = check.fields(document, "", required, ("name", "contiguous", "box", "meta"))
     topology = decode_topology(check, top["topology"]) if "topology" in top else None
     num_nodes = MAX_INTEGER if topology is None else topology.num_nodes
     busy = decode_busy(check, check.typed(list, top.get("busy", []), "busy"), num_nodes)
@@ -89,21 +93,42 @@ def decode_problem(document: Document, source: str) -> PartitionProblem:
         top.get("size", 1), "size", "value", 1, high=free, high_is="the number of free nodes"
     )
     contiguous = check.boolean(top.get("contiguous", False), "contiguous")
+    box = _decode_box(check, top.get("box", False))
     name = check.typed(str, top.get("name", ""), "name")
     meta = check.typed(dict, top.get("meta", {}), "meta")
+    problem = None
+    if topology is not None and not check.faults:
+        try:
+            problem = PartitionProblem.of(
+                topology, busy=busy, size=size, contiguous=contiguous, name=name, meta=meta, box=box
+            )
+        except InvalidProblem as error:  # the sides of the box, which the other fields bound
+            check.add("box", str(error))
     check.finish(source)
-    assert topology is not None, "its faults were raised"
-    return PartitionProblem.of(topology, busy=busy, size=size, contiguous=contiguous, name=name, meta=meta)
+    assert problem is not None, "its faults were raised"
+    return problem
+
+
+def _decode_box(check: Checker, value: object) -> bool | tuple[int, ...]:
+    """Return whether a box is asked for, or its sides."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, list):
+        check.add("box", f"must be true, false or a list of sides, not {show(value)}")
+        return False
+    return tuple(check.integer(side, f"box[{axis}]", "side", 1) for axis, side in enumerate(value))
 
 
 def encode_problem(problem: PartitionProblem) -> Document:
     """Return the fields of a problem without the envelope, in the order in which they are written."""
+    box = problem.box
     return {
         "name": problem.name,
         "topology": encode_topology(problem.topology),
         "busy": list(problem.busy),
         "size": problem.size,
         "contiguous": problem.contiguous,
+        **({"box": list(box) if isinstance(box, tuple) else box} if box else {}),
         "meta": dict(problem.meta),
     }
 
@@ -142,12 +167,19 @@ def _problem_fields(rows: Rows) -> Document:
         rows.faults.append(f"{len(rows)} rows, but the coordinates are those of a machine of {size} nodes")
     _add_repeated(rows, nodes)
     free = [rows.flag("free", row, cell) for row, cell in enumerate(rows.column("free"))]
-    wrap = [rows.flag(f"wrap_{axis}", 0, rows.constant(f"wrap_{axis}", 0)) for axis in axes]
+    wrap, complete = (
+        [rows.flag(f"{kind}_{axis}", 0, rows.constant(f"{kind}_{axis}", 0)) for axis in axes]
+        for kind in ("wrap", "complete")
+    )
+    box: object = rows.flag("box", 0, rows.constant("box", 0))
+    if any(f"box_{axis}" in rows for axis in _AXES):
+        box = [rows.constant(f"box_{axis}", None) for axis in axes]
     return {
-        "topology": {"shape": shape, "wrap": wrap},
+        "topology": {"shape": shape, "wrap": wrap, **({"complete": complete} if any(complete) else {})},
         "busy": sorted(node for node, is_free in zip(nodes, free, strict=True) if not is_free),
         "size": rows.constant("size", None),
         "contiguous": rows.flag("contiguous", 0, rows.constant("contiguous", 0)),
+        "box": box,
     }
 
 
@@ -181,13 +213,21 @@ def _problem_columns(problem: PartitionProblem) -> dict[str, Any]:
     topology = problem.topology
     count = topology.num_nodes
     nodes = np.arange(count)
-    rings = zip(_AXES, topology.wrap, strict=False)
+    columns: dict[str, object] = {
+        f"wrap_{axis}": ring for axis, ring in zip(_AXES, topology.wrap, strict=False)
+    }
+    if any(topology.complete):
+        columns |= {f"complete_{axis}": full for axis, full in zip(_AXES, topology.complete, strict=False)}
+    if problem.box is True:
+        columns["box"] = True
+    elif isinstance(problem.box, tuple):
+        columns |= {f"box_{axis}": side for axis, side in zip(_AXES, problem.box, strict=False)}
     return {
         **_places(topology, nodes),
         "free": problem.free,
         "size": np.full(count, problem.size, dtype=np.int64),
         "contiguous": np.full(count, problem.contiguous),
-        **{f"wrap_{axis}": np.full(count, ring) for axis, ring in rings},
+        **{column: np.full(count, value) for column, value in columns.items()},
     }
 
 
@@ -222,7 +262,12 @@ def _partition_columns(problem: PartitionProblem, partition: Partition) -> dict[
 
 PROBLEM_TABLE: Final = TableFormat(
     required=("node", "x", "free", "size"),
-    optional=("contiguous", *_AXES[1:], *(f"wrap_{axis}" for axis in _AXES)),
+    optional=(
+        "contiguous",
+        "box",
+        *_AXES[1:],
+        *(f"{field}_{axis}" for field in ("wrap", "complete", "box") for axis in _AXES),
+    ),
     texts=(),
     fields=_problem_fields,
     columns=_problem_columns,

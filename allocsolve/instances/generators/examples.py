@@ -17,6 +17,7 @@ from allocsolve.model import (
     DeadlineJob,
     EvolutionProblem,
     EvolutionProfile,
+    HyperX,
     Job,
     Jobs,
     Mesh,
@@ -103,6 +104,7 @@ def partition_examples() -> Iterator[PartitionProblem]:
         name = f"random, {list(topology.shape)} with rings {[int(ring) for ring in topology.wrap]}"
         yield replace(drawn, name=name)
         yield replace(drawn, name=f"{name}, contiguous", contiguous=True)
+    yield uniform_occupancy(HyperX((3, 4)), 0.3, 4, 5)
 
 
 def placement_examples() -> Iterator[PlacementProblem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -22,14 +23,32 @@ _VERSION = 1
 
 @overload
 def uniform_occupancy(
-    topology: Topology, busy_share: float, size: int, seed: Seed, *, contiguous: bool = ...
+    topology: Topology,
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    contiguous: bool = ...,
+    box: bool | Sequence[int] = ...,
 ) -> PartitionProblem: ...
 @overload
 def uniform_occupancy(
-    topology: SwitchTree, busy_share: float, size: int, seed: Seed, *, contiguous: bool = ...
+    topology: SwitchTree,
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    contiguous: bool = ...,
+    box: bool | Sequence[int] = ...,
 ) -> PlacementProblem: ...
 def uniform_occupancy(
-    topology: Topology | SwitchTree, busy_share: float, size: int, seed: Seed, *, contiguous: bool = False
+    topology: Topology | SwitchTree,
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    contiguous: bool = False,
+    box: bool | Sequence[int] = False,
 ) -> PartitionProblem | PlacementProblem:
     """Draw a problem whose busy nodes are a random set; all sets of that size are equally likely.
 
@@ -44,7 +63,10 @@ def uniform_occupancy(
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     contiguous
-        Whether the chosen nodes of a box must be connected; it does not influence the draws.
+        Whether the chosen nodes must be connected; it does not influence the draws.
+    box
+        Whether they must be a box, or its sides; it does not influence the draws either. Neither is asked of
+        a switch tree.
 
     Returns
     -------
@@ -57,7 +79,7 @@ def uniform_occupancy(
         If `busy_share` is not in 0..1, the seed is not made of integers >= 0, or the nodes of a tree must be
         connected.
     InvalidProblem
-        If `size` is below 1 or above the free nodes.
+        If `size` is below 1 or above the free nodes, or the sides of the box do not fit.
 
     Examples
     --------
@@ -68,9 +90,8 @@ def uniform_occupancy(
     """
     num_busy = _num_busy(topology, busy_share)
     chosen = np.random.default_rng(seed_words(seed)).choice(topology.num_nodes, num_busy, replace=False)
-    return _problem(
-        "uniform", topology, sorted(chosen.tolist()), busy_share, size, seed, contiguous=contiguous
-    )
+    busy = sorted(chosen.tolist())
+    return _problem("uniform", topology, busy, busy_share, size, seed, contiguous=contiguous, box=box)
 
 
 @overload
@@ -85,6 +106,7 @@ def churned_occupancy(
     job_sizes: tuple[int, int] = ...,
     steps: int = ...,
     contiguous: bool = ...,
+    box: bool | Sequence[int] = ...,
 ) -> PartitionProblem: ...
 @overload
 def churned_occupancy(
@@ -98,6 +120,7 @@ def churned_occupancy(
     job_sizes: tuple[int, int] = ...,
     steps: int = ...,
     contiguous: bool = ...,
+    box: bool | Sequence[int] = ...,
 ) -> PlacementProblem: ...
 def churned_occupancy(
     topology: Topology | SwitchTree,
@@ -110,6 +133,7 @@ def churned_occupancy(
     job_sizes: tuple[int, int] = (1, 16),
     steps: int = 200,
     contiguous: bool = False,
+    box: bool | Sequence[int] = False,
 ) -> PartitionProblem | PlacementProblem:
     """Draw a problem whose busy nodes belong to jobs that an allocator placed while others came and went.
 
@@ -119,7 +143,7 @@ def churned_occupancy(
 
     Parameters
     ----------
-    topology, busy_share, size, seed, contiguous
+    topology, busy_share, size, seed, contiguous, box
         As in `uniform_occupancy`; `seed` draws sizes and departures: a random allocator needs its own.
     allocator
         Takes the topology, the mask of free nodes (read-only) and a number of nodes; returns the ids of that
@@ -142,7 +166,7 @@ def churned_occupancy(
     InvalidOption
         As in `uniform_occupancy`, or if `job_sizes` is no range within 1..nodes, or `steps` is negative.
     InvalidProblem
-        If `size` is below 1 or above the free nodes.
+        If `size` is below 1 or above the free nodes, or the sides of the box do not fit.
     InvalidAnswer
         If the allocator returns another number of nodes, or one that is not free.
     """
@@ -188,6 +212,7 @@ def churned_occupancy(
         size,
         seed,
         contiguous=contiguous,
+        box=box,
         generator="churned",
         allocator=name,
         job_sizes=[low, high],
@@ -235,44 +260,56 @@ def _problem(
     seed: Seed,
     *,
     contiguous: bool,
+    box: bool | Sequence[int],
     generator: str = "",
     **meta: object,
 ) -> PartitionProblem | PlacementProblem:
     words = seed_words(seed)
-    connected = "-contiguous" if contiguous else ""
-    shape, machine = _described(topology)
-    name = f"{stem}-{machine}-b{busy_share:g}-k{size}{connected}-s{seed_name(words)}"
-    drawn = {
-        "generator": generator or stem,
-        "version": _VERSION,
-        "seed": seed_entry(words),
-        **shape,
-        "busy_share": float(busy_share),
-        "size": int(size),
-    }
+    drawn = {"generator": generator or stem, "version": _VERSION, "seed": seed_entry(words)}
+    shares = {"busy_share": float(busy_share), "size": int(size)}
+    suffix = f"-b{busy_share:g}-k{size}"
     if isinstance(topology, SwitchTree):
-        if contiguous:
-            msg = "the nodes of a switch tree are not linked to one another: they cannot be contiguous"
+        if contiguous or box:
+            msg = (
+                "nodes of a switch tree are not linked to one another: they are neither contiguous nor a box"
+            )
             raise InvalidOption(msg)
-        return PlacementProblem.of(topology, busy=busy, size=size, name=name, meta={**drawn, **meta})
-    return PartitionProblem.of(
-        topology,
-        busy=busy,
-        size=size,
-        contiguous=contiguous,
-        name=name,
-        meta={**drawn, "contiguous": bool(contiguous), **meta},
+        shape, machine = _tree_described(topology)
+        name = f"{stem}-{machine}{suffix}-s{seed_name(words)}"
+        return PlacementProblem.of(
+            topology, busy=busy, size=size, name=name, meta={**drawn, **shape, **shares, **meta}
+        )
+    problem = PartitionProblem.of(topology, busy=busy, size=size, contiguous=contiguous, box=box)
+    connected = "-contiguous" if contiguous else ""
+    used: dict[str, object] = {}
+    if any(topology.complete):
+        used["complete"] = list(topology.complete)
+    if problem.box:
+        connected += "-box"
+        used["box"] = True
+    if isinstance(problem.box, tuple):
+        connected += "x".join(map(str, problem.box))
+        used["box"] = list(problem.box)
+    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    machine = "x".join(f"{side}{'r' if ring else 'c' if full else ''}" for side, ring, full in kinds)
+    return replace(
+        problem,
+        name=f"{stem}-{machine}{suffix}{connected}-s{seed_name(words)}",
+        meta={
+            **drawn,
+            "shape": list(topology.shape),
+            "wrap": list(topology.wrap),
+            **shares,
+            "contiguous": bool(contiguous),
+            **used,
+            **meta,
+        },
     )
 
 
-def _described(topology: Topology | SwitchTree) -> tuple[dict[str, object], str]:
-    """Return what the ``meta`` of a problem says of its machine, and what its name says."""
-    if isinstance(topology, SwitchTree):
-        form = topology.regular_form()
-        if form is None:
-            return {"nodes": topology.num_nodes}, f"tree{topology.num_nodes}"
-        return {"sizes": list(form.sizes)}, "x".join(map(str, form.sizes))
-    machine = "x".join(
-        f"{side}r" if ring else f"{side}" for side, ring in zip(topology.shape, topology.wrap, strict=True)
-    )
-    return {"shape": list(topology.shape), "wrap": list(topology.wrap)}, machine
+def _tree_described(tree: SwitchTree) -> tuple[dict[str, object], str]:
+    """Return what the ``meta`` of a problem says of its switch tree, and what its name says."""
+    form = tree.regular_form()
+    if form is None:
+        return {"nodes": tree.num_nodes}, f"tree{tree.num_nodes}"
+    return {"sizes": list(form.sizes)}, "x".join(map(str, form.sizes))

@@ -61,7 +61,8 @@ def regenerate(
     if "expand_limit" in options and options["expand_limit"] is None:
         options["expand_limit"] = math.inf
     if "shape" in options:
-        options["topology"] = Topology(tuple(options.pop("shape")), tuple(options.pop("wrap")))
+        axes = (tuple(options.pop(name, ())) for name in ("shape", "wrap", "complete"))
+        options["topology"] = Topology(*axes)
     if name == "churned":
         options["allocator_name"] = options["allocator"]
         options["allocator"] = make_allocator(options["allocator"])

@@ -5,7 +5,7 @@ branches are kept by depth, one at each depth. The next steps belong to the deep
 
 The layers of an axis enter and leave a window one at a time; a *count* is the number of chosen nodes in the
 window at one moment. A *walk* is a count for each moment: from one to the next it changes by the nodes of one
-layer.
+layer. On complete axes it is these changes that cost something, elsewhere the counts.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Windows(NamedTuple):
     #: Shape (layers,): a layer is in the windows of the counts enter, ..., leave - 1.
     enter: IntArray
     leave: IntArray
+    #: Shape (layers,): units that a pair of nodes costs if just one of them is in the layer.
+    apart: IntArray
     #: Shape (cells, axes): the layer of each cell.
     layer_of: IntArray
 
@@ -103,7 +105,9 @@ def forward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int)
         layer = windows.passed[windows.layers[t] + p - start]
         sign = 1 if windows.enter[layer] == p + 1 else -1
         for q in range(tables.least[layer], min(tables.greatest[layer], size) + 1):
-            cost = tables.costs[tables.offsets[layer] + q] if t == 0 else 0
+            cost = windows.apart[layer] * q * (size - q)
+            if t == 0:
+                cost += tables.costs[tables.offsets[layer] + q]
             move = sign * q
             for s in range(max(low[p], low[p + 1] - move), min(high[p], high[p + 1] - move) + 1):
                 there[s + move] = min(there[s + move], here[s] + cost)
@@ -129,7 +133,9 @@ def backward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int
         layer = windows.passed[windows.layers[t] + p - start]
         sign = 1 if windows.enter[layer] == p + 1 else -1
         for q in range(tables.least[layer], min(tables.greatest[layer], size) + 1):
-            cost = tables.costs[tables.offsets[layer] + q] if t == 0 else 0
+            cost = windows.apart[layer] * q * (size - q)
+            if t == 0:
+                cost += tables.costs[tables.offsets[layer] + q]
             move = sign * q
             for s in range(max(low[p], low[p + 1] - move), min(high[p], high[p + 1] - move) + 1):
                 here[s] = min(here[s], there[s + move] + cost)

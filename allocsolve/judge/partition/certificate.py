@@ -24,6 +24,7 @@ from allocsolve.judge.partition._kernels_tree import (
     open_leaf,
     relaxed_cost,
 )
+from allocsolve.judge.partition.boxes import partition_box_bound
 from allocsolve.judge.partition.rules import component_labels, topology_links
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _MAX_TABLE: Final = 2**26
 #: Units that all sums of costs stay below, so that none of them is taken for `NEVER`.
 _MAX_UNITS: Final = 2**58
 
-#: One layer for each axis; if no axis is a ring, for each axis but the main one.
+#: One layer for each axis; if all axes are lines, for each axis but the main one.
 Medians: TypeAlias = tuple[int, ...]
 
 
@@ -44,6 +45,17 @@ def is_ring(problem: PartitionProblem) -> list[bool]:
     """Return for each axis whether it is a ring: wrapped and of more than two layers."""
     topology = problem.topology
     return [wrap and side > 2 for side, wrap in zip(topology.shape, topology.wrap, strict=True)]
+
+
+def is_complete(problem: PartitionProblem) -> list[bool]:
+    """Return for each axis whether it is complete and of more than two layers."""
+    topology = problem.topology
+    return [full and side > 2 for side, full in zip(topology.shape, topology.complete, strict=True)]
+
+
+def is_line(problem: PartitionProblem) -> list[bool]:
+    """Return for each axis whether it is neither a ring nor complete."""
+    return [not ring and not full for ring, full in zip(is_ring(problem), is_complete(problem), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,7 @@ class PartitionAxes:
     parity: int  #: a number, 1 or 2, that divides every cost
     sides: tuple[int, ...]
     rings: tuple[bool, ...]
+    complete: tuple[bool, ...]
     cells: IntArray  #: nodes, shape (cells,)
     places: IntArray  #: shape (cells, axes)
     links: tuple[IntArray, IntArray]  #: neighbours as (offsets, cells); none if sets need not be connected
@@ -62,8 +75,8 @@ class PartitionAxes:
 
     @classmethod
     def of(cls, problem: PartitionProblem, axes: Sequence[int], scale: int) -> PartitionAxes:
-        """Take a problem and its axes, the main one first; before a ring comes a line of one layer."""
-        topology, wrapped = problem.topology, is_ring(problem)
+        """Take a problem and its axes, the main one first; if that is no line, one of one layer precedes."""
+        topology, wrapped, full = problem.topology, is_ring(problem), is_complete(problem)
         members, ends = problem.free, topology_links(topology)
         if problem.contiguous:
             component = component_labels(members, *ends)
@@ -71,24 +84,31 @@ class PartitionAxes:
             members = members & (sizes[component] >= problem.size)
         cells = np.flatnonzero(members)
         sides, rings = [topology.shape[axis] for axis in axes], [wrapped[axis] for axis in axes]
+        complete = [full[axis] for axis in axes]
         places = topology.coordinates(cells)[:, axes]
-        first_median = 0 if any(rings) else 1
-        if rings[0]:
+        first_median = 0 if any(rings) or any(complete) else 1
+        if rings[0] or complete[0]:
             first_median = 1
-            sides, rings = [1, *sides], [False, *rings]
+            sides, rings, complete = [1, *sides], [False, *rings], [False, *complete]
             places = np.concatenate([np.zeros((len(cells), 1), dtype=np.int64), places], axis=1)
         odd_ring = any(ring and side % 2 for side, ring in zip(sides, rings, strict=True))
         return cls(
             problem.size,
             scale,
-            2 if problem.size % 2 and not odd_ring else 1,
+            2 if problem.size % 2 and not odd_ring and not any(complete) else 1,
             tuple(sides),
             tuple(rings),
+            tuple(complete),
             cells,
             places,
             _neighbours(members, ends) if problem.contiguous else _neighbours(members, ([], [])),
             first_median,
         )
+
+    @property
+    def all_lines(self) -> bool:
+        """Whether no axis is a ring or complete."""
+        return not any(self.rings) and not any(self.complete)
 
     @property
     def layers(self) -> IntArray:
@@ -102,21 +122,25 @@ class PartitionAxes:
 
     def stars(self) -> list[tuple[Medians, int]]:
         """Return for all medians the least sum of distances from a node at these medians to `size` cells."""
-        totals = stars(self.sides, self.rings, self.places, self.size)
+        totals = stars(self.sides, self.rings, self.complete, self.places, self.size)
         if self.first_median == 1:
             totals = totals.min(axis=0)
         return [(tuple(map(int, medians)), int(star)) for medians, star in np.ndenumerate(totals)]
 
     def least_cost(self, star: int) -> int:
         """Return the least cost of sets whose distances from their medians add up to `star` or more."""
-        return -(-self.size * star // 2) if any(self.rings) else (self.size + 1) // 2 * star
+        return (self.size + 1) // 2 * star if self.all_lines else -(-self.size * star // 2)
 
     def layers_from(self, medians: Medians) -> IntArray:
-        """Return the layer of each cell, shape (cells, axes); rings begin a quarter before their medians."""
+        """Return the layer of each cell, shape (cells, axes).
+
+        Rings begin a quarter before their medians, complete axes at them.
+        """
         layer_of = self.places + self.layers[:-1]
         for t, m in enumerate(medians, start=self.first_median):
-            if self.rings[t]:
-                unrolled = (self.places[:, t] - m + self.sides[t] // 4) % self.sides[t]
+            if self.rings[t] or self.complete[t]:
+                before = self.sides[t] // 4 if self.rings[t] else 0
+                unrolled = (self.places[:, t] - m + before) % self.sides[t]
                 layer_of[:, t] = unrolled + self.layers[t]
         return np.ascontiguousarray(layer_of)
 
@@ -124,10 +148,12 @@ class PartitionAxes:
         """Return the axes as kernels take them."""
         layers, counts = self.layers, self.counts
         price, passed = np.zeros(counts[-1], dtype=np.int64), np.zeros(layers[-1], dtype=np.int64)
-        enter, leave = np.zeros((2, layers[-1]), dtype=np.int64)
-        for t, (side, ring) in enumerate(zip(self.sides, self.rings, strict=True)):
+        enter, leave, apart = np.zeros((3, layers[-1]), dtype=np.int64)
+        for t, (side, ring, full) in enumerate(zip(self.sides, self.rings, self.complete, strict=True)):
             begin = counts[t]
-            if not ring:
+            if full:
+                apart[layers[t] : layers[t + 1]] = self.scale // 2
+            elif not ring:
                 price[begin : begin + side] = self.scale  # the first count is 0
             elif side % 2:
                 price[begin : begin + side] = self.scale // 2
@@ -141,7 +167,7 @@ class PartitionAxes:
                     passed[layers[t] + first - 1] = layer
                 if end <= side:
                     passed[layers[t] + end - 1] = layer
-        return Windows(layers, counts, price, passed, enter, leave, layer_of)
+        return Windows(layers, counts, price, passed, enter, leave, apart, layer_of)
 
     def first_branch(self, counts: tuple[IntArray, IntArray], depth: int) -> Branch:
         """Return room for a branch at each of `depth` depths; the first one has these counts."""
@@ -183,7 +209,7 @@ class PartitionAxes:
         k, h = self.size, (self.size + 1) // 2
         low, high = np.zeros((2, self.counts[-1]), dtype=np.int64)
         high[:] = k
-        for t, (side, ring) in enumerate(zip(self.sides, self.rings, strict=True)):
+        for t, (side, ring, full) in enumerate(zip(self.sides, self.rings, self.complete, strict=True)):
             m = medians[t - self.first_median] if t >= self.first_median else None
             begin = self.counts[t]
             if ring:
@@ -191,15 +217,18 @@ class PartitionAxes:
                 low[here + side % 2] = h
                 high[here + 2] = k - h
                 continue
-            if m is not None:
+            if full:
+                low[begin + 1 : begin + side] = -(-k // side)
+            elif m is not None:
                 high[begin : begin + m + 1] = h - 1
                 low[begin + m + 1 : begin + side + 1] = h
             high[begin], low[begin + side] = 0, k
-        if target is None or not any(self.rings):
+        if target is None or self.all_lines:
             return low, high
         away = self._away(medians)
-        for t, ring in enumerate(self.rings):
-            for p in range(self.counts[t], self.counts[t + 1]) if ring else ():
+        for t in range(len(self.sides)):
+            narrowed = self.rings[t] or self.complete[t]
+            for p in range(self.counts[t], self.counts[t + 1]) if narrowed else ():
                 layer = windows.layer_of[:, t]
                 inside = (windows.enter[layer] <= p) & (p < windows.leave[layer])
                 near, beyond = _nearest(away[inside], k), _nearest(away[~inside], k)
@@ -215,6 +244,8 @@ class PartitionAxes:
         away = np.zeros(len(self.cells), dtype=np.int64)
         for t, m in enumerate(medians, start=self.first_median):
             along = np.abs(self.places[:, t] - m)
+            if self.complete[t]:
+                along = np.minimum(along, 1)
             away += np.minimum(along, self.sides[t] - along) if self.rings[t] else along
         return away
 
@@ -243,12 +274,14 @@ def _neighbours(
     return np.searchsorted(sources[order], np.arange(members.sum() + 1)), targets[order]
 
 
-def stars(shape: Sequence[int], rings: Sequence[bool], places: IntArray, size: int) -> IntArray:
+def stars(
+    shape: Sequence[int], rings: Sequence[bool], complete: Sequence[bool], places: IntArray, size: int
+) -> IntArray:
     """Return for each node of a machine the least sum of distances to `size` of the nodes at `places`."""
     free = np.zeros(tuple(shape), dtype=np.int64)
     free[tuple(places.T)] = 1
     reach = 1  # hops, doubled until each node has enough free nodes within them
-    while (shells := _shells(free, rings, reach)).sum(axis=0).min() < size:
+    while (shells := _shells(free, rings, complete, reach)).sum(axis=0).min() < size:
         reach *= 2
     within = np.minimum(np.cumsum(shells, axis=0), size)
     # A node that is d hops away is missing within 0, 1, ..., d - 1 hops: d times.
@@ -256,15 +289,19 @@ def stars(shape: Sequence[int], rings: Sequence[bool], places: IntArray, size: i
     return totals
 
 
-def _shells(free: IntArray, rings: Sequence[bool], reach: int) -> IntArray:
+def _shells(free: IntArray, rings: Sequence[bool], complete: Sequence[bool], reach: int) -> IntArray:
     """Return how many free nodes are 0, 1, ..., `reach` hops from each node; hops are the first axis."""
     shells = np.zeros((reach + 1, *free.shape), dtype=np.int64)
     shells[0] = free
-    for axis, ring in enumerate(rings):
+    for axis, (ring, full) in enumerate(zip(rings, complete, strict=True)):
         before = np.moveaxis(shells, axis + 1, 1)
         shells = np.zeros_like(shells)
         after = np.moveaxis(shells, axis + 1, 1)
         side = free.shape[axis]
+        if full:
+            after += before
+            after[1:] += before[:-1].sum(axis=1, keepdims=True) - before[:-1]
+            continue
         for step in range(min(reach, side // 2 if ring else side - 1) + 1):
             come = before[: reach + 1 - step]
             if ring:
@@ -284,14 +321,14 @@ def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
     Raises
     ------
     InvalidAnswer
-        If axes are missing or wrong, or a ring stands before all lines.
+        If axes are missing or wrong, or a ring or complete axis stands before all lines.
     """
-    rings = is_ring(problem)
+    lines = is_line(problem)
     if (
         not isinstance(axes, list)
         or not all(type(axis) is int for axis in axes)
-        or sorted(axes) != list(range(len(rings)))
-        or rings[axes[0]] > min(rings)
+        or sorted(axes) != list(range(len(lines)))
+        or lines[axes[0]] < max(lines)
     ):
         msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
         raise InvalidAnswer(msg)
@@ -348,29 +385,30 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
         If the certificate does not have this form, or does not prove its bound; the message names the root
         and the step.
 
-    Notes
-    -----
-    *Counts.* On a line of n layers, count p, 0 <= p <= n, is the number of chosen nodes in the first p
-    layers. The layers of a ring (of more than two layers) are numbered from a quarter (n // 4) before its
-    median on; count r, 0 <= r <= n, is the number of chosen nodes in its window, the layers from r // 2 to
-    n // 2 + (r + 1) // 2 - 1. If all axes are rings, a line of a single layer, which holds all nodes, is
-    added as the main axis. Counts are numbered through all axes in their order.
+    Notes ----- *Counts.* On a line of n layers, count p, 0 <= p <= n, is the number of chosen nodes in the
+    first p layers. So on a complete axis (of more than two layers), whose layers are numbered from its median
+    on, and on from the first one after the last. The layers of a ring (of more than two layers) are numbered
+    from a quarter (n // 4) before its median on; count r, 0 <= r <= n, is the number of chosen nodes in its
+    window, the layers from r // 2 to n // 2 + (r + 1) // 2 - 1. If no axis is a line, one of a single layer,
+    which holds all nodes, is added as the main axis. Counts are numbered through all axes in their order.
 
     *Claim.* No set of k free nodes (connected, if the problem asks for that) costs less than the bound. The
     cost is the sum of s (k - s) over all counts s of lines and over the counts with even r < n of even rings,
-    plus half the sum over all r < n of odd rings. It is even for odd k, unless a ring is odd. Let T be the
-    largest possible cost below the bound.
+    plus half the sum over all r < n of odd rings, plus half the sum of q (k - q) over all layers of complete
+    axes, q being the chosen nodes of the layer. It is even for odd k, unless a ring is odd or an axis
+    complete. Let T be the largest possible cost below the bound.
 
     *Roots.* Let the median m of an axis be a layer from which the sum of distances to the set is least, on a
     line the first such layer. Let h = ceil(k / 2). Then on a line at most h - 1 nodes lie before m and at
     least h up to m. On a ring at least h lie in the half ring from m on (one layer more on odd rings), and at
-    most k - h in the half ring from m + 1 on: otherwise a neighbour of m would have a smaller sum. So each
-    set belongs to a choice of medians. The sum of its distances from the node v at the medians is at least
-    that of the k free nodes nearest to v. On a mesh the cost is at least h times this sum, since s (k - s) >=
-    h min(s, k - s). With rings it is at least k / 2 times this sum, since the cost is half the sum of such
-    sums over the nodes of the set, none of which is smaller. Medians for which this exceeds T need no root.
-    With rings the sum is thus at most 2 T / k: a count c of a ring is excluded if the c nearest nodes in its
-    window and the k - c nearest nodes outside have a larger sum.
+    most k - h in the half ring from m + 1 on: otherwise a neighbour of m would have a smaller sum. On a
+    complete axis of n layers no layer has more chosen nodes than m, so there are at least k / n. So each set
+    belongs to a choice of medians. The sum of its distances from the node v at the medians is at least that
+    of the k free nodes nearest to v. On a mesh the cost is at least h times this sum, since s (k - s) >= h
+    min(s, k - s). With rings or complete axes it is at least k / 2 times this sum, since the cost is half the
+    sum of such sums over the nodes of the set, none of which is smaller. Medians for which this exceeds T
+    need no root. With them the sum is thus at most 2 T / k: a count c of such an axis is excluded if the c
+    nearest nodes in its window and the k - c nearest nodes outside have a larger sum.
 
     *Steps.* A branch is an interval for each count and a state for each free node: in no set, in some, or in
     all. The first branch of a root is given by its medians. ``[1, i, 0]`` excludes what costs more than T
@@ -382,11 +420,12 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
 
     *Exclusion.* For any multipliers u the cost of a set, in units, is the sum over the main axis of scale s
     (k - s), plus the weights of its nodes (the weight of a node is the sum of u over the windows that it is
-    in), plus, on each other axis, the sum of scale s (k - s) - u s: the u cancel. Each of these parts is at
-    least the least cost of a walk through the counts. Programs forward and backward give the least cost of
-    walks through each count, and on the main axis with each node in the set or not. What makes the sum of the
-    parts exceed T is excluded. No step takes away a set that costs T or less. So whatever the multipliers and
-    splits are, a tree whose branches are all empty is a proof.
+    in), plus, on each other axis, the sum of scale s (k - s) - u s (on a complete axis, of scale q (k - q) /
+    2 over its layers less that of u s): the u cancel. Each of these parts is at least the least cost of a
+    walk through the counts. Programs forward and backward give the least cost of walks through each count,
+    and on the main axis with each node in the set or not. What makes the sum of the parts exceed T is
+    excluded. No step takes away a set that costs T or less. So whatever the multipliers and splits are, a
+    tree whose branches are all empty is a proof.
 
     *Complexity*: O(sum over the layers of counts * choices) for each step, O(nodes * sum of sides) for each
     root. No code is shared with the solver.
@@ -525,11 +564,12 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
         Any problem.
     certificate
         Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
-        `partition_tree_bound`. Multipliers have ``axes``: all axes, the *main* axis first, which is a line if
-        there is one; ``scale``: the units of a hop, at least 1, and even if a ring is odd; ``roots``: a list
-        of records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if no axis is a
-        ring, for each but the main axis), and ``multipliers``, a list for each axis but the main axis (if all
-        are rings, for each axis) with an integer for each of its layers and one more.
+        `partition_tree_bound`. For boxes there is the ``kind`` ``"boxes"``: see `partition_box_bound`.
+        Multipliers have ``axes``: all axes, the *main* axis first, which is a line if there is one;
+        ``scale``: the units of a hop, at least 1, and even if a ring is odd or an axis complete; ``roots``: a
+        list of records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if all are
+        lines, for each but the main axis), and ``multipliers``, a list for each axis but the main axis (if
+        none is a line, for each axis) with an integer for each of its layers and one more.
 
     Raises
     ------
@@ -544,12 +584,12 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
 
     *Multipliers.* For any integers u(t, p) the cost, in units of 1/scale, is the sum over the main axis of
     scale s (k - s), plus the sum of the weights of the nodes of S, plus, on each other axis t, the sum of
-    scale s (k - s) - u(t, p) s. The weight of a node is the sum of u(t, p) over the windows in which it lies,
-    so the u cancel. Each part is at least its own minimum: on axis t over all counts that respect the median
-    and the free nodes of each layer; on the main axis together with the weights, where q nodes of a layer
-    weigh at least as much as its q lightest free nodes.
+    scale s (k - s) - u(t, p) s (on a complete axis as in `partition_tree_bound`). The weight of a node is the
+    sum of u(t, p) over the windows in which it lies, so the u cancel. Each part is at least its own minimum:
+    on axis t over all counts that respect the median and the free nodes of each layer; on the main axis
+    together with the weights, where q nodes of a layer weigh at least as much as its q lightest free nodes.
 
-    For odd k the bound is rounded up to an even number, unless a ring is odd.
+    For odd k the bound is rounded up to an even number, unless a ring is odd or an axis complete.
 
     *Complexity*: O(choices of medians * sum of sides * k * min(k, nodes of a layer)), and O(nodes * sum of
     sides * r) for the stars, where each node has k free nodes within r hops. A certificate may come from
@@ -557,6 +597,8 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     would be needed multipliers are ignored. Beyond 2^16 nodes the bound is 0. No code is shared with the
     solver.
     """
+    if certificate.get("kind") == "boxes":
+        return partition_box_bound(problem, certificate)
     if certificate.get("kind") == "cut-tree":
         return partition_tree_bound(problem, certificate)
     if problem.topology.num_nodes > _MAX_NODES:
@@ -596,11 +638,13 @@ def _checked_multipliers(
     """Return the axes and the multipliers by medians."""
     order = checked_axes(problem, certificate.get("axes"))
     scale = certificate.get("scale")
-    odd_ring = any(
+    halved = any(is_complete(problem)) or any(
         ring and side % 2 for ring, side in zip(is_ring(problem), problem.topology.shape, strict=True)
     )
-    if type(scale) is not int or scale < 1 or (scale % 2 and odd_ring):
-        msg = f"scale {scale} of the certificate is not an integer above 0, or odd with an odd ring"
+    if type(scale) is not int or scale < 1 or (scale % 2 and halved):
+        msg = (
+            f"scale {scale} of the certificate is not an integer above 0, or odd with an odd or complete axis"
+        )
         raise InvalidAnswer(msg)
     listed = items(certificate, "roots")
     axes = PartitionAxes.of(problem, order, scale)

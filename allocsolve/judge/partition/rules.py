@@ -21,7 +21,8 @@ def partition_violations(problem: PartitionProblem, partition: Partition) -> tup
     """Return what is wrong with a partition; empty if it answers the problem.
 
     It must have `size` nodes of the topology, none twice and none busy. If the problem is contiguous, links
-    between its nodes must connect them. Messages name the node. O(nodes * axes) when contiguous.
+    between its nodes must connect them; if it asks for a box, they must be one. Messages name the node.
+    O(nodes * axes) when contiguous.
     """
     topology = problem.topology
     violations, nodes = node_violations(partition.nodes, problem.free, problem.size)
@@ -33,7 +34,26 @@ def partition_violations(problem: PartitionProblem, partition: Partition) -> tup
                 f"node {nodes[apart[0]]} is not connected to node {nodes[0]}: "
                 f"the set has {len(np.unique(components))} components"
             )
+    if problem.box and len(nodes):
+        violations += _faults_of_box(problem, nodes)
     return tuple(violations)
+
+
+def _faults_of_box(problem: PartitionProblem, nodes: IntArray) -> list[str]:
+    """Return why different nodes are no box as the problem asks for one; empty if they are."""
+    topology = problem.topology
+    sides = []
+    for axis, along in enumerate(topology.coordinates(nodes).T):
+        taken = len(np.unique(along))
+        if _extent(along, topology.shape[axis], ring=topology.wrap[axis], full=False) > taken:
+            return [f"the set is no box: its {taken} coordinates along axis {axis} are not consecutive"]
+        sides.append(taken)
+    volume = int(np.prod(sides))
+    if volume > len(nodes):
+        return [f"the set is no box: it has {len(nodes)} of the {volume} nodes of one of sides {sides}"]
+    if isinstance(problem.box, tuple) and sides != [*problem.box]:
+        return [f"the set is a box of sides {sides}, requested are {[*problem.box]}"]
+    return []
 
 
 def partition_value(
@@ -43,8 +63,9 @@ def partition_value(
 
     Distances add up over the axes, and along an axis over the cuts between two nodes: a cut with s of the k
     nodes on one side lies between s * (k - s) pairs. On a ring of n nodes, the n arcs of floor(n / 2) nodes
-    take the place of cuts: the number of arcs that hold just one of two nodes is twice their distance.
-    O(axes * nodes + sum of sides).
+    take the place of cuts: the number of arcs that hold just one of two nodes is twice their distance. On a
+    complete axis its layers do: two layers hold just one of two nodes that differ along it, none if they
+    agree. O(axes * nodes + sum of sides).
 
     Raises
     ------
@@ -76,7 +97,9 @@ class PartitionMetrics:
     average_distance: float  #: mean hop distance over all pairs, 0 for a single node
     diameter: int  #: largest hop distance between two of the nodes
     radius: int  #: least over all centres (any node, chosen or not) of the largest hop distance to a node
-    box: tuple[int, ...]  #: sides of the bounding box; along a ring, the smallest arc
+    box: tuple[
+        int, ...
+    ]  #: sides of the bounding box; along a ring the smallest arc, of a complete axis layers
     box_volume: int  #: nodes in the bounding box
     box_fill: float  #: chosen nodes / nodes in the bounding box
     components: int  #: connected parts
@@ -119,8 +142,10 @@ def partition_metrics(
     total = _total_distance(topology, coordinates)
     farthest = _farthest(topology, members)
     box = tuple(
-        _extent(along, side, ring=ring)
-        for along, side, ring in zip(coordinates.T, topology.shape, topology.wrap, strict=True)
+        _extent(along, side, ring=ring, full=full)
+        for along, side, ring, full in zip(
+            coordinates.T, topology.shape, topology.wrap, topology.complete, strict=True
+        )
     )
     volume = int(np.prod(box))
     components = _component_sizes(members, links)
@@ -153,15 +178,20 @@ def _coordinates(problem: PartitionProblem, partition: Partition) -> IntArray:
 def _total_distance(topology: Topology, coordinates: IntArray) -> int:
     size = len(coordinates)
     total = 0
-    for along, side, ring in zip(coordinates.T, topology.shape, topology.wrap, strict=True):
-        below = np.concatenate([[0], np.cumsum(np.bincount(along, minlength=side))])
-        if ring:
+    for along, side, ring, full in zip(
+        coordinates.T, topology.shape, topology.wrap, topology.complete, strict=True
+    ):
+        layers = np.bincount(along, minlength=side)
+        below = np.concatenate([[0], np.cumsum(layers)])
+        if full:
+            held = layers
+        elif ring:
             around = np.concatenate([below, below[1:] + size])
             held = around[side // 2 : side // 2 + side] - below[:-1]
         else:
             held = below[1:]
         crossing = sum((held * (size - held)).tolist())  # as Python integers: a long axis sums beyond 64 bits
-        total += crossing // 2 if ring else crossing
+        total += crossing // 2 if ring or full else crossing
     return total
 
 
@@ -175,8 +205,15 @@ def topology_links(topology: Topology) -> tuple[IntArray, IntArray]:
     """Return the two ends of every link, each link once."""
     ids = np.arange(topology.num_nodes).reshape(topology.shape, order="F")
     left, right = [], []
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    for axis, (side, ring, full) in enumerate(
+        zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    ):
         lines = np.moveaxis(ids, axis, 0)
+        if full:
+            one, other = np.triu_indices(side, 1)
+            left.append(lines[one].ravel())
+            right.append(lines[other].ravel())
+            continue
         left.append(lines[:-1].ravel())
         right.append(lines[1:].ravel())
         if ring and side > 2:  # a ring of two has a single link
@@ -209,9 +246,11 @@ def _component_sizes(members: BoolArray, links: tuple[IntArray, IntArray]) -> In
     return np.unique(component_labels(members, *links)[members], return_counts=True)[1]
 
 
-def _extent(along: IntArray, side: int, *, ring: bool) -> int:
-    """Return how many consecutive coordinates of an axis cover all of these."""
+def _extent(along: IntArray, side: int, *, ring: bool, full: bool) -> int:
+    """Return how many consecutive coordinates of an axis cover all of these; any of a complete axis."""
     taken = np.unique(along)
+    if full:
+        return len(taken)
     if not ring:
         return int(taken[-1] - taken[0]) + 1
     return side + 1 - int(np.diff(taken, append=taken[0] + side).max())
@@ -238,8 +277,15 @@ def _farthest(topology: Topology, members: BoolArray) -> IntArray:
     these axes only.
     """
     far = np.where(members, 0, -(2**40)).reshape(topology.shape, order="F")
-    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+    for axis, (side, ring, full) in enumerate(
+        zip(topology.shape, topology.wrap, topology.complete, strict=True)
+    ):
         lines = np.moveaxis(far, axis, 0)
+        if full and side > 1:
+            second, first = np.sort(lines, axis=0)[-2:]
+            elsewhere = np.where(lines == first, second, first)  # if two are largest, both are the same
+            far = np.moveaxis(np.maximum(lines, elsewhere + 1), 0, axis)
+            continue
         # The shortest way to the nodes up to `reach` ahead goes forward, to those behind backward.
         reach = side // 2 if ring else side - 1
         lines = np.maximum(_ahead(lines, reach, ring=ring), _ahead(lines[::-1], reach, ring=ring)[::-1])

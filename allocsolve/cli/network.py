@@ -1,0 +1,240 @@
+"""The commands on networks of real machines: a problem of one, and the best nodes for a job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allocsolve.cli import options as opt
+from allocsolve.cli.files import check_outputs, source_name
+from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar, write_json
+from allocsolve.cli.parser import add_command, make_command
+from allocsolve.errors import InvalidOption
+from allocsolve.families import family_of
+from allocsolve.model import Status, terms
+from allocsolve.pictures.chart import percent, short_number, visible
+
+if TYPE_CHECKING:
+    import argparse
+
+    from allocsolve.cli.parser import Commands
+    from allocsolve.families import AnyFamily
+    from allocsolve.instances import NetworkFile, StatedNodes
+    from allocsolve.model import IntArray, PartitionProblem, PlacementProblem, Value
+    from allocsolve.registry import RuleChoice
+
+
+def import_topology(args: argparse.Namespace) -> int:
+    """Write the problem to choose free nodes of a network."""
+    from allocsolve.instances import write_problem  # noqa: PLC0415 - when the command runs
+
+    check_outputs(args.out, inputs=_inputs(args), force=args.force)
+    network, problem = _problem(args)
+    write_problem(problem, args.out)
+    family = family_of(problem)
+    if args.json:
+        write_json({"problem": args.out, **family.features(problem), "notes": network.notes})
+        return 0
+    say(f"{args.out}: {family.view.describe(problem)}")
+    return 0
+
+
+def place(args: argparse.Namespace) -> int:
+    """Show the best set of free nodes of a network, and what rules of schedulers take instead."""
+    from allocsolve.instances import compress_hostlist  # noqa: PLC0415 - when the command runs
+    from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
+    from allocsolve.registry import place_problem  # noqa: PLC0415 - when the command runs
+
+    check_outputs(args.plot, inputs=_inputs(args), force=args.force)
+    network, problem = _problem(args)
+    family = family_of(problem)
+    if args.plot is not None and (reason := family.view.undrawable(problem)):
+        msg = f"--plot: {reason}"
+        raise InvalidOption(msg)
+    objective = ",".join(family.parse_objective(args.objective))
+    rules = _rules(args, family, network)
+    with compile_bar():
+        placed = place_problem(
+            problem, objective=objective, rules=rules, budget=Budget(args.seconds, seed=args.seed)
+        )
+    best = placed.best
+    if args.plot is not None and best.answer is not None:
+        args.plot.write_text(str(family.view.plot(problem, best.answer)), encoding="utf-8")
+
+    def hosts(nodes: IntArray | None) -> str | None:
+        return None if nodes is None else compress_hostlist(network.nodes[node] for node in nodes)
+
+    best_hosts = None if best.answer is None else hosts(best.answer.nodes)
+    if args.json:
+        write_json(
+            {
+                "objective_name": objective,
+                "status": str(best.status),
+                "objective": best.objective,
+                "bound": best.bound,
+                "hosts": best_hosts,
+                "rules": [
+                    {
+                        "rule": choice.rule,
+                        "objective": choice.value,
+                        "gap": choice.gap,
+                        "worse_term": choice.worse_term,
+                        "hosts": hosts(choice.nodes),
+                        "refusal": choice.refusal,
+                    }
+                    for choice in placed.choices
+                ],
+                "notes": network.notes,
+                **family.features(problem),
+            }
+        )
+        return 0 if best.answer is not None else 1
+    say(f"{args.files[0]}: {family.view.describe(problem)}", "")
+    units = ", ".join(
+        f"{term} in {family.view.units[term]}" if family.view.units.get(term) else term
+        for term in objective.split(",")
+    )
+    proven = {Status.OPTIMAL: "proven to be the best", Status.INFEASIBLE: "there is none: proven"}
+    rows = [("best", _number(best.objective), "", proven.get(best.status, "not proven"))]
+    rows += [
+        (choice.rule, _number(choice.value), _gap(choice, objective), choice.refusal)
+        for choice in placed.choices
+    ]
+    show_table(("rule", units, "above the best", ""), rows, texts=(0, 3))
+    if best_hosts is not None:
+        say("", "The best nodes:")
+        _write_whole(best_hosts)
+    for choice in placed.choices if args.verbose else ():
+        if choice.nodes is not None:
+            say(f"Those of {choice.rule}:")
+            _write_whole(hosts(choice.nodes) or "")
+    return 0 if best.answer is not None else 1
+
+
+def _rules(args: argparse.Namespace, family: AnyFamily, network: NetworkFile) -> list[str]:
+    """Return the names of the rules, those of Slurm's blocks with the sizes of the file.
+
+    All heuristics of the family that do not search and do not draw nodes at random are the default on switch
+    trees.
+    """
+    names: list[str] = args.rules or []
+    if args.rules is None and family.kind == "placement":
+        names = [row.name for row in family.solvers if row.method == "heuristic" and row.name != "random"]
+    if network.block_sizes:
+        sizes = ",".join(map(str, network.block_sizes))
+        blocks = f"slurm-block(block_sizes='{sizes}')"
+        names = [blocks if name == "slurm-block" else name for name in names]
+    return names
+
+
+def _write_whole(hosts: str) -> None:
+    """Write a hostlist on one line, however long it is: it is for copying."""
+    sys.stdout.write(f"{visible(hosts)}\n")
+
+
+def _number(value: Value | None) -> str:
+    return "" if value is None else ", ".join(map(short_number, terms(value)))
+
+
+def _gap(choice: RuleChoice, objective: str) -> str:
+    """Return how far a choice is above the best, of several terms with the one that it is worse in."""
+    if choice.gap is None:
+        return ""
+    return f"{percent(choice.gap)} {choice.worse_term}".strip() if "," in objective else percent(choice.gap)
+
+
+def _inputs(args: argparse.Namespace) -> list[str]:
+    return [path for path in (*args.files, args.free) if path and path != "-"]
+
+
+def _problem(args: argparse.Namespace) -> tuple[NetworkFile, PlacementProblem | PartitionProblem]:
+    """Return the network of the files, and the problem on it; what an operator should know is told."""
+    from allocsolve.instances import network_problem  # noqa: PLC0415 - when the command runs
+
+    with time_bar(f"reading {args.files[0]}"):
+        network, free = _read(args)
+        mask = network.mask(free, source_name(args.free or args.files[0]))
+        problem = network_problem(
+            network,
+            mask,
+            args.size,
+            within=args.within,
+            segment=args.segment,
+            segment_level=args.segment_level,
+            balanced=args.balanced,
+            name=Path(args.files[0]).stem,
+        )
+    for note in network.notes:
+        remark(f"{args.files[0]}: {note}")
+    return network, problem
+
+
+def _read(args: argparse.Namespace) -> tuple[NetworkFile, tuple[str, ...]]:
+    """Return the network, and the names of its free nodes.
+
+    Raises
+    ------
+    InvalidOption
+        If no file tells which nodes are free.
+    """
+    from allocsolve.instances import read_free_nodes, read_network  # noqa: PLC0415 - when the command runs
+
+    stated: StatedNodes | None = None if args.free is None else read_free_nodes(args.free)
+    named = () if stated is None else stated.named
+    network = read_network(*args.files, topology=args.topology, nodes=named)
+    free = network.free if stated is None else stated.free
+    if free is None:
+        msg = f"{args.files[0]} does not tell which nodes are free: --free names the file that does"
+        raise InvalidOption(msg)
+    return network, free
+
+
+def add_network_import(formats: Commands) -> None:
+    """Add the command below `import`."""
+    summary = "a network and its free nodes: files of Slurm, Kueue, topograph"
+    parser = add_command(formats, "topology", import_topology, summary)
+    _add_request(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `place`."""
+    make_command(parser, place)
+    _add_request(parser)
+    help_text = "what is minimised: pairwise, domains, domains-2, domains-3, leftover, bottleneck, or several"
+    parser.add_argument("--objective", metavar="TERM,...", help=help_text)
+    help_text = "whose choices are shown beside the best (default: those of all schedulers)"
+    parser.add_argument("--rules", type=opt.solvers, metavar="NAME,...", help=help_text)
+    help_text = "time limit of the exact solver in seconds (default: %(default)s)"
+    parser.add_argument("--seconds", type=opt.number, default=60.0, metavar="T", help=help_text)
+    parser.add_argument("--seed", type=opt.integer(0), default=0, metavar="S", help="seed of random ties")
+    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the best nodes into this file")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_request(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which network it is, which nodes are free, and what is asked for."""
+    help_text = (
+        "topology.conf or topology.yaml of Slurm, a model of topograph, or for Kueue the Topology and the "
+        "output of kubectl get nodes -o json, in one file or several"
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help=help_text)
+    help_text = (
+        "the free nodes: what sinfo -h -N -o '%%N %%T', sinfo --json or kubectl get nodes -o json prints, or "
+        "a hostlist; - for stdin (default: what the nodes of Kueue say)"
+    )
+    parser.add_argument("--free", metavar="FILE", help=help_text)
+    help_text = "how many nodes to choose"
+    parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help=help_text)
+    help_text = "the highest level that the lowest common switch of them may have (default: any)"
+    parser.add_argument("--within", type=opt.integer(1), default=0, metavar="L", help=help_text)
+    help_text = "the chosen nodes fall into groups of G, each below one switch"
+    parser.add_argument("--segment", type=opt.integer(1), default=0, metavar="G", help=help_text)
+    help_text = "the highest level that such a switch may have (default: %(default)s)"
+    parser.add_argument("--segment-level", type=opt.integer(1), default=1, metavar="L", help=help_text)
+    help_text = "each switch of level 1 has none of the chosen nodes, or as many as each other"
+    parser.add_argument("--balanced", action="store_true", help=help_text)
+    help_text = "which one, of several in a topology.yaml or of Kueue (default: that of the cluster)"
+    parser.add_argument("--topology", default="", metavar="NAME", help=help_text)

@@ -1,0 +1,163 @@
+"""Laws of problems that ask for a box: the optimum, its proof, and what is a box at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import naive_partition as naive
+import numpy as np
+import pytest
+from hypothesis import example, given, settings, strategies as st
+from strategies import box_problems, topologies
+from tiers import examples
+
+from allocsolve.errors import InvalidAnswer, UnsupportedProblem
+from allocsolve.exact import PartitionBranchAndBound, cheapest_box
+from allocsolve.exact.partition.boxes import box_cost, every_sides, number_of_sides
+from allocsolve.heuristics import RandomNodes, Submesh
+from allocsolve.judge import certify, confirm
+from allocsolve.judge.partition._kernels_boxes import runs_along
+from allocsolve.judge.partition.certificate import partition_certificate_bound
+from allocsolve.judge.partition.rules import partition_violations
+from allocsolve.model import Budget, HyperX, Limit, Mesh, Partition, PartitionProblem, Status, Topology, Torus
+from allocsolve.registry.partition import PARTITION
+
+if TYPE_CHECKING:
+    from allocsolve.model import Result
+
+
+def solved(problem: PartitionProblem) -> Result[Partition]:
+    return PartitionBranchAndBound()(problem, Budget())
+
+
+@settings(max_examples=examples(600))
+@given(box_problems())
+@example(PartitionProblem.of(Torus((5,)), busy=[2], size=4, box=True))
+@example(PartitionProblem.of(Torus((4, 3)), busy=[5], size=8, box=(4, 2)))
+@example(PartitionProblem.of(HyperX((4, 4)), busy=[5], size=6, box=True))
+@example(PartitionProblem.of(Topology((3, 2, 2), (True, True, False)), busy=[0], size=11, box=True))
+def test_the_optimum_is_that_of_brute_force_and_the_judge_confirms_it(problem: PartitionProblem) -> None:
+    result = solved(problem)
+    best = naive.optimum(problem)
+    if best is None:
+        assert (result.status, result.answer) == (Status.INFEASIBLE, None)
+        return
+    assert (result.status, result.objective, result.bound) == (Status.OPTIMAL, best, best)
+    assert result.answer is not None
+    confirm(problem, result, ("pairwise",))
+    assert tuple(result.answer.nodes.tolist()) in naive.boxes_of(problem)
+    certificate = json.loads(json.dumps(result.certificate))
+    assert partition_certificate_bound(problem, certificate) == best
+    with pytest.raises(InvalidAnswer, match="certificate"):
+        partition_certificate_bound(problem, {**certificate, "bound": best + 1})
+
+
+@settings(max_examples=examples(150))
+@given(box_problems(max_nodes=24, max_axes=3), st.data())
+def test_the_judge_takes_free_boxes_and_nothing_else(problem: PartitionProblem, data: st.DataObject) -> None:
+    boxes = sorted(naive.boxes_of(problem))
+    near = [(*box[:-1], (box[-1] + 1) % problem.topology.num_nodes) for box in boxes]
+    free = st.permutations(naive.free_nodes(problem)).map(lambda nodes: tuple(nodes[: problem.size]))
+    nodes = data.draw(st.one_of(*(st.sampled_from(some) for some in (boxes, near) if some), free))
+    violated = bool(partition_violations(problem, Partition(np.array(nodes))))
+    assert violated == naive.violates(problem, nodes)
+
+
+@given(topologies(max_nodes=40, max_axes=4, complete=True), st.data())
+def test_a_box_costs_what_its_sides_say(topology: Topology, data: st.DataObject) -> None:
+    sides = tuple(data.draw(st.integers(1, side)) for side in topology.shape)
+    assert {box_cost(topology, sides)} == {
+        naive.pairwise(topology, box) for box in naive.boxes(topology, sides)
+    }
+    size = math.prod(sides)
+    every = every_sides(topology, size)
+    assert sides in every
+    assert len(every) == len({*every}) == number_of_sides(topology, size)
+    assert all(math.prod(some) == size for some in every)
+
+
+@given(st.data(), st.booleans())
+def test_runs_are_counted_from_each_place_on(data: st.DataObject, ring: bool) -> None:
+    shape = tuple(data.draw(st.integers(1, 4)) for _ in range(3))
+    flat = data.draw(st.lists(st.booleans(), min_size=math.prod(shape), max_size=math.prod(shape)))
+    members = np.array(flat).reshape(shape)
+    runs = np.empty(shape, dtype=np.int64)
+    runs_along(members, ring, runs)
+    for later, x, earlier in np.ndindex(*shape):
+        line = members[later, :, earlier].tolist()
+        ahead = line[x:] + (line[:x] if ring else [])
+        assert runs[later, x, earlier] == [*ahead, False].index(False)
+
+
+@given(box_problems(max_nodes=24))
+def test_submesh_finds_a_box_wherever_there_is_one(problem: PartitionProblem) -> None:
+    answer = Submesh(all_shapes=True)(problem, Budget()).answer
+    assert (answer is None) == (naive.optimum(problem) is None)
+    assert answer is None or not partition_violations(problem, answer)
+
+
+def test_the_plain_function_takes_sides_or_any() -> None:
+    topology, free = Torus((6, 4)), np.ones(24, dtype=np.bool_)
+    free[[0, 13]] = False
+    nodes = cheapest_box(topology, free, 4)
+    assert nodes is not None
+    assert naive.pairwise(topology, nodes.tolist()) == 8
+    assert cheapest_box(topology, free, 4, sides=(4, 1)).tolist() == [1, 2, 3, 4]  # type: ignore[union-attr]  # there is one
+    assert cheapest_box(topology, free, 12, sides=(6, 2)) is None
+
+
+def test_solvers_that_know_no_boxes_refuse_them() -> None:
+    problem = PartitionProblem.of(Mesh((4, 4)), busy=[5], size=4, box=True)
+    taking = set()
+    for row in PARTITION.solvers:
+        with contextlib.suppress(UnsupportedProblem):
+            row.load()(problem, Budget())
+            taking.add(row.name)
+    assert taking == {"branch-and-bound", "submesh"}
+    with pytest.raises(UnsupportedProblem, match="a box, which only branch-and-bound and submesh look for"):
+        RandomNodes()(problem, Budget())
+
+
+def test_too_many_sides_are_left_alone() -> None:
+    hypercube = PartitionProblem.of(Mesh((2,) * 20), busy=[], size=1024, box=True)
+    result = solved(hypercube)
+    assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.SIZE, 1024 * 1023 // 2)
+    with pytest.raises(InvalidAnswer, match="184756 different sides, too many"):
+        partition_certificate_bound(hypercube, {"kind": "boxes", "bound": 1})
+
+
+def test_without_time_the_cheapest_sides_are_a_bound() -> None:
+    problem = PartitionProblem.of(Mesh((6, 6)), busy=[14], size=6, box=True)
+    result = PartitionBranchAndBound()(problem, Budget(seconds=1e-9))
+    assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.TIME, 25)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "message"),
+    [
+        ({"bound": 4.0}, "bound 4.0 of the certificate is not an integer"),
+        ({"bound": 10**9}, "bound 1000000000 of the certificate is not an integer, or above"),
+        ({"bound": 9}, r"claims the bound 9, but a free box of sides \[2, 2\] costs 8"),
+        ({}, "bound None of the certificate"),
+    ],
+)
+def test_what_proves_nothing_is_refused(certificate: dict[str, object], message: str) -> None:
+    problem = PartitionProblem.of(Mesh((4, 4)), busy=[5], size=4, box=True)
+    with pytest.raises(InvalidAnswer, match=message):
+        partition_certificate_bound(problem, {"kind": "boxes", **certificate})
+    with pytest.raises(InvalidAnswer, match="the problem asks for none"):
+        partition_certificate_bound(replace(problem, box=False), {"kind": "boxes", "bound": 8})
+
+
+def test_trees_hold_for_boxes_too() -> None:
+    problem = PartitionProblem.of(Mesh((4, 4)), busy=[5, 10], size=5)
+    result = solved(problem)
+    assert result.certificate is not None
+    boxed = replace(problem, box=True)
+    assert partition_certificate_bound(boxed, result.certificate) == result.objective
+    four = solved(replace(boxed, size=4))
+    assert certify(replace(boxed, size=4), four, ("pairwise",)) == four.objective
