@@ -153,11 +153,9 @@ def box_problems(draw: DrawFn, *, max_nodes: int = 40, max_axes: int = 4) -> Par
     busy = draw(st.sets(st.integers(0, topology.num_nodes - 1), max_size=topology.num_nodes - size))
     if draw(st.integers(0, 9)) == 0:
         sides, size = (), min(size + 1, topology.num_nodes - len(busy))
-    told: bool = draw(st.booleans())
+    told, linked = draw(st.booleans()), draw(st.booleans())
     box: bool | tuple[int, ...] = sides if sides and told else True
-    return PartitionProblem.of(
-        topology, busy=sorted(busy), size=size, box=box, contiguous=draw(st.booleans())
-    )
+    return PartitionProblem.of(topology, busy=sorted(busy), size=size, box=box, contiguous=linked)
 
 
 @st.composite

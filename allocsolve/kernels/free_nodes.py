@@ -44,7 +44,8 @@ class Chunk(Record):
     room: int
     #: To be added to the free nodes of each step.
     shift: int
-    #: No step has fewer and none has more free nodes; not kept up while there is only one chunk.
+    #: No step has fewer and none has more free nodes. Often bounds that are not met: changes widen them and
+    #: searches narrow them. Not kept up while there is only one chunk.
     low: int
     high: int
 
@@ -144,14 +145,25 @@ def _is_full(chunk: Chunk) -> bool:
 
 
 @inner_kernel
+def _shift(steps: Records[Step], first: int, last: int, places: int) -> None:
+    """Move the steps ``first:last`` by so many places."""
+    old, new = steps[first:last], steps[first + places : last + places]
+    if places < 0:
+        for k in range(len(old)):
+            new[k] = old[k]
+    else:
+        for k in range(len(old) - 1, -1, -1):
+            new[k] = old[k]
+
+
+@inner_kernel
 def _make_room(profile: FreeNodes, at: int) -> bool:
     """Make room in a full chunk; return whether its later half had to go to a new one."""
     chunks, steps = profile.chunks, profile.steps
     chunk = chunks[at]
     first, last, room = chunk.first, chunk.last, chunk.room
     if 4 * (first - room) >= CHUNK:  # a quarter is free before the steps: to move them is paid for by that
-        for k in range(first, last):
-            steps[room + k - first] = steps[k]
+        _shift(steps, first, last, room - first)
         chunk.first, chunk.last = room, room + last - first
         return False
     used = profile.numbers.used
@@ -159,8 +171,7 @@ def _make_room(profile: FreeNodes, at: int) -> bool:
     for k in range(used, at + 1, -1):
         chunks[k] = chunks[k - 1]
     middle = (first + last) >> 1
-    for k in range(middle, last):
-        steps[new + k - middle] = steps[k]
+    _shift(steps, middle, last, new - middle)
     chunk.last = middle
     behind = chunks[at + 1]
     behind.begin, behind.shift = steps[new].time, chunk.shift
@@ -192,8 +203,7 @@ def _join(profile: FreeNodes, at: int) -> None:
     count, more = chunk.last - chunk.first, behind.last - behind.first
     if count + more > CHUNK // 2:
         return
-    for k in range(count):
-        steps[chunk.room + k] = steps[chunk.first + k]
+    _shift(steps, chunk.first, chunk.last, chunk.room - chunk.first)
     chunk.first = chunk.room
     shift = behind.shift - chunk.shift
     for k in range(more):
@@ -207,10 +217,11 @@ def _join(profile: FreeNodes, at: int) -> None:
 @inner_kernel
 def _change_within(  # noqa: C901, PLR0912 - in one pass, as this is where policies with plans spend their time
     steps: Records[Step], chunk: Chunk, start: float, end: float, nodes: int, until_time: float
-) -> None:
+) -> tuple[int, int]:
     """Add nodes from `start` to `end` in a chunk that lasts until `until_time`, with room for two more steps.
 
     Steps that begin or no longer have a reason to begin move the later ones, in one go.
+    Return the range of the steps that have other free nodes now.
     """
     head, last = chunk.first, chunk.last
     first = _step_at(steps, head, last, start)
@@ -236,8 +247,7 @@ def _change_within(  # noqa: C901, PLR0912 - in one pass, as this is where polic
         tail -= 1
         rest += 1
     if tail > 0:
-        for k in range(last - 1, until - 1, -1):
-            steps[k + tail] = steps[k]
+        _shift(steps, until, last, tail)
     if middle > 0:
         for k in range(until - 1, first - 1, -1):
             steps[k + 1].time = steps[k].time
@@ -253,15 +263,26 @@ def _change_within(  # noqa: C901, PLR0912 - in one pass, as this is where polic
     if ends:
         steps[until + middle].time, steps[until + middle].free = end, at_end
     if tail < 0:
-        for k in range(rest, last):
-            steps[k + tail] = steps[k]
+        _shift(steps, rest, last, tail)
     chunk.last = last + tail
+    return first, until + middle
 
 
 @inner_kernel
-def _update(profile: FreeNodes, at: int) -> None:
-    """Measure a chunk that has changed, and join it with its neighbours if they are short."""
-    _measure(profile.chunks[at], profile.steps)
+def _change_chunk(
+    steps: Records[Step], chunk: Chunk, start: float, end: float, nodes: int, until_time: float
+) -> None:
+    """Do the same to one chunk of several: its bounds are widened to hold for what has changed."""
+    first, last = _change_within(steps, chunk, start, end, nodes, until_time)
+    low, high = chunk.low - chunk.shift, chunk.high - chunk.shift
+    for k in range(first, last):
+        low, high = min(low, steps[k].free), max(high, steps[k].free)
+    chunk.low, chunk.high = low + chunk.shift, high + chunk.shift
+
+
+@inner_kernel
+def _join_neighbours(profile: FreeNodes, at: int) -> None:
+    """Join a chunk with its neighbours if they are short."""
     _join(profile, at)
     _join(profile, at - 1)
 
@@ -280,13 +301,13 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
         return
     behind = chunks[at + 1].begin if at + 1 < profile.numbers.used else np.inf
     if end <= behind:
-        _change_within(steps, chunks[at], start, end, nodes, behind)
-        _update(profile, at)
+        _change_chunk(steps, chunks[at], start, end, nodes, behind)
+        _join_neighbours(profile, at)
         return
     until = _chunk_at(profile, end)
     if _is_full(chunks[until]) and _make_room(profile, until):
         until = _chunk_at(profile, end)
-    _change_within(steps, chunks[at], start, behind, nodes, behind)
+    _change_chunk(steps, chunks[at], start, behind, nodes, behind)
     for between in range(at + 1, until):
         chunk = chunks[between]
         chunk.shift += nodes
@@ -294,9 +315,9 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
         chunk.high += nodes
     if chunks[until].begin < end:
         behind = chunks[until + 1].begin if until + 1 < profile.numbers.used else np.inf
-        _change_within(steps, chunks[until], chunks[until].begin, end, nodes, behind)
-    _update(profile, until)
-    _update(profile, at)
+        _change_chunk(steps, chunks[until], chunks[until].begin, end, nodes, behind)
+    _join_neighbours(profile, until)
+    _join_neighbours(profile, at)
 
 
 @inner_kernel
@@ -318,7 +339,7 @@ def limit_free(profile: FreeNodes, start: float, end: float, nodes: int) -> None
 
 
 @inner_kernel
-def earliest(  # noqa: C901 - in one pass, as `_change_within`
+def earliest(  # noqa: C901, PLR0912 - in one pass, as `_change_within`
     profile: FreeNodes, submit: float, nodes: int, seconds: float, known: float
 ) -> float:
     """Return the first time from `submit` on from which `nodes` nodes are free for `seconds`, or `known`.
@@ -334,12 +355,14 @@ def earliest(  # noqa: C901 - in one pass, as `_change_within`
     while True:
         chunk = chunks[at]
         if used == 1 or (chunk.high >= nodes if blocked else chunk.low < nodes):
-            needed, last = nodes - chunk.shift, chunk.last
+            needed, last, whole = nodes - chunk.shift, chunk.last, k == chunk.first
             while True:
                 if blocked:
                     while k < last and steps[k].free < needed:
                         k += 1
                     if k == last:
+                        if whole:  # nothing here is enough
+                            chunk.high = nodes - 1
                         break
                     start, blocked = steps[k].time, False
                     if start >= known:
@@ -349,11 +372,14 @@ def earliest(  # noqa: C901 - in one pass, as `_change_within`
                     while k < last and steps[k].free >= needed and steps[k].time < end:
                         k += 1
                     if k == last:
+                        if whole:  # all here is enough
+                            chunk.low = nodes
                         break
                     if steps[k].time >= end:
                         return start
                     blocked = True
                 k += 1
+                whole = False
         at += 1
         until = known if blocked else end
         if at == used or chunks[at].begin >= until:

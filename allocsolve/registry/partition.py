@@ -41,7 +41,7 @@ _TABLE = (
     heuristic("multiple-buddy", "square blocks of 2^i by 2^i", "MultipleBuddy"),
     heuristic("paging", "pages of 2^i by 2^i on a node order", "Paging"),
     heuristic("random", "random free nodes", "RandomNodes"),
-    exact("branch-and-bound", "Lagrangian search over cut counts; all boxes", "PartitionBranchAndBound"),
+    exact("branch-and-bound", "Lagrangian search over cut counts", "PartitionBranchAndBound"),
     exact("cpsat", "CP-SAT, cut counts and median cuts", "PartitionCpSat", ("ortools",)),
     exact("milp", "unary cut counts by CBC, toys only", "PartitionMilp", ("pulp",)),
 )

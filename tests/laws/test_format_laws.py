@@ -203,6 +203,23 @@ def test_schedules_of_others_and_back(folder: Path, name: str) -> None:
         assert found == schedule, f"seed {seed}"
 
 
+def test_a_schedule_for_evalys_tells_its_workload(folder: Path) -> None:
+    path = folder / "ran.csv"
+    for seed in ROUNDS:
+        problem = random_workload_of(seed, "r", exact=True)
+        late = problem.packed.submit + random_schedule(seed, problem).first_starts
+        schedule = WorkloadSchedule.of(problem, late)
+        write_workload(problem, schedule, path, "evalys")
+        name, back, _ = read_workload(path)
+        assert isinstance(back, WorkloadProblem)
+        assert (name, back.num_nodes) == ("evalys", problem.num_nodes), f"seed {seed}"
+        jobs = [
+            (job.name.strip(), job.submit, job.nodes, job.runtime, job.limit or -1) for job in problem.jobs
+        ]
+        found = [(job.name, job.submit, job.nodes, job.runtime, job.limit or -1) for job in back.jobs]
+        assert sorted(found) == sorted(jobs), f"seed {seed}"
+
+
 @pytest.mark.parametrize("name", ["json", "csv"])
 def test_own_files_and_back(folder: Path, name: str) -> None:
     path = folder / f"own.{name}"

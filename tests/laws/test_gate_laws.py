@@ -155,6 +155,18 @@ def _timed(before: float, old: References, now: float, new: References) -> tuple
     return baseline, Measured((), (again,), ())
 
 
+@given(st.floats(0.01, 100), st.floats(0.01, 100), MACHINES)
+def test_times_on_two_problems_are_not_compared(before: float, now: float, machine: References) -> None:
+    """An update may time a solver on a larger problem than before."""
+    baseline, measured = _timed(before, machine, now, machine)
+    (row,) = measured.solvers
+    measured = dataclasses.replace(measured, solvers=(dataclasses.replace(row, timed_on="100-applications"),))
+    assert [str(change) for change in changes(baseline, measured)] == [
+        "timed on: it: 10-applications -> 100-applications"
+    ]
+    assert not [*faster(baseline, measured)]
+
+
 @given(MACHINES, MACHINES, st.lists(st.floats(0, 100), min_size=6, max_size=6))
 def test_a_mixture_of_reference_works_is_neither_slower_nor_faster(
     old: References, new: References, shares: list[float]

@@ -98,15 +98,51 @@ def test_the_optimum_is_that_of_all_sets(problem: PlacementProblem, order: tuple
         assert least_placement(problem, objective[0]) == terms(result.objective)[0]
 
 
+def large_problem(seed: int) -> PlacementProblem:
+    """Hundreds of nodes on a tree of any form, some of whose leaf switches are alike."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(20, 60))
+    parent = np.array([-1, *(int(rng.integers(at // 8, at // 4 + 1)) for at in range(1, count))])
+    parent[1] = rng.integers(-1, 1)  # a second root, or not
+    leaves = np.setdiff1d(np.arange(count), parent)
+    tree = SwitchTree(
+        parent,
+        rng.choice(leaves, int(rng.integers(100, 400))),
+        2 * rng.integers(0, 3, count),
+        2,
+        rng.integers(1, 4, count),
+    )
+    free = rng.random(tree.num_nodes) < rng.choice([0.3, 0.6, 0.9])
+    size = 4 * int(rng.integers(1, free.sum() // 10))
+    segment, level = int(rng.choice([0, 0, 2, 4, size // 4])), int(rng.integers(1, tree.height + 1))
+    within, balanced = int(rng.choice([0, 0, tree.height - 1])), bool(rng.random() < 0.2)
+    return PlacementProblem(tree, free, size, within, segment, level, balanced)
+
+
+@settings(max_examples=examples(200))
+@given(st.integers(0, 2**31), st.sampled_from(PLACEMENT_OBJECTIVES))
+def test_solver_and_judge_find_the_same_optimum_on_hundreds_of_nodes(seed: int, term: str) -> None:
+    problem = large_problem(seed)
+    result = solved(problem, term)
+    assert result.objective == least_placement(problem, term)
+    assert result.status is (Status.INFEASIBLE if result.objective is None else Status.OPTIMAL)
+    if result.objective is not None:
+        assert placement_bound(problem, term) <= terms(result.objective)[0]
+
+
 @settings(max_examples=examples(100))
-@given(problems, orders)
+@given(st.one_of(problems, st.integers(0, 2**31).map(large_problem)), orders)
+@example(large_problem(1), ("domains", "pairwise"))
+@example(large_problem(2), ("domains", "leftover", "pairwise"))
+@example(large_problem(3), ("pairwise", "leftover"))
+@example(large_problem(6), ("leftover", "pairwise", "domains"))
 def test_words_of_a_few_bits_and_many_short_steps_change_nothing(
     problem: PlacementProblem, order: tuple[str, ...]
 ) -> None:
     expected = solved(problem, *order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_table_search, "_MAX_WORD", 60)
-        patch.setattr(_table_search, "_STEPS", 1)
+        patch.setattr(_table_search, "_MAX_WORD", 1000)
+        patch.setattr(_table_search, "_STEPS", 7)
         result = solved(problem, *order)
     assert (result.status, result.objective) == (expected.status, expected.objective)
 

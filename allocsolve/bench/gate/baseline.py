@@ -280,7 +280,7 @@ _PROOFS = (Status.OPTIMAL, Status.INFEASIBLE)
 class GateChange:
     """One difference; solver or problem are empty where it concerns all of them."""
 
-    what: str  #: such as ``worse``, ``proof lost``, ``slower``, ``slower (wall time)``
+    what: str  #: such as ``worse``, ``proof lost``, ``slower``, ``slower (wall time)``, ``timed on``
     kind: str
     solver: str
     problem: str
@@ -381,6 +381,8 @@ def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iter
         gap, least = row.mean_gap, old.mean_gap
         if same_problems and gap is not None and least is not None and gap > least:
             yield GateChange("mean gap", row.kind, row.solver, "", least, gap)
+        if None not in {old.timed_on, row.timed_on} and old.timed_on != row.timed_on:
+            yield GateChange("timed on", row.kind, row.solver, "", old.timed_on, row.timed_on)
         largest = ratios(before.references, row.references).largest
         # Wall time alone is no second change where CPU time has grown, too.
         for what, time, time_now in _times("slower", old, row):
@@ -410,7 +412,9 @@ def faster(before: Baseline, now: Measured) -> Iterator[GateChange]:
 
 
 def _times(what: str, old: GateSolver, new: GateSolver) -> Iterator[tuple[str, float, float]]:
-    """Yield the CPU times before and now, then the wall times, where both are known."""
+    """Yield the CPU times before and now, then the wall times, where both are known and of one problem."""
+    if old.timed_on != new.timed_on:
+        return
     if old.time is not None and new.time is not None:
         yield what, old.time, new.time
     if old.wall_time is not None and new.wall_time is not None:

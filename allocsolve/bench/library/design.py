@@ -12,6 +12,8 @@ from allocsolve.errors import FormatError, InvalidProblem
 from allocsolve.families import family_of
 from allocsolve.instances import (
     BEST_KNOWN,
+    MACHINES,
+    SWITCH_TREES,
     Library,
     Member,
     Selection,
@@ -153,6 +155,9 @@ KLEIN: Final[Mapping[str, KleinDraw]] = MappingProxyType(
 )
 #: Places the jobs of the churned machines: as Slurm does.
 _ALLOCATOR: Final = "hilbert-best-fit+largest-runs"
+#: Place those on switch trees and those on machines that are given out in boxes.
+_TREE_ALLOCATOR: Final = "lowest-switch"
+_BOX_ALLOCATOR: Final = "submesh-best-fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +259,52 @@ def _occupancy(topology: Topology, sizes: tuple[int, ...], seed: int) -> SuiteDe
     return SuiteDesign(name, summary, draw)
 
 
+def _switch_tree(name: str, machine: str, seed: int) -> SuiteDesign:
+    """Return a suite of each share of busy nodes times each size, uniform (u) and churned (c)."""
+    tree = SWITCH_TREES[machine]
+
+    def draw() -> Iterator[tuple[str, Problem]]:
+        cells = [(busy, size) for busy in (0.5, 0.9) for size in (8, 24, 64, 128, 200)]
+        for idx, (busy, size) in enumerate(cells):
+            yield f"u{busy * 100:.0f}-k{size:03}", uniform_occupancy(tree, busy, size, [seed, idx])
+        allocator = make_allocator(_TREE_ALLOCATOR)
+        for idx, (busy, size) in enumerate(cells, len(cells)):
+            problem = churned_occupancy(
+                tree,
+                busy,
+                size,
+                [seed, idx],
+                allocator=allocator,
+                allocator_name=_TREE_ALLOCATOR,
+                job_sizes=(1, 128),
+            )
+            yield f"c{busy * 100:.0f}-k{size:03}", problem
+
+    summary = f"8-200 of the {tree.num_nodes} nodes of {machine}, 50 and 90 % busy, uniform and churned"
+    return SuiteDesign(name, summary, draw)
+
+
+def _boxes() -> Iterator[tuple[str, PartitionProblem]]:
+    topology, allocator = MACHINES["tpu-v5e"], make_allocator(_BOX_ALLOCATOR)
+    # Of uniform busy nodes, few leave a large box.
+    cells = [(busy, size) for busy in (0.05, 0.1) for size in (1, 4, 8, 16, 32)]
+    for idx, (busy, size) in enumerate(cells):
+        problem = uniform_occupancy(topology, busy, size, [256, idx], box=True)
+        yield f"u{busy * 100:02.0f}-k{size:02}", problem
+    cells = [(busy, size) for busy in (0.3, 0.5) for size in (1, 4, 8, 16, 32)]
+    for idx, (busy, size) in enumerate(cells, len(cells)):
+        problem = churned_occupancy(
+            topology,
+            busy,
+            size,
+            [256, idx],
+            allocator=allocator,
+            allocator_name=_BOX_ALLOCATOR,
+            box=True,
+        )
+        yield f"c{busy * 100:.0f}-k{size:02}", problem
+
+
 def _worst_cases() -> Iterator[tuple[str, PartitionProblem]]:
     for distance in (8, 16, 33, 50):
         yield f"d{distance:02}", median_worst_case(8, distance)
@@ -327,6 +378,10 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
         "jobs that fit by count: a shape of node sets costs one; how many can be accepted is in meta",
         _shape_counterexamples,
     ),
+    _switch_tree("nvl72", "nvl72", seed=72),
+    _switch_tree("perlmutter", "perlmutter-cpu", seed=1216),
+    _switch_tree("meta-24k", "meta-24k", seed=24),
+    SuiteDesign("tpu-v5e", "rectangles of 1-32 of the 256 chips of a torus, uniform and churned", _boxes),
     SuiteDesign(
         "network-counterexamples",
         "trees on which rules of schedulers miss the nearest nodes; what they take is in meta",

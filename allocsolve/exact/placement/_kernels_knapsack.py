@@ -80,11 +80,10 @@ def _is_allowed(switches: Switches, charges: Charges, switch: int, nodes: int) -
 def bound_units(switches: Switches, charges: Charges, unit: int, is_balanced: bool) -> None:
     """Write the most units below each switch, and whether those of a leaf switch are a range from 0.
 
+    All are 0 and true before.
     If the problem is balanced, a leaf switch has 0 or `unit` nodes. O(switches + free nodes).
     """
     most, rising = switches.most, switches.rising
-    most[:] = 0
-    rising[:] = True
     for at in range(len(most) - 1, -1, -1):
         switch = switches.top_down[at]
         if switches.level[switch] == 1:
@@ -132,8 +131,8 @@ def _are_alike(switches: Switches, one: int, other: int, by_free: bool) -> bool:
 @inner_kernel
 def _mark_used(switches: Switches, size: int, is_used: BoolArray) -> None:
     """Say which switches have nodes that may be chosen, below a switch with room for all."""
-    for switch in switches.top_down:
-        is_used[switch] = False
+    for at in range(len(is_used)):
+        switch = switches.top_down[at]
         if switches.is_top[switch]:
             is_used[switch] = switches.most[switch] * switches.unit[switch] >= size
         elif switches.parent[switch] >= 0:
@@ -219,12 +218,11 @@ def lay_out(
 ) -> int:
     """Write which tables there are and how long, and return how many; their memory follows from `offset`.
 
-    `queue` and `is_used` have room for all switches. If leftover nodes are charged for, leaf switches are
-    alike `by_free` nodes only. Tables are merged in pairs, so that all together are O(nodes log nodes) long.
-    O(switches).
+    The root of each switch is -1 before; `queue` and `is_used`, all false, have room for all switches. If
+    leftover nodes are charged for, leaf switches are alike `by_free` nodes only. Tables are merged in pairs,
+    so that all together are O(nodes log nodes) long. O(switches).
     """
     count = 0
-    tables.root[:] = -1
     _mark_used(switches, size, is_used)
     for at in range(len(switches.order) - 1, -1, -1):
         switch = switches.top_down[at]
@@ -339,7 +337,9 @@ def _merge(tables: Tables, memory: IntArray, table: int, row: int, work: int) ->
     begin = tables.offset[table]
     here, there = tables.offset[left] - tables.low[left], tables.offset[right] - tables.low[right]
     if row == 0:
-        memory[:, begin : begin + high - low + 1] = NEVER
+        for word in range(len(memory)):
+            for entry in range(begin, begin + high - low + 1):
+                memory[word, entry] = NEVER
     for units in range(tables.low[right] + row, tables.high[right] + 1):
         if work <= 0:
             return units - tables.low[right], work
@@ -424,11 +424,9 @@ def read_back(
 ) -> None:
     """Write into `counts` how many nodes of each leaf switch the best choice of a table has.
 
-    `units` has room for a number by table: its entry at `table` is the number of units to choose. Without
-    memory the left part of each split has as much as it holds. O(units * levels).
+    Before, they are 0; `units` holds the number of units to choose at `table`, and -1 for those before it.
+    Without memory the left part of each split has as much as it holds. O(units * levels).
     """
-    counts[:] = 0
-    units[:table] = -1
     for at in range(table, -1, -1):
         left, right = tables.left[at], tables.right[at]
         if units[at] < 0:

@@ -130,7 +130,7 @@ class TableSearch:
         charges = Charges(self._problem.size, math.inf, np.zeros((0, NUM_COEFFICIENTS), dtype=np.int64))
         for unit in self._balanced_numbers():
             switches, tables, _ = self._laid_out(charges, unit)
-            for top in np.flatnonzero(self._is_top & (tables.root[: len(self._is_top)] >= 0)):
+            for top in np.flatnonzero(self._is_top & (tables.root >= 0)):
                 memory = np.zeros((0, 0), dtype=np.int64)
                 return Choice((), self._read(switches, tables, memory, int(top)))
         return None
@@ -146,7 +146,7 @@ class TableSearch:
 
     def _best_of_unit(self, charges: Charges, unit: int) -> Choice | None:
         switches, tables, count = self._laid_out(charges, unit)
-        tops = np.flatnonzero(self._is_top & (tables.root[: len(self._is_top)] >= 0))
+        tops = np.flatnonzero(self._is_top & (tables.root >= 0))
         if not len(tops):
             return None
         words = len(charges.coefficients)
@@ -195,8 +195,8 @@ class TableSearch:
             units,
             factor,
             self._is_top,
-            np.empty(num, dtype=np.int64),
-            np.empty(num, dtype=np.bool_),
+            np.zeros(num, dtype=np.int64),
+            np.ones(num, dtype=np.bool_),
         )
         bound_units(switches, charges, unit, problem.balanced)
         by_free = bool(charges.coefficients[:, LEFTOVER].any())
@@ -204,15 +204,16 @@ class TableSearch:
         likeness = ((tree.parent + 1) * 2**11 + tree.weight) * 2**21 + (2**20 - amount)
         switches = switches._replace(order=np.argsort(likeness, kind="stable"))
         tables = Tables(*(np.empty(3 * num + 1, dtype=np.int64) for _ in Tables._fields))
-        queue, is_used = np.empty(num, dtype=np.int64), np.empty(num, dtype=np.bool_)
+        tables = tables._replace(root=np.full(num, -1))
+        queue, is_used = np.empty(num, dtype=np.int64), np.zeros(num, dtype=np.bool_)
         count = lay_out(switches, tables, queue, is_used, problem.size, by_free)
         return switches, tables, count
 
     def _read(self, switches: Switches, tables: Tables, memory: IntArray, top: int) -> IntArray:
         table = int(tables.root[top])
-        units = np.empty(table + 1, dtype=np.int64)
+        units = np.full(table + 1, -1)
         units[table] = self._problem.size // int(switches.unit[top])
-        counts = np.empty(len(switches.parent), dtype=np.int64)
+        counts = np.zeros(len(switches.parent), dtype=np.int64)
         read_back(switches, tables, memory, table, units, counts)
         return counts
 

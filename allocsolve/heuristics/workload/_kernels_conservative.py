@@ -154,8 +154,9 @@ def _compress(free: FreeNodes, jobs: QueuedJobs, waiting: Waiting, now: float) -
         nodes, length, before = jobs.nodes[job], jobs.estimate[job], waiting.reserved[job]
         start = earliest(free, now, nodes, length, before)
         if start < before:
-            change(free, before, before + length, nodes)
-            change(free, start, start + length, -nodes)
+            # It keeps what the two places have in common.
+            change(free, max(before, start + length), before + length, nodes)
+            change(free, start, min(before, start + length), -nodes)
             waiting.reserved[job] = start
             raise_up(waiting.next, waiting.places, BY_ITEM, waiting.places[job], start, job)
         job = waiting.behind[job]

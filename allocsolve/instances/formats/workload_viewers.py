@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 #: As Batsim writes them and evalys reads them.
 EVALYS_COLUMNS: Final = (
-    *("job_id", "workload_name", "submission_time", "requested_number_of_resources", "requested_time"),
-    *("success", "starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time"),
-    *("stretch", "allocated_resources"),
+    *("job_id", "workload_name", "workload_num_machines", "submission_time"),
+    *("requested_number_of_resources", "requested_time", "success", "starting_time", "execution_time"),
+    *("finish_time", "waiting_time", "turnaround_time", "stretch", "allocated_resources"),
 )
 
 #: The name of a workload without one; evalys groups rows by it.
 _UNNAMED: Final = "workload"
+#: What Batsim writes for the requested time of a job without a limit.
+_NO_LIMIT: Final = -1
 
 
 def evalys_rows(
@@ -54,6 +56,7 @@ def evalys_rows(
     """
     pieces, jobs = pieces_within(schedule, window)
     packed, names = problem.packed, problem.jobs.names
+    limits = np.where(np.isfinite(problem.jobs.limit), problem.jobs.limit, _NO_LIMIT)
     rows = []
     columns = (
         jobs.tolist(),
@@ -61,13 +64,13 @@ def evalys_rows(
         schedule.ends[pieces].tolist(),
         schedule.nodes[pieces].tolist(),
         packed.submit[jobs].tolist(),
-        packed.estimate[jobs].tolist(),
+        limits[jobs].tolist(),
         node_intervals(problem, schedule, pieces),
     )
-    for job, start, end, nodes, submit, estimate, intervals in zip(*columns, strict=True):
-        figures = (submit, nodes, estimate, 1, start, end - start, end, start - submit, end - submit)
+    for job, start, end, nodes, submit, limit, intervals in zip(*columns, strict=True):
+        figures = (submit, nodes, limit, 1, start, end - start, end, start - submit, end - submit)
         stretch = (end - submit) / (end - start)
-        first = (names[job], problem.name or _UNNAMED)
+        first = (names[job], problem.name or _UNNAMED, problem.num_nodes)
         values = (*first, *map(_short, figures), _short(stretch), _interval_string(intervals))
         rows.append(dict(zip(EVALYS_COLUMNS, values, strict=True)))
     return rows

@@ -312,4 +312,5 @@ def _tree_described(tree: SwitchTree) -> tuple[dict[str, object], str]:
     form = tree.regular_form()
     if form is None:
         return {"nodes": tree.num_nodes}, f"tree{tree.num_nodes}"
-    return {"sizes": list(form.sizes)}, "x".join(map(str, form.sizes))
+    shape: dict[str, object] = {name: list(values) for name, values in form._asdict().items()}
+    return shape, "x".join(map(str, form.sizes))

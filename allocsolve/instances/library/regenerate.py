@@ -20,7 +20,7 @@ from allocsolve.instances.generators.linnert2024 import linnert2024
 from allocsolve.instances.generators.lublin1999 import lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import churned_occupancy, uniform_occupancy
-from allocsolve.model import Topology
+from allocsolve.model import SwitchTree, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def regenerate(
     meta: Mapping[str, Any],
-    make_allocator: Callable[[str], Callable[[Topology, BoolArray, int], IntArray | None]],
+    make_allocator: Callable[[str], Callable[[Any, BoolArray, int], IntArray | None]],
 ) -> Problem:
     """Return the problem that a generator makes of the parameters in the ``meta`` of a problem.
 
@@ -63,6 +63,9 @@ def regenerate(
     if "shape" in options:
         axes = (tuple(options.pop(name, ())) for name in ("shape", "wrap", "complete"))
         options["topology"] = Topology(*axes)
+    if "sizes" in options:
+        form = (tuple(options.pop(name)) for name in ("sizes", "hops", "capacities"))
+        options["topology"] = SwitchTree.regular(*form)
     if name == "churned":
         options["allocator_name"] = options["allocator"]
         options["allocator"] = make_allocator(options["allocator"])

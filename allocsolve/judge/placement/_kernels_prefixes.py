@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
@@ -78,6 +76,8 @@ def _pay(
 ) -> None:
     """Add what the switch costs to the values of all its numbers of nodes."""
     for nodes in range(1, most + 1):
+        if machine.level[switch] == 1:
+            values[nodes] = 0
         if not _is_allowed(machine, asked, switch, nodes):
             values[nodes] = NEVER
         elif is_peak:
@@ -113,7 +113,8 @@ def _join(
 
     `one` is not the longer one.
     """
-    target[: min(len(one) + len(other) - 1, size + 1)] = NEVER
+    for nodes in range(min(len(one) + len(other) - 1, size + 1)):
+        target[nodes] = NEVER
     for nodes in range(len(one)):
         value = one[nodes]
         begin, end = max(0, low - nodes), min(len(other), size - nodes + 1)
@@ -127,19 +128,18 @@ def least_value(
     asked: Asked,
     memory: IntArray | FloatArray,
     spare: IntArray | FloatArray,
+    done: IntArray,
     is_peak: bool,
 ) -> float:
     """Return the least sum over all switches, or the least peak of their loads; beyond `BEYOND` if none is.
 
     The values of a switch are by the nodes chosen below it. Each switch joins them to those of its parent,
     after its children have joined theirs. Above the level `within` all nodes are below one child.
-    O(free nodes * size).
+    In the memory there is 0 for no nodes below each switch, else `NEVER`; `spare` has room for one switch,
+    and in `done` are zeros by switch. O(free nodes * size).
     """
     size, parent = asked.size, machine.parent
-    done = np.zeros(len(parent), dtype=np.int64)  # free nodes below the children that have joined
     best: float = 0 * memory[0] + NEVER  # an integer for sums
-    memory[:] = NEVER
-    memory[machine.begins[:-1]] = 0
     for place in range(len(parent) - 1, -1, -1):
         switch = machine.top_down[place]
         most = min(machine.below[switch], size)
@@ -147,8 +147,6 @@ def least_value(
             continue
         here, above = machine.begins[switch], parent[switch]
         values = memory[here : here + most + 1]
-        if machine.level[switch] == 1:
-            values[:] = 0
         _pay(machine, asked, switch, most, values, is_peak)
         if above < 0:
             if most == size:
@@ -160,12 +158,12 @@ def least_value(
                 memory[there + size] = min(memory[there + size], values[size])
             continue
         before = memory[there : there + min(done[above], size) + 1]
-        done[above] += machine.below[switch]
+        done[above] += machine.below[switch]  # of the children that have joined
         # What has not joined yet below this root has room for the rest only.
         low = size - (machine.spare[above] + machine.below[above] - done[above])
         if len(values) > len(before):
             before, values = values, before
         _join(values, before, spare, size, low, is_peak)
-        after = min(done[above], size) + 1
-        memory[there : there + after] = spare[:after]
+        for nodes in range(min(done[above], size) + 1):
+            memory[there + nodes] = spare[nodes]
     return best

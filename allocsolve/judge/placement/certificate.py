@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.placement._kernels_prefixes import BEYOND, Asked, Machine, least_value
+from allocsolve.judge.placement._kernels_prefixes import BEYOND, NEVER, Asked, Machine, least_value
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -93,10 +93,11 @@ def least_placement(problem: PlacementProblem, term: str) -> float | None:
     if problem.balanced:
         most = min(int(machine.free.max()), size)
         numbers = [number for number in range(1, most + 1) if size % number == 0]
-    memory: FloatArray | IntArray = np.empty(int(machine.begins[-1]), dtype=np.int64)
-    spare: FloatArray | IntArray = np.empty(size + 1, dtype=np.int64)
+    empty: FloatArray | IntArray = np.full(int(machine.begins[-1]), NEVER)
+    empty[machine.begins[:-1]] = 0
     if is_peak:
-        memory, spare = memory.astype(np.float64), spare.astype(np.float64)
+        empty = empty.astype(np.float64)
+    spare, done = np.empty_like(empty, shape=size + 1), np.zeros_like(machine.free)
     best: float = BEYOND
     for number in numbers:
         asked = Asked(
@@ -108,7 +109,7 @@ def least_placement(problem: PlacementProblem, term: str) -> float | None:
             int(term.partition("-")[2] or 1) if term.startswith("domains") else 0,
             int(term == "leftover"),
         )
-        best = min(best, least_value(machine, asked, memory, spare, is_peak))
+        best = min(best, least_value(machine, asked, empty.copy(), spare, done.copy(), is_peak))
     if best >= BEYOND:
         return None
     if is_peak:
