@@ -241,9 +241,7 @@ def dragonfly_hops(groups: int, routers: int, nodes: int) -> IntArray:
 
 def dragonfly_table(count: int, seed: int) -> None:
     """Print how much the best set by the tree's distance loses by minimal routes, on small dragonflies."""
-    print(
-        f"\ndragonflies by minimal routes: what the best set of the tree is above the best of all, {count} draws"
-    )
+    print(f"\ndragonflies by minimal routes: the best set of the tree above the best of all, {count} draws")
     for groups, routers, nodes in (4, 3, 2), (5, 4, 2), (6, 5, 2):
         tree = SwitchTree.regular((groups, routers, nodes), (2, 3, 5))
         hops_of = dragonfly_hops(groups, routers, nodes)

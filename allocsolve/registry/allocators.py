@@ -46,11 +46,11 @@ def make_allocator(name: str, *, seed: int = 0) -> Allocator:
     --------
     >>> from allocsolve.model import Mesh, SwitchTree
     >>> import numpy as np
-    >>> free = np.array([0, 1, 1, 1, 0, 1], dtype=bool)
+    >>> free = np.array([0, 1, 0, 1, 0, 1], dtype=bool)
     >>> make_allocator("sorted-free-list")(Mesh((3, 2)), free, 2).tolist()
-    [1, 2]
-    >>> make_allocator("lowest-switch")(SwitchTree.regular((2, 3)), free, 1).tolist()
-    [5]
+    [1, 3]
+    >>> make_allocator("lowest-switch")(SwitchTree.regular((2, 3)), free, 2).tolist()
+    [3, 5]
     """
     budget = Budget(seed=seed)
     solvers: dict[type, AnySolver] = {}

@@ -149,6 +149,18 @@ def test_blocks_that_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     assert endings["waits after stalls"] > 10
 
 
+def test_blocks_that_are_found_after_stalls() -> None:
+    """Pods without a busy rack are tried when the others have lost so many nodes that they are smaller."""
+    racks = np.ones((7, 4, 6), dtype=np.bool_)
+    racks[:5, 1] = False
+    racks[5:, :, :2] = False
+    tree, free = SwitchTree.regular((7, 4, 6)), racks.ravel()
+    chosen = heuristics.slurm_block(tree, free, 25, block_sizes="6,24")
+    assert chosen is not None
+    assert chosen.tolist() == naive.slurm_block(tree, free, 25, [6, 24])
+    assert np.isin(chosen // 24, [5, 6]).sum() == 16
+
+
 @pytest.mark.parametrize("name", [*RULES, "random"])
 @given(request=requests())
 def test_what_is_taken_are_so_many_distinct_free_nodes(name: str, request: Request) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,9 +13,10 @@ from picture_tools import SVG, axes, boxes, parsed, skylines, squares, visible
 
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
-from allocsolve.heuristics import Growth
+from allocsolve.heuristics import Growth, kueue
 from allocsolve.instances import (
     MACHINES,
+    SWITCH_TREES,
     churned_occupancy,
     digest,
     klein2011,
@@ -116,6 +118,23 @@ def test_generate_churn(allocator: str, tmp_path: Path, capsys: Capture) -> None
         problem = read_problem(tmp_path / f"churn-s3-000{idx}.json")
         assert problem == expected
         assert problem.meta["allocator"] == allocator
+
+
+def test_generate_churn_on_a_switch_tree(tmp_path: Path, capsys: Capture) -> None:
+    args = ("generate", "churn", "--count", 1, "--seed", 3, "--out", tmp_path, "--machine", "nvl72")
+    options = ("--busy", 0.5, "--size", 40, "--allocator", "kueue(mode=balanced)", "--jobs", "9-300")
+    run(capsys, *args, *options, "--steps", 20)
+    problem = read_problem(tmp_path / "churn-s3-0000.json")
+    assert problem == churned_occupancy(
+        SWITCH_TREES["nvl72"],
+        0.5,
+        40,
+        [3, 0],
+        allocator=partial(kueue, mode="balanced"),
+        allocator_name="kueue(mode=balanced)",
+        job_sizes=(9, 300),
+        steps=20,
+    )
 
 
 def test_generate_median_worst_case(tmp_path: Path, capsys: Capture) -> None:

@@ -165,6 +165,8 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
             ["--allocator", "'branch-and-bound'"],
         ),
         (["churn", "--shape", "4x3", "--allocator", "noX"], ["--allocator", "'noX'"]),
+        (["churn", "--shape", "4x4", "--allocator", "kueue"], ["unknown partition solver 'kueue'"]),
+        (["churn", "--machine", "nvl72", "--allocator", "growth"], ["unknown placement solver 'growth'"]),
         (["churn", "--shape", "4x3"], ["--allocator"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "5-2"], ["--jobs", "5-2"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "13"], ["13"]),

@@ -48,7 +48,8 @@ def pbs_placement(
     k
         How many to take.
     wait
-        Whether a job that no set holds now waits if one could hold it when empty, in place of spanning them.
+        Whether a job that no set holds now waits if one could hold it when empty, as PBS lets it; else it
+        spans the sets, as in PBS only jobs do that no set could ever hold.
 
     Returns
     -------
