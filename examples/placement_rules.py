@@ -187,7 +187,8 @@ def next_jobs_table(machine: str, share: float, count: int, seed: int) -> None:
     print(f"\n{machine}, {share:.0%} busy: what a rule leaves to the next jobs, means of {count} turnovers")
     print(f"{'rule':26}{'in free racks':>14}" + "".join(f"{f'{k} nodes':>12}" for k in NEXT))
     for name, rule in RULES.items():
-        whole, costs = [], {k: [] for k in NEXT}
+        whole: list[float] = []
+        costs: dict[int, list[float]] = {k: [] for k in NEXT}
         for _, free in zip(range(count), churned(tree, rule, share, seed), strict=False):
             left = np.bincount(tree.switch[free], minlength=tree.num_switches)
             whole.append(left[left == rack].sum() / free.sum())
@@ -212,9 +213,11 @@ def fewest_domains_table(count: int, seed: int) -> None:
             free = random.random(tree.num_nodes) < 0.5
             k = log_uniform(random, 2, int(free.sum()))
             problem = PlacementProblem(tree, free, k)
+            fitted = lowest_switch(tree, free, k)
+            assert fitted is not None
             chosen, least = (
                 placement_metrics(problem, Placement(nodes))
-                for nodes in (lowest_switch(tree, free, k), best(tree, free, k, 0, "domains,leftover"))
+                for nodes in (fitted, best(tree, free, k, 0, "domains,leftover"))
             )
             assert chosen.domains[0] == least.domains[0]
             more.append(chosen.leftover - least.leftover)

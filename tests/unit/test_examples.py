@@ -45,6 +45,7 @@ def test_each_is_run_here_and_named_in_the_readme() -> None:
         "knowing.py",
         "learning.py",
         "my_heuristic.py",
+        "placement_rules.py",
         "simpy_broker.py",
         "simpy_cluster.py",
         "simulator_mask.py",
@@ -91,6 +92,22 @@ def test_who_knows_more_of_the_future_waits_less(tmp_path: Path) -> None:
     )
     assert seconds["bound"] < min(seconds["offline"], planned) <= planned < following < reserved
     assert seconds["safe, all steps"] < reserved
+
+
+def test_no_rule_is_nearer_than_the_nearest_nodes(tmp_path: Path) -> None:
+    options = ("--machines", "nvl72", "--occupancies", "u.5", "--snapshots", "3", "--turnovers", "2")
+    gaps, *left, domains, dragonflies = _shown("placement_rules.py", tmp_path, *options).strip().split("\n\n")
+    rows = {row[:26].strip(): row[26:].split() for row in gaps.splitlines()[2:]}
+    assert float(rows["random"][0]) > float(rows["lowest switch, best fit"][0]) >= 0
+    assert all(float(mean) >= 0 for mean, *_ in rows.values() if mean != "all")
+    assert len(left) == 2
+    for table in left:
+        for row in table.splitlines()[2:]:
+            share, *costs = row[26:].split()
+            assert share.endswith("%")
+            assert all(float(cost) >= 1 for cost in costs)
+    assert len(domains.splitlines()) == 6
+    assert all(float(row.split("mean ")[1].split()[0]) >= 0 for row in dragonflies.splitlines()[1:])
 
 
 def test_an_allocator_by_distance_has_closer_jobs(tmp_path: Path) -> None:
