@@ -200,7 +200,7 @@ def test_what_is_no_list_of_options(name: str, reason: str) -> None:
 
 def test_solvers_of_one_name_have_their_own_options() -> None:
     assert families_named("cpsat") == families()
-    assert [family.kind for family in families_named("cpsat(max_nodes=5)")] == ["partition"]
+    assert [family.kind for family in families_named("cpsat(max_nodes=5)")] == ["partition", "placement"]
     both = "evolution solver cpsat.* unknown option 'x'.*; partition solver cpsat.* unknown option 'x'"
     with pytest.raises(InvalidOption, match=both):
         families_named("cpsat(x=5)")
