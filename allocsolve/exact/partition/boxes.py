@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import nodes_at
-from allocsolve.model import Clock, Limit, Partition, Result, Status
-from allocsolve.model.partition import checked_request
+from allocsolve.model import Clock, Limit, Partition, PartitionProblem, Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import BoolArray, Budget, IntArray, PartitionProblem, Topology
+    from allocsolve.model import BoolArray, Budget, IntArray, Topology
 
 #: The side of a box along each axis.
 Sides: TypeAlias = tuple[int, ...]
@@ -68,9 +67,9 @@ def cheapest_box(
     >>> cheapest_box(Mesh((4, 4)), free, 4).tolist()
     [0, 4, 8, 12]
     """
-    free, size = checked_request(topology, free, size)
-    every = every_sides(topology, size) if sides is None else [sides]
-    return _search(topology, free, every, Clock(math.inf)).nodes
+    problem = PartitionProblem(topology, free, size, box=True if sides is None else sides)
+    every = [problem.box] if isinstance(problem.box, tuple) else every_sides(topology, problem.size)
+    return _search(topology, problem.free, every, Clock(math.inf)).nodes
 
 
 class _Found(NamedTuple):
