@@ -47,7 +47,8 @@ def cheapest_box(
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, `size` is below 1 or above the number of free nodes, or the
+        sides do not fit the machine or do not hold `size` nodes.
 
     Notes ----- *Method.* Boxes of the same sides cost the same: on an axis with a side of a, the sum of
     distances of its a coordinates times (k / a)^2. All sides of volume k are taken in ascending order of this
@@ -65,7 +66,7 @@ def cheapest_box(
     >>> free = np.ones(16, dtype=np.bool_)
     >>> free[[5, 6]] = False
     >>> cheapest_box(Mesh((4, 4)), free, 4).tolist()
-    [0, 4, 8, 12]
+    [8, 9, 12, 13]
     """
     problem = PartitionProblem(topology, free, size, box=True if sides is None else sides)
     every = [problem.box] if isinstance(problem.box, tuple) else every_sides(topology, problem.size)
