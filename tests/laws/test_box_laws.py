@@ -15,7 +15,7 @@ from hypothesis import example, given, settings, strategies as st
 from strategies import box_problems, topologies
 from tiers import examples
 
-from allocsolve.errors import InvalidAnswer, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.exact import PartitionBranchAndBound, cheapest_box
 from allocsolve.exact.partition.boxes import box_cost, every_sides, number_of_sides
 from allocsolve.heuristics import RandomNodes, Submesh
@@ -108,6 +108,8 @@ def test_the_plain_function_takes_sides_or_any() -> None:
     assert naive.pairwise(topology, nodes.tolist()) == 8
     assert cheapest_box(topology, free, 4, sides=(4, 1)).tolist() == [1, 2, 3, 4]  # type: ignore[union-attr]  # there is one
     assert cheapest_box(topology, free, 12, sides=(6, 2)) is None
+    with pytest.raises(InvalidProblem, match="has 12 nodes, but size is 4"):
+        cheapest_box(topology, free, 4, sides=(6, 2))
 
 
 def test_solvers_that_know_no_boxes_refuse_them() -> None:

@@ -278,3 +278,8 @@ def test_programs_run_on_lines_and_rings_only() -> None:
         InvalidProblem, match="topology: axis 1 is complete, but programs run on lines and rings"
     ):
         ReservationProblem(Topology((2, 4), (True, False), (False, True)), PROBLEM.jobs)
+    document = codec.encode_problem(PROBLEM)
+    document["topology"] = {"shape": [4, 2], "complete": [True, False]}
+    with pytest.raises(FormatError) as error:
+        codec.decode_problem({"format": "allocsolve/1", "kind": "reservation", **document}, "file")
+    assert error.value.faults == ("topology.complete[0]: programs run on lines and rings only",)

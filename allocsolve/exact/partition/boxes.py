@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import nodes_at
-from allocsolve.model import Clock, Limit, Partition, Result, Status
-from allocsolve.model.partition import checked_request
+from allocsolve.model import Clock, Limit, Partition, PartitionProblem, Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import BoolArray, Budget, IntArray, PartitionProblem, Topology
+    from allocsolve.model import BoolArray, Budget, IntArray, Topology
 
 #: The side of a box along each axis.
 Sides: TypeAlias = tuple[int, ...]
@@ -48,7 +47,8 @@ def cheapest_box(
     Raises
     ------
     InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+        If `free` is not a mask over the nodes, `size` is below 1 or above the number of free nodes, or the
+        sides do not fit the machine or do not hold `size` nodes.
 
     Notes ----- *Method.* Boxes of the same sides cost the same: on an axis with a side of a, the sum of
     distances of its a coordinates times (k / a)^2. All sides of volume k are taken in ascending order of this
@@ -66,11 +66,11 @@ def cheapest_box(
     >>> free = np.ones(16, dtype=np.bool_)
     >>> free[[5, 6]] = False
     >>> cheapest_box(Mesh((4, 4)), free, 4).tolist()
-    [0, 4, 8, 12]
+    [8, 9, 12, 13]
     """
-    free, size = checked_request(topology, free, size)
-    every = every_sides(topology, size) if sides is None else [sides]
-    return _search(topology, free, every, Clock(math.inf)).nodes
+    problem = PartitionProblem(topology, free, size, box=True if sides is None else sides)
+    every = [problem.box] if isinstance(problem.box, tuple) else every_sides(topology, problem.size)
+    return _search(topology, problem.free, every, Clock(math.inf)).nodes
 
 
 class _Found(NamedTuple):

@@ -41,7 +41,7 @@ class Lattice(NamedTuple):
 def lattice(topology: Topology) -> Lattice:
     """Return the arrays of a topology; those used last are cached. O(nodes * axes)."""
     nodes = np.arange(topology.num_nodes, dtype=np.int64)
-    coordinates = topology.coordinates(nodes)
+    coordinates, count = topology.coordinates(nodes), topology.num_nodes
     strides = np.cumprod([1, *topology.shape[:-1]])
     pairs = []
     kinds = [
@@ -51,17 +51,17 @@ def lattice(topology: Topology) -> Lattice:
     for axis, (side, kind) in enumerate(zip(topology.shape, kinds, strict=True)):
         here = coordinates[:, axis]
         for step in range(1, side) if kind == COMPLETE else (-1, 1):
-            there = (here + step) % side if kind else here + step
+            there = (here + step) % side if kind and side > 2 else here + step
             linked = (there >= 0) & (there < side) & (there != here)
-            pairs.append(np.stack([nodes, nodes + (there - here) * strides[axis]], axis=1)[linked])
-    links = np.unique(np.concatenate(pairs), axis=0)  # rings of two nodes give each link twice
-    offsets = np.searchsorted(links[:, 0], np.arange(topology.num_nodes + 1))
+            pairs.append((nodes * count + nodes + (there - here) * strides[axis])[linked])
+    links = np.sort(np.concatenate(pairs))
+    offsets = np.searchsorted(links, np.arange(count + 1) * count)
     return Lattice(
         frozen(np.array(topology.shape, dtype=np.int64)),
         frozen(np.array(kinds, dtype=np.int64)),
         frozen(np.ascontiguousarray(coordinates)),
         frozen(offsets.astype(np.int64)),
-        frozen(np.ascontiguousarray(links[:, 1])),
+        frozen(links % count),
     )
 
 

@@ -56,6 +56,9 @@ def decode_problem(document: Document, source: str) -> ReservationProblem:
         document, "", required, ("name", "shape", "programs", "program_seed", "leaking", "meta")
     )
     topology = decode_topology(check, top["topology"]) if "topology" in top else None
+    if topology is not None and any(topology.complete):
+        axis = topology.complete.index(True)
+        check.add(f"topology.complete[{axis}]", "programs run on lines and rings only")
     shape = check.typed(str, top.get("shape", "any"), "shape")
     if shape not in RESERVATION_SHAPES:
         check.add("shape", f"{show(shape)} is none of {', '.join(RESERVATION_SHAPES)}")
