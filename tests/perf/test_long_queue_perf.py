@@ -118,6 +118,24 @@ def test_queue_policies_start_100_000_queued_jobs_in_1_s(
     assert solver(few, Budget()).answer.first_starts.tolist() == made
 
 
+@pytest.mark.parametrize("solver", [FirstFit(), Easy(), Easy(order="smallest-area")], ids=str)
+def test_queue_policies_start_100_000_jobs_that_come_within_100_s_in_2_s(
+    benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch, solver: Any
+) -> None:
+    at_once = queue(100_000)
+    packed = at_once.packed
+    submit = np.arange(100_000) // 1000
+    problem = WorkloadProblem(NUM_NODES, Jobs(submit, packed.nodes, packed.runtime, packed.estimate))
+    few = WorkloadProblem(NUM_NODES, problem.jobs[:10_000])
+    solver(queue(2500), Budget())
+    made = solver(few, Budget()).answer.first_starts.tolist()
+    result, seconds = timed(benchmark, solver, problem, Budget())
+    assert seconds < 2
+    assert 0.99 * NUM_NODES < most_busy(problem, result.answer.first_starts) <= NUM_NODES
+    monkeypatch.setattr(queue_lengths, "_LONG_BACKLOG", 10_001)  # each job is looked at
+    assert solver(few, Budget()).answer.first_starts.tolist() == made
+
+
 @pytest.mark.parametrize(
     "policy", [Fcfs(), FirstFit(), Easy(), Easy(order="f1"), Easy(order="wfp3"), Conservative()], ids=str
 )

@@ -161,7 +161,10 @@ def test_tiny_workloads_have_jobs_of_the_kinds_of_the_problem() -> None:
 
 def test_kernels_of_long_queues_are_compiled_for_problems_that_have_one() -> None:
     family = family_of(WorkloadProblem)
-    for submit, long in ((np.zeros(2500), True), (np.arange(2500.0), False), (np.arange(100_000.0), True)):
+    cases = [(np.zeros(2500), True), (np.arange(2500.0), False), (np.arange(100_000.0), True)]
+    # one node-second for each job: of the two on 4 nodes, 3/5 and none of the jobs wait in the end
+    cases += [(np.arange(20_000.0) / 10, True), (np.arange(20_000.0) / 4, False)]
+    for submit, long in cases:
         ones = np.ones(len(submit), dtype=np.int64)
         tiny, *more = family.warm_up(WorkloadProblem(4, Jobs(submit, ones, ones)))
         assert len(tiny.jobs) < 10

@@ -441,9 +441,9 @@ class Easy(_QueueSolver):
     backfilling with compression ``replan``.
     *Complexity*: O(running jobs + queue) for each event; with more reservations O(running jobs + queue x
     steps of the plan). With one reservation, no scan limit and estimates that are not learned, for rigid
-    jobs, 2000 of which or more are submitted at one instant: O(running jobs + log jobs) for each event and
-    O(sqrt(jobs)) at worst for each start; with the orders ``wfp3`` and ``unicef`` only if all jobs are
-    submitted at one instant.
+    jobs, 2000 of which or more are submitted at one instant, or 10,000 of which are more than the nodes can
+    run meanwhile: O(running jobs + log jobs) for each event and O(sqrt(jobs)) at worst for each start; with
+    the orders ``wfp3`` and ``unicef`` only if all jobs are submitted at one instant.
     *References*: Lifka, JSSPP 1995; Mu'alem & Feitelson, IEEE TPDS 12(6), 2001; user averages: Tsafrir,
     Etsion & Feitelson, IEEE TPDS 18(6), 2007.
 
