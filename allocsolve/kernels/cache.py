@@ -51,7 +51,10 @@ _VERSIONS: Final = 12
 #: The digest of the modules that say how kernels are compiled: after an edit of them all kernels are compiled
 #: again.
 _COMPILER: Final = hashlib.sha256(
-    b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("arguments", "jit", "linking"))
+    b"".join(
+        Path(__file__).with_name(f"{name}.py").read_bytes()
+        for name in ("arguments", "jit", "linking", "lowering")
+    )
 ).hexdigest()
 
 
