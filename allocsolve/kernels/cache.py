@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numba
+import numba.cpython.hashing  # tells the addresses that machine code of hashes needs
 import numpy as np
 from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from allocsolve.kernels.compilations import compiling
@@ -49,7 +51,10 @@ _VERSIONS: Final = 12
 #: The digest of the modules that say how kernels are compiled: after an edit of them all kernels are compiled
 #: again.
 _COMPILER: Final = hashlib.sha256(
-    b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("arguments", "jit", "linking"))
+    b"".join(
+        Path(__file__).with_name(f"{name}.py").read_bytes()
+        for name in ("arguments", "jit", "linking", "lowering")
+    )
 ).hexdigest()
 
 
@@ -113,8 +118,12 @@ class KernelCache(NullCache):
             yield
 
     def load_overload(self, signature: Any, target: Any) -> Any:  # noqa: ANN401 - numba has no types
-        """Return code from disk; or None, after which numba compiles it and gives it to `save_overload`."""
-        target.refresh()
+        """Return code from disk; or None, after which numba compiles it and gives it to `save_overload`.
+
+        Machine code needs the runtime that counts references. Numba loads all that it can compile only when
+        it compiles, which takes a third of a second in each process.
+        """
+        rtsys.initialize(target)
         file = self._file(getattr(signature, "args", signature), target.codegen().magic_tuple())
         code = _read(file)
         if code is None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Inner kernels have no entries from Python and from C.
-_INNER: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: Inner kernels have no entry from Python either.
+_INNER: Final = {"no_cpython_wrapper": True}
 
 
 class _Kernel(CPUDispatcher):
@@ -34,7 +34,9 @@ class _Kernel(CPUDispatcher):
         locals: Mapping[str, object] | None = None,  # noqa: A002 - numba passes it by this name
         targetoptions: Mapping[str, object] | None = None,
     ) -> None:
-        options = {"nopython": True, "boundscheck": None, **(targetoptions or {})}
+        # no C code calls a kernel
+        always = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
+        options = {**always, **(targetoptions or {})}
         super().__init__(py_func, locals, options, self.compiler)
 
 

@@ -15,32 +15,33 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import operator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from numba.core import itanium_mangler, types
+from numba.core import itanium_mangler
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import register_pass
-from numba.core.lowering import Lower
-from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
-from numba.core.typing.context import Context
 
 from allocsolve.kernels.arguments import by_address
+from allocsolve.kernels.lowering import KernelLower, remembering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class _InnerLibrary(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    """Code of a kernel."""
+
+    def _optimize_functions(self, _: object) -> None:
+        """Leave functions as they are: they are optimised when all are linked."""
+
+
+class _InnerLibrary(_Library):
     """Code of an inner kernel: neither optimised as a module nor turned into machine code by itself."""
 
     #: What `set_env` was given: the name and the constants that code in this library may need at run time.
     environment: tuple[str, object] | None = None
-
-    def _optimize_functions(self, _: object) -> None:
-        """Leave the module as it is: the entry kernel optimises it."""
 
     def finalize(self) -> None:
         """Be ready to be linked."""
@@ -63,7 +64,7 @@ class _InnerLibrary(JITCodeLibrary):
         return 0
 
 
-class _EntryLibrary(JITCodeLibrary):
+class _EntryLibrary(_Library):
     """Code of an entry kernel, with all inner kernels below it."""
 
     def finalize(self) -> None:
@@ -127,60 +128,7 @@ class _Flags(Flags):
         return _ListedFlags(self)
 
 
-class _TypingContext(Context):
-    """A typing context of numba that remembers which signature a call of a function of numba has.
-
-    numba tries all implementations of an operator again for each of its uses in a function.
-    """
-
-    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:  # noqa: ANN401 - numba has no types
-        """Return the signature of a call."""
-        if not isinstance(func, types.Function):
-            return super().resolve_function_type(func, args, kws)
-        # an implementation is compiled by the flags of the function that calls it
-        call = func, tuple(args), tuple(kws.items()), ConfigStack.top_or_none()
-        signature = _SIGNATURES.get(call)
-        if signature is None:
-            signature = super().resolve_function_type(func, args, kws)
-            if signature is not None:
-                _SIGNATURES[call] = signature
-        return signature
-
-
-#: By function, types of arguments and flags.
-_SIGNATURES: Final[dict[tuple[object, ...], object]] = {}
-
-
-def _remembering(context: Context) -> _TypingContext:
-    """Return the same context, whose state it shares, with a memory."""
-    made = object.__new__(_TypingContext)
-    made.__dict__ = context.__dict__
-    return made
-
-
-class _Lower(Lower):
-    """Lowers binary operators by the signatures that typing has remembered.
-
-    numba asks three times for each operator whether there is an implementation for constants; of those on
-    numbers only powers have one.
-    """
-
-    def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:  # noqa: ANN401 - numba has no types
-        """Return the value of an operator."""
-        if op in {operator.pow, operator.ipow}:
-            return super().lower_binop(resty, expr, op)
-        typing = _remembering(self.context.typing_context)
-        called, signature = typing.resolve_value_type(op), self.fndesc.calltypes[expr]
-        operands = [
-            self.context.cast(self.builder, self.loadvar(side.name), self.typeof(side.name), kind)
-            for side, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)
-        ]
-        resolved = typing.resolve_function_type(called, signature.args, {})
-        value = self.context.get_function(called, resolved)(self.builder, operands)
-        return self.context.cast(self.builder, value, signature.return_type, resty)
-
-
-class _InnerLower(_Lower):
+class _InnerLower(KernelLower):
     """Lowers a function that takes its arrays by address, under a short name.
 
     numba writes the types of all arguments into the name, for records with all their fields, and the name
@@ -196,13 +144,13 @@ class _InnerLower(_Lower):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _EntryLowering(NativeLowering):
-    """Numba's lowering by `_Lower`."""
+    """Numba's lowering by `KernelLower`."""
 
     _name = "entry_kernel_lowering"
 
     @property
-    def lowering_class(self) -> type[Lower]:
-        return _Lower
+    def lowering_class(self) -> type[KernelLower]:
+        return KernelLower
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -212,7 +160,7 @@ class _InnerLowering(NativeLowering):
     _name = "inner_kernel_lowering"
 
     @property
-    def lowering_class(self) -> type[Lower]:
+    def lowering_class(self) -> type[KernelLower]:
         return _InnerLower
 
     def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba has no types
@@ -247,7 +195,7 @@ class EntryCompiler(Compiler):
     def _compile_core(self) -> Any:  # noqa: ANN401 - numba has no types
         """Compile without garbage collection: there is no garbage before the end."""
         self.state.flags = _Flags(self.state.flags)
-        self.state.typingctx = _remembering(self.state.typingctx)
+        self.state.typingctx = remembering(self.state.typingctx)
         collects = gc.isenabled()
         gc.disable()
         try:

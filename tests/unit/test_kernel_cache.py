@@ -81,6 +81,49 @@ print(json.dumps(schedule.ends.tolist()))
 """
 
 
+#: Kernels whose machine code needs something of Python or numba at run time.
+DEMANDING = """
+import json, math, sys
+import numpy as np
+from allocsolve.kernels import compilations, kernel
+
+@kernel
+def hashed(first, second):
+    return float(hash((first, second)) % 1000)
+
+@kernel
+def different(values):
+    return len(set(values)) + math.pow(values[3], 2.5)
+
+@kernel
+def drawn(count):
+    np.random.seed(7)
+    return np.random.permutation(count)
+
+@kernel
+def multiplied(matrix, right):
+    return np.dot(matrix, right)
+
+@kernel
+def refused(value):
+    if value > 1:
+        raise ValueError("too much")
+    return value / (value - 1)
+
+def raised(value):
+    try:
+        refused(value)
+    except (ValueError, ZeroDivisionError) as error:
+        return len(str(error))
+
+values = np.arange(1.0, 9.0)
+told = [hashed(3, 0.5), different(values), *drawn(9), *multiplied(np.diag(values), values)]
+told += [raised(1), raised(2)]
+told = [float(value) for value in told]
+print(json.dumps([*told, compilations(), "numba.misc.cffiimpl" in sys.modules]))
+"""
+
+
 @dataclass(frozen=True)
 class Site:
     """A folder of modules, and one for the cache."""
@@ -155,6 +198,13 @@ def test_what_changes_nothing_compiles_nothing(site: Site, tmp_path: Path) -> No
     site.edit("kernels_to_edit/entry.py", "return 1", "return 2")
     moved = shutil.copytree(site.folder, tmp_path / "another" / "place")
     assert Site(moved, site.cache).run(RUN) == [30, 0]
+
+
+def test_code_from_disk_needs_nothing_that_compiling_loads(site: Site) -> None:
+    *compiled, count, loaded = site.run(DEMANDING)
+    assert count > 5
+    assert loaded
+    assert site.run(DEMANDING) == [*compiled, 0, False]
 
 
 def test_the_schedule_of_an_edited_engine_is_not_the_old_one(tmp_path: Path) -> None:

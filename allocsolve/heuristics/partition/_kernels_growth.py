@@ -34,7 +34,9 @@ def grow(
     """
     shape, wrap, coordinates, offsets, neighbours = lattice
     axes, num_nodes = len(shape), len(free)
-    side = shape.max()
+    side = 0
+    for axis in range(axes):
+        side = max(side, shape[axis])
     rise = np.zeros((axes, side), dtype=np.int64)
     held = np.zeros((axes, side), dtype=np.int64)
     active = np.empty((axes, side), dtype=np.int64)
@@ -145,7 +147,8 @@ def grow_cheapest(
         cost = grow(lattice, free, trial, bound)
         if cost < bound:
             bound = cost
-            nodes[:] = trial
+            for place in range(len(nodes)):  # an assignment of arrays would compile the text of its error
+                nodes[place] = trial[place]
     return bound
 
 

@@ -90,8 +90,11 @@ def worker_rounds(
         np.empty(done + workers, dtype=np.int64),
     )
     all_amounts = np.empty(done + workers)
-    all_offsets[: num_nodes + 1] = offsets
-    all_codes[:done], all_targets[:done], all_amounts[:done] = codes[:done], targets[:done], amounts[:done]
+    for node in range(num_nodes + 1):  # an assignment of arrays would compile the text of its error
+        all_offsets[node] = offsets[node]
+    for place in range(done):
+        all_codes[place], all_targets[place] = codes[place], targets[place]
+        all_amounts[place] = amounts[place]
     for q in range(workers):
         all_offsets[num_nodes + q + 1] = done + q + 1
         all_codes[done + q], all_targets[done + q], all_amounts[done + q] = COMPUTE, -1, works[q]

@@ -45,23 +45,6 @@ def place(profile: FreeNodes, sizes: Sizes, first: int, last: int, submit: float
     return start, best_size
 
 
-@kernel
-def serial_schedule(
-    profile: FreeNodes,
-    sizes: Sizes,
-    order: IntArray,
-    submit: FloatArray,
-    starts: FloatArray,
-    chosen: IntArray,
-) -> None:
-    """Place the jobs in the given order, each where it ends earliest; write `starts` and `chosen`."""
-    for job in order:
-        start, size = place(profile, sizes, sizes.offsets[job], sizes.offsets[job + 1], submit[job])
-        change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
-        starts[job] = start
-        chosen[job] = size
-
-
 #: The largest number of jobs that one move takes out: the drawn job and up to 16 that overlap its wait.
 MAX_REMOVED = 17
 
@@ -118,30 +101,29 @@ def _cost(costs: Costs, job: int, start: float, seconds: float) -> float:
     return float(max(costs.floor[job], costs.slope[job] * (time - costs.reference[job])))
 
 
-@kernel
-def fill(profile: FreeNodes, sizes: Sizes, order: IntArray, placed: Placed) -> None:
-    """Put the jobs of `order` into the plan at the places that they already have."""
-    for job in order:
-        size = placed.chosen[job]
-        change(profile, placed.starts[job], placed.starts[job] + sizes.seconds[size], -sizes.nodes[size])
+#: What `change_plan` does with each job: it takes it out; or it puts it where it already is, at its earliest
+#: place on the size that it has, or on the size of its earliest completion.
+TAKE_OUT, PUT_BACK, PUT_EARLIEST, PUT_ON_ANY_SIZE = range(4)
 
 
 @kernel
-def take_out(profile: FreeNodes, sizes: Sizes, order: IntArray, placed: Placed) -> None:
-    """Take the jobs of `order` out of the plan."""
-    for job in order:
-        size = placed.chosen[job]
-        change(profile, placed.starts[job], placed.starts[job] + sizes.seconds[size], sizes.nodes[size])
+def change_plan(
+    profile: FreeNodes, sizes: Sizes, submit: FloatArray, order: IntArray, placed: Placed, what: int
+) -> None:
+    """Take the jobs of `order` out of the plan, or put them into it, one after the other; write their places.
 
-
-@kernel
-def put(profile: FreeNodes, sizes: Sizes, submit: FloatArray, order: IntArray, placed: Placed) -> None:
-    """Put the jobs of `order` at their earliest places, each on the size that it has."""
+    One kernel for all, as most of it is the same machine code.
+    """
     for job in order:
-        size = placed.chosen[job]
-        start, _ = place(profile, sizes, size, size + 1, submit[job])
-        change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
-        placed.starts[job] = start
+        start, size = placed.starts[job], placed.chosen[job]
+        if what >= PUT_EARLIEST:
+            first, last = size, size + 1
+            if what == PUT_ON_ANY_SIZE:
+                first, last = sizes.offsets[job], sizes.offsets[job + 1]
+            start, size = place(profile, sizes, first, last, submit[job])
+            placed.starts[job], placed.chosen[job] = start, size
+        nodes = sizes.nodes[size] if what == TAKE_OUT else -sizes.nodes[size]
+        change(profile, start, start + sizes.seconds[size], nodes)
 
 
 @inner_kernel

@@ -15,13 +15,14 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_serial import (
+    PUT_BACK,
+    PUT_EARLIEST,
+    PUT_ON_ANY_SIZE,
+    TAKE_OUT,
     Costs,
     Placed,
     Sizes,
-    fill,
-    put,
-    serial_schedule,
-    take_out,
+    change_plan,
 )
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule
@@ -239,10 +240,10 @@ def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tupl
         Shape (jobs,): starts in seconds, and the index of each job's size in `sizes`.
     """
     submit = problem.packed.submit
-    starts, chosen = np.zeros(len(submit)), np.zeros(len(submit), dtype=np.int64)
+    placed = Placed(np.zeros(len(submit)), np.zeros(len(submit), dtype=np.int64))
     profile = new_free_nodes(problem.num_nodes, len(submit))
-    serial_schedule(profile, sizes, order, submit, starts, chosen)
-    return starts, chosen
+    change_plan(profile, sizes, submit, order, placed, PUT_ON_ANY_SIZE)
+    return placed.starts, placed.chosen
 
 
 def schedule_of_sizes(
@@ -376,9 +377,7 @@ class Plan:
         self.problem, self.sizes = problem, sizes
         self.placed = Placed(starts.copy(), chosen.copy())
         self.profile = new_free_nodes(problem.num_nodes, len(starts))
-        fill(self.profile, sizes, frozen(np.argsort(starts, kind="stable")), self.placed)
-        # Whether a run needs this kernel depends on its time: call it once, so that every run compiles it.
-        self.put(np.zeros(0, dtype=np.int64))
+        self._change(np.argsort(starts, kind="stable"), PUT_BACK)
 
     @classmethod
     def in_order(cls, problem: WorkloadProblem, sizes: Sizes, chosen: IntArray, order: IntArray) -> Plan:
@@ -443,14 +442,14 @@ class Plan:
 
     def take_out(self, jobs: IntArray) -> None:
         """Take jobs out of the plan; they keep their sizes."""
-        take_out(self.profile, self.sizes, frozen(jobs), self.placed)
+        self._change(jobs, TAKE_OUT)
 
     def put(self, jobs: IntArray, *, where_they_are: bool = False) -> None:
         """Put jobs into the plan one after the other, each at its earliest place or at its present start."""
-        if where_they_are:
-            fill(self.profile, self.sizes, frozen(jobs), self.placed)
-        else:
-            put(self.profile, self.sizes, self.problem.packed.submit, frozen(jobs), self.placed)
+        self._change(jobs, PUT_BACK if where_they_are else PUT_EARLIEST)
+
+    def _change(self, jobs: IntArray, what: int) -> None:
+        change_plan(self.profile, self.sizes, self.problem.packed.submit, frozen(jobs), self.placed, what)
 
 
 class BestPlan:
