@@ -37,6 +37,13 @@ from .formats.logs import (
     log_problem as log_problem,
     recorded_schedule as recorded_schedule,
 )
+from .formats.squeue import (
+    SQUEUE_FORMAT as SQUEUE_FORMAT,
+    QueuedJob as QueuedJob,
+    QueueListing as QueueListing,
+    RunningJob as RunningJob,
+    read_squeue as read_squeue,
+)
 from .formats.workload_batsim import (
     BATSIM_VERSIONS as BATSIM_VERSIONS,
     read_batsim as read_batsim,
