@@ -1,4 +1,4 @@
-"""A queue as squeue prints it: text, the JSON of Slurm 22.05 with plain numbers, and that of later versions."""
+"""A queue as squeue prints it: text, the JSON of Slurm 22.05 with plain numbers, and that of later ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def good() -> list[dict[str, str]]:
 
 def as_text(rows: Sequence[Mapping[str, str]]) -> str:
     """Return the lines of a queue."""
-    return "\n".join("|".join(line) for line in [TITLES, *([row[title] for title in TITLES] for row in rows)]) + "\n"
+    return (
+        "\n".join("|".join(line) for line in [TITLES, *([row[title] for title in TITLES] for row in rows)])
+        + "\n"
+    )
 
 
 _MINUTES: Final = {"4:00:00": 240, "2:00:00": 120, "30:00": 30, "1-00:00:00": 1440, "1:00:00": 60}
@@ -97,7 +100,9 @@ def as_json(rows: Sequence[Mapping[str, str]], version: str) -> dict[str, Any]:
                 "partition": row["PARTITION"],
                 "qos": row["QOS"],
                 "submit_time": time(row["SUBMIT_TIME"]),
-                "eligible_time": time(row["START_TIME"] if row["REASON"] == "BeginTime" else row["SUBMIT_TIME"]),
+                "eligible_time": time(
+                    row["START_TIME"] if row["REASON"] == "BeginTime" else row["SUBMIT_TIME"]
+                ),
                 "start_time": time(row["START_TIME"]),
                 "time_limit": number(_MINUTES.get(row["TIME_LIMIT"])),
                 "priority": number(int(row["PRIORITY"])),

@@ -80,11 +80,22 @@ def test_limits_that_are_none(tmp_path: Path) -> None:
 
 def test_minutes_of_json(tmp_path: Path) -> None:
     for limit in (120, {"set": True, "infinite": False, "number": 120}):
-        document = {"last_update": NOW, "jobs": [{**as_json(good(), "plain")["jobs"][1], "time_limit": limit}]}
+        document = {
+            "last_update": NOW,
+            "jobs": [{**as_json(good(), "plain")["jobs"][1], "time_limit": limit}],
+        }
         assert _of(tmp_path, document).queued[0].limit == 7200
-    nothing = ({"set": False, "infinite": False, "number": 0}, {"set": True, "infinite": True, "number": 0}, 0, None)
+    nothing = (
+        {"set": False, "infinite": False, "number": 0},
+        {"set": True, "infinite": True, "number": 0},
+        0,
+        None,
+    )
     for limit in nothing:
-        document = {"last_update": NOW, "jobs": [{**as_json(good(), "plain")["jobs"][1], "time_limit": limit}]}
+        document = {
+            "last_update": NOW,
+            "jobs": [{**as_json(good(), "plain")["jobs"][1], "time_limit": limit}],
+        }
         assert math.isnan(_of(tmp_path, document).queued[0].limit)
 
 
@@ -138,7 +149,11 @@ def test_ended_jobs_of_json_are_counted(tmp_path: Path) -> None:
 
 
 def test_who_is_first_by_priority_is_served_first(tmp_path: Path) -> None:
-    rows = [good()[0], {**good()[1], "JOBID": "1", "PRIORITY": "5"}, {**good()[1], "JOBID": "2", "PRIORITY": "50"}]
+    rows = [
+        good()[0],
+        {**good()[1], "JOBID": "1", "PRIORITY": "5"},
+        {**good()[1], "JOBID": "2", "PRIORITY": "50"},
+    ]
     rows.append({**good()[1], "JOBID": "3", "PRIORITY": "5", "SUBMIT_TIME": "2025-11-25T08:00:00"})
     assert [job.name for job in read("text", tmp_path, rows).queued] == ["2", "3", "1"]
 
@@ -179,7 +194,7 @@ def test_a_queue_in_which_nothing_runs_does_not_tell_when(tmp_path: Path) -> Non
 def test_a_line_with_a_fault_refuses_the_file(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"queue: line 3: time limit '2h' is no duration"):
         one(tmp_path, TIME_LIMIT="2h")
+    (tmp_path / "queue").write_text("             JOBID PARTITION     NAME     USER ST       TIME  NODES\n")
     with pytest.raises(FormatError, match=r"squeue -a -t R,PD -o"):
-        (tmp_path / "queue").write_text("             JOBID PARTITION     NAME     USER ST       TIME  NODES\n")
         read_squeue(tmp_path / "queue")
     assert SQUEUE_FORMAT.count("|") == 13

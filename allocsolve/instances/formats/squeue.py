@@ -302,7 +302,7 @@ def _cells_of(job: Document) -> dict[str, str]:
     task = _plain(job.get("array_task_id"), "array_task_id")
     own = _plain(job.get("job_id"), "job_id")
     hold = job.get("hold")
-    if hold not in {None, True, False}:
+    if hold is not None and not isinstance(hold, bool):
         msg = f"hold must be true or false, not {show(hold)}"
         raise ValueError(msg)
     if tasks and state in _PENDING:
