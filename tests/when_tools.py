@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from workload_traces import swf_log
 
-from allocsolve.heuristics import Easy
+from allocsolve.heuristics import Conservative, Easy
 from allocsolve.instances import log_problem
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.prediction import JobHistory, past_answers
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from allocsolve.model import FloatArray
     from allocsolve.prediction import Method, Moment
     from allocsolve.prediction.answers import PastAnswers
+    from allocsolve.simulation import QueueSnapshot
 
 #: The logs, and by how much the times between their submissions are multiplied.
 LOGS = {
@@ -84,10 +86,26 @@ def plan_errors(history: JobHistory, moment: Moment, count: int, every: int) -> 
     ):
         snapshot, queued = history.snapshot(now)
         at, wait = int(np.searchsorted(queued, job)), float(history.starts[job] - now)
-        plans = (waits_by_limits(snapshot, policy)[at] for policy in (Easy(reservations="all"), Easy()))
-        errors.append(tuple(abs(plan - wait) for plan in plans))  # type: ignore[arg-type]  # there are two
+        plans = conservative_plan(snapshot)[at], waits_by_limits(snapshot, Easy())[at]
+        errors.append((abs(plans[0] - wait), abs(plans[1] - wait)))
     conservative, easy = np.median(np.array(errors), axis=0)
     return float(conservative), float(easy)
+
+
+def conservative_plan(snapshot: QueueSnapshot) -> FloatArray:
+    """Return the waits if each queued job has a reservation by its limit, in the order of the queue."""
+    left = snapshot.running_starts + snapshot.running_limits - snapshot.now
+    count = len(left)
+    problem = WorkloadProblem(
+        snapshot.num_nodes,
+        Jobs(
+            np.zeros(count + len(snapshot.nodes)),
+            np.concatenate([snapshot.running_nodes, snapshot.nodes]),
+            np.concatenate([np.maximum(left, 1.0), snapshot.limits]),
+            np.concatenate([np.maximum(left, 1.0), snapshot.limits]),
+        ),
+    )
+    return Conservative().first_reservations(problem)[count:]
 
 
 def measured(history: JobHistory, moment: Moment, count: int, every: int, *, seed: int = 0) -> list[Quality]:

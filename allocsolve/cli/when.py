@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: What messages and tables call a job that is not submitted yet.
 _NEW = "new job"
+#: With fewer questions of the past, the ends of intervals are those of one or two of them.
+_ENOUGH = 100
 
 
 def add_when(parser: argparse.ArgumentParser) -> None:
@@ -303,6 +305,7 @@ def _show(
     asked = max(intervals.questions, default=0)
     methods = " and ".join(sorted({*intervals.methods}))
     if asked:
-        say(f"Chances by {methods}; {asked} questions of the past say how far off such answers are.")
+        rough = "; they are too few, so the chances are rough" if asked < _ENOUGH else ""
+        say(f"Chances by {methods}; {asked} questions of the past say how far off such answers are{rough}.")
     elif rows:
         say(f"Chances by {methods}, not calibrated: no job of the log waited.")

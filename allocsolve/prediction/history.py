@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,8 +86,9 @@ class JobHistory:
 
     def shifted(self, seconds: float) -> JobHistory:
         """Return the same history with all times later by so many seconds."""
-        times = (column + seconds for column in (self.submits, self.starts, self.ends))
-        return JobHistory(self.num_nodes, *times, self.nodes, self.limits)
+        return replace(
+            self, submits=self.submits + seconds, starts=self.starts + seconds, ends=self.ends + seconds
+        )
 
     @property
     def longest_limit(self) -> float:

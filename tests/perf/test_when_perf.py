@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics import Easy
-from allocsolve.prediction import JobHistory, StartIntervals, past_answers, when
+from allocsolve.prediction import JobHistory, PastAnswers, StartIntervals, when
+from allocsolve.prediction.answers import QUESTIONS
 from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ def test_a_thousand_queued_jobs(benchmark: BenchmarkFixture) -> None:
     rng = np.random.default_rng(0)
     past = history(20_000, rng)
     now = float(past.submits[-1]) + 1
-    asked = [past_answers(past, Easy(), "instant", count=700, before=now)]
+    times = now - np.sort(rng.random(QUESTIONS) * 1e6)[::-1] - 1e5
+    waits = rng.exponential(20_000, QUESTIONS)
+    predicted = np.sort(rng.exponential(20_000, (QUESTIONS, 3)), axis=1)
+    asked = [PastAnswers("instant", times, predicted, rng.random((QUESTIONS, 9)), waits)]
     snapshot = queue(now, rng)
 
     def answer() -> tuple[StartIntervals, float]:
