@@ -111,4 +111,5 @@ def when(
             methods[row] = best.method
             questions[row] = len(answers.times)
     waits = np.maximum(waits, (snapshot.eligible - now)[:, None])  # moved ends, too, are not before that
-    return StartIntervals(*(waits.T + now), plan + now, tuple(methods), tuple(questions))
+    earliest, median, latest = (waits + now).T
+    return StartIntervals(earliest, median, latest, plan + now, tuple(methods), tuple(questions))

@@ -209,8 +209,8 @@ def made_history(count: int, seed: int = 0) -> JobHistory:
 
 def test_made_logs_are_covered() -> None:
     """On a log whose future is as its past, nine of ten intervals hold; analogues are worse here."""
-    past = past_answers(made_history(3000), Easy(), "submission", count=1000)
-    asked = np.arange(300, len(past.times))
+    past = past_answers(made_history(1500), Easy(), "submission", count=500)
+    asked = np.arange(200, len(past.times))
     scores = {}
     for method in METHODS:
         one = calibrated(past, method, np.inf)
@@ -227,7 +227,7 @@ def test_a_machine_that_does_something_else_is_told_by_analogues() -> None:
     history = made_history(1500)
     starts = history.submits + 3600.0
     other = JobHistory(16 * 50, history.submits, starts, starts + 60, history.nodes, history.limits)
-    past = past_answers(other, Easy(), "submission", count=400)
+    past = past_answers(other, Easy(), "submission", count=300)
     best = best_method(past, np.inf)
     assert best.method == "analogues"
     snapshot, _ = other.snapshot(float(other.submits[-1]))

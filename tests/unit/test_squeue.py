@@ -79,24 +79,15 @@ def test_limits_that_are_none(tmp_path: Path) -> None:
 
 
 def test_minutes_of_json(tmp_path: Path) -> None:
-    for limit in (120, {"set": True, "infinite": False, "number": 120}):
-        document = {
-            "last_update": NOW,
-            "jobs": [{**as_json(good(), "plain")["jobs"][1], "time_limit": limit}],
-        }
-        assert _of(tmp_path, document).queued[0].limit == 7200
-    nothing = (
-        {"set": False, "infinite": False, "number": 0},
-        {"set": True, "infinite": True, "number": 0},
-        0,
-        None,
-    )
-    for limit in nothing:
-        document = {
-            "last_update": NOW,
-            "jobs": [{**as_json(good(), "plain")["jobs"][1], "time_limit": limit}],
-        }
-        assert math.isnan(_of(tmp_path, document).queued[0].limit)
+    def limit(value: Any) -> float:
+        job = as_json(good(), "plain")["jobs"][1]
+        return _of(tmp_path, {"last_update": NOW, "jobs": [{**job, "time_limit": value}]}).queued[0].limit
+
+    assert limit(120) == limit({"set": True, "infinite": False, "number": 120}) == 7200
+    assert math.isnan(limit({"set": False, "infinite": False, "number": 0}))
+    assert math.isnan(limit({"set": True, "infinite": True, "number": 0}))
+    assert math.isnan(limit(0))
+    assert math.isnan(limit(None))
 
 
 def _of(folder: Path, document: Any) -> QueueListing:
