@@ -41,11 +41,11 @@ class PastAnswers(NamedTuple):
     moment: Moment
     #: Shape (questions,): when each was asked, in seconds, rising.
     times: FloatArray
-    #: Shape (questions, 3): `LEVELS` of the wait in scenarios, in seconds.
+    #: Shape (questions, 3): the quantiles 5 %, 50 % and 95 % of the wait in scenarios, in seconds.
     quantiles: FloatArray
-    #: Shape (questions, features), see `features`.
+    #: Shape (questions, features): what tells questions apart.
     features: FloatArray
-    #: Shape (questions,): how long each job waited from then on, in seconds; NaN if it still waits.
+    #: Shape (questions,): how long each job waited from then on, in seconds; infinite if it still waits.
     waits: FloatArray
 
     def seen(self, now: float) -> FloatArray:
@@ -97,7 +97,7 @@ def past_answers(
 
     Notes
     -----
-    *Complexity*: `count` times that of `waits_in_scenarios`.
+    *Complexity*: for each question, that of 40 runs of the policy over the jobs that run or wait.
     """
     asked = history.questions(count, moment, before=before, seed=seed)
     rows: list[FloatArray] = []

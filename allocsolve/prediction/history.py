@@ -37,7 +37,8 @@ class JobHistory:
     num_nodes
         Nodes of the machine.
     submits, starts, ends
-        Shape (jobs,); NaN for a start or an end that has not happened, or is not known.
+        Shape (jobs,); infinite for a start or an end that has not happened, NaN for one that is not known.
+        Of a job whose start is not known, nothing is told.
     nodes
         Shape (jobs,).
     limits
@@ -75,7 +76,9 @@ class JobHistory:
             if not is_right.all():
                 msg = f"job {int(np.argmin(is_right))} of a history {fault}"
                 raise InvalidProblem(msg)
-        longest = np.nanmax(np.concatenate([self.limits, self.ends - self.starts, [1.0]]))
+        known = np.flatnonzero(np.isfinite(self.ends) & np.isfinite(self.starts))
+        spans = self.ends[known] - self.starts[known]
+        longest = np.nanmax(np.concatenate([self.limits, spans, [1.0]]))
         object.__setattr__(self, "limits", frozen(np.where(np.isnan(self.limits), longest, self.limits)))
 
     @classmethod
@@ -139,11 +142,17 @@ class JobHistory:
             last = waits[len(waits) - min(count, len(waits)) :]
             return Questions(frozen(last), frozen(self.submits[last]))
         rng = np.random.default_rng(seed)
+        times = np.concatenate([self.submits, self.starts, self.ends])
+        before = min(before, float(times[np.isfinite(times)].max()))  # who still waits has waited until then
         last = waits[len(waits) - min(4 * count, len(waits)) :]
+        last = last[self.submits[last] < before]
+        if not len(last):
+            return Questions(frozen(last), frozen(self.submits[last]))
         waited = np.minimum(self.starts[last], before) - self.submits[last]
         # Who waits twice as long is asked twice as often, as at an instant by chance.
         jobs = rng.choice(last, size=min(count, len(last)), p=waited / waited.sum())
         until = np.minimum(self.starts[jobs], before)
-        times = self.submits[jobs] + rng.random(len(jobs)) * (until - self.submits[jobs])
-        order = np.argsort(times, kind="stable")
-        return Questions(frozen(jobs[order]), frozen(times[order]))
+        asked = self.submits[jobs] + rng.random(len(jobs)) * (until - self.submits[jobs])
+        asked = np.minimum(asked, np.nextafter(until, -np.inf))  # rounding may not reach the start
+        order = np.argsort(asked, kind="stable")
+        return Questions(frozen(jobs[order]), frozen(asked[order]))

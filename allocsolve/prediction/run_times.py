@@ -37,7 +37,7 @@ class RunTimes:
     """The distribution of run time over limit, by classes of limit and nodes.
 
     In each class the survival function is that of Kaplan and Meier with weights: jobs of the class count 1
-    each, those of its class of limits together as much as `PRIOR_JOBS` jobs, and so do all. Jobs that still
+    each, those of its class of limits together as much as 10 jobs, and so do all. Jobs that still
     run are censored. What survives all jobs ends at its limit.
 
     Parameters

@@ -243,11 +243,10 @@ def test_answers_know_nothing_of_the_future(seed: int) -> None:
     history = made_history(120, seed)
     now = float(history.submits[100])
     is_known = history.submits <= now
-    started = np.where(history.starts <= now, history.starts, np.nan)
     cut = JobHistory(
         16,
         history.submits[is_known],
-        np.where(np.isnan(started), np.inf, started)[is_known],  # who waits does not start before anything
+        np.where(history.starts <= now, history.starts, np.inf)[is_known],
         np.where(history.ends <= now, history.ends, np.inf)[is_known],
         history.nodes[is_known],
         history.limits[is_known],
@@ -276,7 +275,7 @@ def test_questions_at_instants_are_asked_while_jobs_wait() -> None:
 
 def test_open_questions_count_as_long_as_they_have_waited() -> None:
     past = PastAnswers(
-        "submission", np.array([0.0, 10.0]), np.zeros((2, 3)), np.zeros((2, 1)), np.array([100.0, np.nan])
+        "submission", np.array([0.0, 10.0]), np.zeros((2, 3)), np.zeros((2, 1)), np.array([100.0, np.inf])
     )
     assert past.seen(60.0).tolist() == [60.0, 50.0]
     assert past.seen(100.0).tolist() == [100.0, 90.0]
