@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from allocsolve.instances import JobLog, QueueListing
     from allocsolve.model import FloatArray
-    from allocsolve.prediction import JobHistory, StartIntervals
+    from allocsolve.prediction import JobHistory, Method, StartIntervals
     from allocsolve.simulation import RunnablePolicy
 
 #: What messages and tables call a job that is not submitted yet.
@@ -175,7 +175,8 @@ def _snapshot(
     listing: QueueListing, jobs: Sequence[QueuedJob], machine: _Machine, now: float
 ) -> QueueSnapshot:
     """Return the queue as the policy finds it; a limit that is not known is the longest one that is."""
-    known = [job.limit for job in [*listing.running, *listing.queued, *jobs] if not math.isnan(job.limit)]
+    told = [*(job.limit for job in listing.running), *(job.limit for job in [*listing.queued, *jobs])]
+    known = [limit for limit in told if not math.isnan(limit)]
     longest = max([*known, *machine.limits], default=math.nan)
     if math.isnan(longest) and (jobs or listing.running):
         msg = f"{listing.source}: no job in it has a time limit, and there is no log"
@@ -208,7 +209,8 @@ def _answer(snapshot: QueueSnapshot, policy: RunnablePolicy, history: JobHistory
     count = len(snapshot.nodes)
     nothing = np.full(count, np.nan)
     plan = waits_by_limits(snapshot, policy) + snapshot.now
-    return StartIntervals(nothing, nothing, nothing, plan, ("simulation",) * count, (0,) * count)
+    methods: tuple[Method, ...] = ("simulation",) * count
+    return StartIntervals(nothing, nothing, nothing, plan, methods, (0,) * count)
 
 
 def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
