@@ -169,6 +169,11 @@ _COMMANDS: Final = {
         "network",
         "add_place",
     ),
+    "when": (
+        "when queued jobs will start, by the queue that squeue prints and the past of the machine",
+        "when",
+        "add_when",
+    ),
     "gate": (
         "fail if a solver got worse or slower than in a baseline",
         "parser_commands",

@@ -44,6 +44,13 @@ from .formats.network import (
     network_problem as network_problem,
 )
 from .formats.network_files import read_free_nodes as read_free_nodes, read_network as read_network
+from .formats.squeue import (
+    SQUEUE_FORMAT as SQUEUE_FORMAT,
+    QueuedJob as QueuedJob,
+    QueueListing as QueueListing,
+    RunningJob as RunningJob,
+    read_squeue as read_squeue,
+)
 from .formats.workload_batsim import (
     BATSIM_VERSIONS as BATSIM_VERSIONS,
     read_batsim as read_batsim,

@@ -34,4 +34,5 @@ from .simulate import (
     run_policy as run_policy,
     simulate as simulate,
 )
+from .snapshot import QueueSnapshot as QueueSnapshot
 from .view import JobColumns as JobColumns, QueueView as QueueView

@@ -119,31 +119,70 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
         ]
         return _now_or_later(reserved, view.now)
     members = np.sort(np.concatenate([view.running, view.queue]))
+    running = np.searchsorted(members, view.running)
+    starts = starts_after(_expected(view, members), running, view.now, policy, rules)
+    return starts[np.searchsorted(members, view.queue)]
+
+
+def starts_after(
+    problem: WorkloadProblem,
+    running: IntArray,
+    now: float,
+    policy: PolicyLike | Reserving,
+    rules: EngineRules | None = None,
+) -> FloatArray:
+    """Return when each job starts if a policy goes on at a moment at which jobs run.
+
+    Parameters
+    ----------
+    problem
+        The jobs that run, wait or will be submitted. A job that runs was submitted when it started, and has
+        the nodes that it holds; its run time ends after now, or now.
+    running
+        The jobs that run, in any order.
+    now
+        Seconds.
+    policy, rules
+        As for `forecast`; a copy of the policy is run. Here it makes no reservations beforehand.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (jobs,), seconds; NaN for a job that the policy never starts.
+
+    Raises
+    ------
+    IllegalDecision
+        If the policy breaks a rule.
+
+    Notes
+    -----
+    *Complexity*: as of `forecast`.
+    """
+    policy = instantiated(policy)
     if isinstance(policy, Continuing) and rules in {None, policy.rules} and policy.rules.coalesce:
-        running = np.searchsorted(members, view.running)
-        starts = policy.starts_from(_expected(view, members), running, view.now)
+        starts = policy.starts_from(problem, running, now)
         if starts is not None:
-            return _now_or_later(starts[np.searchsorted(members, view.queue)], view.now)
+            return _now_or_later(starts, now)
     copied = runnable(copy.deepcopy(policy))
-    held = np.zeros(len(view.jobs.submit), dtype=np.int64)
-    held[view.running] = view.held
-    held = held[members]
-    engine = Engine(_expected(view, members), rules or copied.rules)
-    missing, to_come = len(view.running), len(members)
+    held = np.zeros(len(problem.jobs), dtype=np.int64)
+    held[running] = problem.packed.nodes[running]
+    engine = Engine(problem, rules or copied.rules)
+    missing, to_come = len(running), len(problem.jobs)
     while (seen := engine.advance()) is not None:
         # Jobs that already run start when they did; the policy is called only after all of them have.
         given = [Start(job, int(held[job])) for job in seen.queue.tolist() if held[job]]
         to_come -= len(seen.submitted)
         if not (to_come or len(seen.queue)):
             break
-        if seen.now < view.now:
-            engine.apply([*given, Wake(view.now)])
+        if seen.now < now:
+            engine.apply([*given, Wake(now)])
         elif missing:
-            engine.apply([*given, Wake(math.nextafter(view.now, math.inf))])
+            engine.apply([*given, Wake(math.nextafter(now, math.inf))])
         else:
             engine.apply(copied.decide(seen))
         missing -= len(given)
-    return _now_or_later(engine.result().first_starts[np.searchsorted(members, view.queue)], view.now)
+    return _now_or_later(engine.result().first_starts, now)
 
 
 def _now_or_later(starts: FloatArray, now: float) -> FloatArray:

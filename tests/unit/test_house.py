@@ -49,6 +49,7 @@ ROOMS = (
     "backends",
     "exact",
     "instances",
+    "prediction",
     "pictures",
     "registry",
     "adaptors",
@@ -172,11 +173,21 @@ def _dotted(module: Path) -> str:
 
 #: Where the code of one family lives: folders, modules.
 OF_A_FAMILY = (
-    *("kernels", "model", "backends", "bounds", "simulation", "heuristics", "exact", "adaptors"),
+    *(
+        "kernels",
+        "model",
+        "backends",
+        "bounds",
+        "simulation",
+        "heuristics",
+        "exact",
+        "prediction",
+        "adaptors",
+    ),
     *("judge/evolution", "judge/partition", "judge/workload", "judge/reservation"),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
-    *("instances/formats/log", "instances/formats/network"),
+    *("instances/formats/log", "instances/formats/network", "instances/formats/squeue.py"),
     *("instances/formats/reservation.py", "instances/formats/partition.py"),
     *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),

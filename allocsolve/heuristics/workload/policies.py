@@ -159,7 +159,8 @@ def run_queue_on(problem: WorkloadProblem, policy: QueuePolicy, running: IntArra
     waiting[running] = False
     queued = np.flatnonzero(waiting & (packed.submit < now))
     queued = queued[np.argsort(packed.submit[queued], kind="stable")]
-    coming = np.flatnonzero(waiting & (packed.submit == now))
+    coming = np.flatnonzero(waiting & (packed.submit >= now))
+    coming = coming[np.argsort(packed.submit[coming], kind="stable")]
     estimates, memory = _prepared(problem, policy)
     state = initial_state(
         problem.num_nodes,

@@ -1,0 +1,9 @@
+from .answers import (
+    METHODS as METHODS,
+    Method as Method,
+    PastAnswers as PastAnswers,
+    past_answers as past_answers,
+)
+from .history import JobHistory as JobHistory, Moment as Moment
+from .run_times import RunTimes as RunTimes
+from .when import StartIntervals as StartIntervals, when as when

@@ -1,0 +1,111 @@
+"""Intervals of waits that held as often as they say: quantiles, conformal calibration, interval scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from allocsolve.model.jobs import FloatArray
+
+#: The share of waits that an interval misses, half of them on each side.
+MISSED: Final = 0.1
+#: Lower end, middle and upper end of an interval.
+LEVELS: Final = (MISSED / 2, 0.5, 1 - MISSED / 2)
+#: Waits are compared on a scale that is linear below and logarithmic above so many seconds.
+_UNIT_S: Final = 60.0
+
+
+def log_wait(wait: FloatArray) -> FloatArray:
+    """Return log(1 + wait / 60 s) of waits in seconds."""
+    scaled: FloatArray = np.log1p(wait / _UNIT_S)
+    return scaled
+
+
+def _wait(scaled: FloatArray) -> FloatArray:
+    seconds: FloatArray = _UNIT_S * np.expm1(scaled)
+    return seconds
+
+
+class Shifts(NamedTuple):
+    """By how much the two ends of intervals are moved outwards, on the scale of `log_wait`."""
+
+    lower: float
+    upper: float
+
+    def applied(self, quantiles: FloatArray) -> FloatArray:
+        """Return intervals of waits in seconds with moved ends.
+
+        Parameters
+        ----------
+        quantiles
+            Shape (n, 3), seconds: `LEVELS` of the waits as predicted.
+        """
+        scaled = log_wait(quantiles)
+        scaled[:, 0] -= self.lower
+        scaled[:, 2] += self.upper
+        moved = _wait(np.maximum(scaled, 0.0))
+        moved[:, 1] = quantiles[:, 1]
+        moved[:, 0] = np.minimum(moved[:, 0], quantiles[:, 1])
+        moved[:, 2] = np.maximum(moved[:, 2], quantiles[:, 1])
+        return moved
+
+
+def conformal_shifts(quantiles: FloatArray, waits: FloatArray) -> Shifts:
+    """Return the shifts with which earlier intervals would have held as often as they say, side by side.
+
+    Parameters
+    ----------
+    quantiles
+        Shape (n, 3), seconds: what was predicted.
+    waits
+        Shape (n,), seconds: how long the wait was; of a job that still waits, how long it has waited since
+        the question.
+
+    Notes
+    -----
+    *Guarantee*: if earlier and new questions are exchangeable and all earlier ones are answered, each end
+    holds with a probability of at least 1 - `MISSED` / 2. With fewer than 19 questions no finite shift
+    promises that; the largest seen is taken. *Complexity*: O(n log n).
+    *References*: Romano, Patterson & Candès, Conformalized quantile regression, NeurIPS 2019.
+
+    Examples
+    --------
+    >>> quantiles = np.tile([60.0, 120.0, 180.0], (99, 1))
+    >>> conformal_shifts(quantiles, np.full(99, 420.0)).applied(quantiles[:1]).round(6).tolist()
+    [[120.0, 120.0, 420.0]]
+    """
+    if not len(waits):
+        return Shifts(0.0, 0.0)
+    predicted, seen = log_wait(quantiles), log_wait(waits)
+    rank = min(int(np.ceil((1 - MISSED / 2) * (len(waits) + 1))), len(waits)) - 1
+    lower = np.sort(predicted[:, 0] - seen)[rank]
+    upper = np.sort(seen - predicted[:, 2])[rank]
+    return Shifts(float(lower), float(upper))
+
+
+def interval_scores(intervals: FloatArray, waits: FloatArray) -> FloatArray:
+    """Return the interval score of each answer: width, and 2 / `MISSED` for each unit by which it misses.
+
+    Parameters
+    ----------
+    intervals
+        Shape (n, 3), seconds.
+    waits
+        Shape (n,), seconds.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,), on the scale of `log_wait`; less is better.
+
+    Notes
+    -----
+    *Guarantee*: a proper score: on average the true quantiles have the least.
+    *References*: Gneiting & Raftery, Journal of the American Statistical Association 102(477), 2007.
+    """
+    ends, seen = log_wait(intervals), log_wait(waits)
+    below, above = np.maximum(ends[:, 0] - seen, 0.0), np.maximum(seen - ends[:, 2], 0.0)
+    scores: FloatArray = ends[:, 2] - ends[:, 0] + (below + above) * (2 / MISSED)
+    return scores

@@ -1,0 +1,357 @@
+"""Laws of answers to "when will my job start?": run times of the past, scenarios, intervals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from naive_run_times import PastJob, is_close, naive_rank, naive_survival
+from tiers import examples
+
+from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
+from allocsolve.model import Amdahl, Job, WorkloadProblem
+from allocsolve.prediction import JobHistory, RunTimes, past_answers, when
+from allocsolve.prediction.answers import METHODS, PastAnswers, best_method, calibrated
+from allocsolve.prediction.intervals import LEVELS, MISSED, conformal_shifts, interval_scores, log_wait
+from allocsolve.prediction.run_times import PRIOR_JOBS
+from allocsolve.prediction.scenarios import run_times_until, waits_in_scenarios
+from allocsolve.simulation import Engine, QueueSnapshot, forecast, simulate
+
+POLICIES = (Fcfs(), FirstFit(), Easy(), Easy(order="shortest-estimate"), Easy(reservations="all"))
+policies = pytest.mark.parametrize("policy", POLICIES, ids=str)
+
+
+@st.composite
+def past_jobs(draw: Any) -> list[PastJob]:
+    limits = st.sampled_from([1, 2, 3, 60, 64, 85, 90, 3600])
+    return [
+        PastJob(draw(st.integers(1, 9)), draw(limits), draw(st.integers(0, 100)), draw(st.booleans()))
+        for _ in range(draw(st.integers(1, 12)))
+    ]
+
+
+def run_times(past: list[PastJob]) -> RunTimes:
+    columns = [np.array(column) for column in zip(*past, strict=True)]
+    return RunTimes(columns[0], columns[1].astype(float), columns[2].astype(float), columns[3])
+
+
+@settings(max_examples=examples(60))
+@given(
+    past=past_jobs(),
+    nodes=st.integers(1, 9),
+    limit=st.sampled_from([1, 2, 60, 64, 90, 3600]),
+    share=st.fractions(0, 1, max_denominator=64),
+)
+def test_survival_is_the_product_over_all_ends(
+    past: list[PastJob], nodes: int, limit: int, share: Fraction
+) -> None:
+    told = run_times(past).survival(nodes, float(limit), np.array([float(share)]))[0]
+    # a share that is that of a job, but for rounding, may be on either side of it
+    near = {naive_survival(past, nodes, limit, share + step, int(PRIOR_JOBS)) for step in (-TINY, 0, TINY)}
+    assert any(is_close(told, value) for value in near)
+
+
+TINY = Fraction(1, 10**9)
+
+
+@settings(max_examples=examples(60))
+@given(past=past_jobs(), elapsed=st.floats(0, 2), seed=st.integers(0, 99))
+def test_drawn_run_times_are_distributed_as_what_survives(
+    past: list[PastJob], elapsed: float, seed: int
+) -> None:
+    known, nodes, limit = run_times(past), 2, 64.0  # shares of it are not rounded
+    chances = np.sort(np.random.default_rng(seed).random(50))
+    so_far = elapsed * limit
+    drawn = known.drawn(np.array([nodes]), np.array([limit]), np.array([so_far]), chances[None])[0]
+    assert (drawn >= so_far).all()
+    assert (drawn <= max(limit, so_far)).all()
+    assert (np.diff(drawn) <= 0).all()  # the smaller the chance to run longer, the longer the run
+    if elapsed < 1:
+        before = known.survival(nodes, limit, np.array([elapsed]))[0]
+        after = known.survival(nodes, limit, drawn / limit)
+        assert (after <= chances * before + 1e-12).all()
+        earlier = known.survival(nodes, limit, np.nextafter(drawn / limit, 0))
+        assert (earlier >= chances * before - 1e-12).all()
+
+
+def test_who_still_runs_is_no_end() -> None:
+    job = PastJob(1, 100, 50, ended=False)
+    assert run_times([job] * 3).survival(1, 100.0, np.array([0.4, 0.5, 0.99, 1.0])).tolist() == [1, 1, 1, 0]
+    assert run_times([job._replace(ended=True)]).survival(1, 100.0, np.array([0.4, 0.5])).tolist() == [1, 0]
+
+
+@st.composite
+def workloads(draw: Any) -> WorkloadProblem:
+    num_nodes = draw(st.integers(1, 8))
+    jobs = []
+    for _ in range(draw(st.integers(1, 10))):
+        runtime = draw(st.integers(2, 12))
+        limit = runtime + draw(st.integers(0, 12))
+        jobs.append(Job(draw(st.integers(0, 20)), draw(st.integers(1, num_nodes)), runtime, limit))
+    return WorkloadProblem(num_nodes, jobs)
+
+
+@policies
+@settings(max_examples=examples(30))
+@given(problem=workloads())
+def test_a_scenario_of_the_limits_is_the_forecast(problem: WorkloadProblem, policy: Any) -> None:
+    engine = Engine(problem, policy.rules)
+    while (view := engine.advance()) is not None:
+        snapshot = QueueSnapshot.of(view)
+        # who has run for as long as he may ends a moment later in a scenario, now in a forecast
+        if not (view.expected_ends <= view.now + 1).any():
+            told = snapshot.starts(policy, snapshot.running_limits, snapshot.limits)
+            assert told.tolist() == pytest.approx(forecast(view, policy).tolist(), abs=1e-9)
+        engine.apply(policy.decide(view))
+
+
+@policies
+@settings(max_examples=examples(30))
+@given(problem=workloads())
+def test_a_scenario_of_the_true_run_times_comes_true(problem: WorkloadProblem, policy: Any) -> None:
+    starts, runtime = simulate(problem, policy).first_starts, problem.packed.runtime
+    last = problem.packed.submit.max()
+    engine = Engine(problem, policy.rules)
+    while (view := engine.advance()) is not None:
+        ends_now = (view.jobs.start[view.running] + runtime[view.running] < view.now + 1).any()
+        if view.now >= last and not ends_now:
+            told = QueueSnapshot.of(view).starts(policy, runtime[view.running], runtime[view.queue])
+            assert told.tolist() == pytest.approx(starts[view.queue].tolist(), abs=1e-9)
+        engine.apply(policy.decide(view))
+
+
+@settings(max_examples=examples(30))
+@given(problem=workloads(), delay=st.integers(1, 30))
+def test_who_must_not_start_yet_comes_later(problem: WorkloadProblem, delay: int) -> None:
+    packed = problem.packed
+    nothing = np.empty(0)
+    eligible = np.where(np.arange(len(packed.submit)) % 2, packed.submit + delay, packed.submit)
+    now = float(packed.submit.max())
+    order = np.lexsort((np.arange(len(eligible)), np.maximum(eligible, now)))
+    for policy in (Fcfs(), Easy(), Easy().decide):
+        told = QueueSnapshot(
+            problem.num_nodes,
+            now,
+            nothing.astype(np.int64),
+            nothing,
+            nothing,
+            packed.nodes,
+            packed.submit,
+            packed.estimate,
+            eligible,
+        ).starts(policy, nothing, packed.runtime)
+        assert (told >= np.maximum(eligible, now)).all()
+        later = WorkloadProblem(
+            problem.num_nodes,
+            [
+                Job(max(eligible[job], now), packed.nodes[job], packed.runtime[job], packed.estimate[job])
+                for job in order.tolist()
+            ],
+        )
+        assert told[order].tolist() == pytest.approx(
+            simulate(later, Fcfs() if policy == Fcfs() else Easy()).first_starts.tolist()
+        )
+
+
+@given(count=st.integers(1, 300), seed=st.integers(0, 9))
+def test_moved_ends_would_have_held(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    quantiles = np.sort(rng.exponential(1000, (count, 3)), axis=1)
+    waits = rng.exponential(2000, count)
+    shifts = conformal_shifts(quantiles, waits)
+    seen, ends = log_wait(waits), log_wait(quantiles)
+    rank = naive_rank(count, Fraction(MISSED).limit_denominator(100) / 2)
+    assert np.sum(ends[:, 0] - shifts.lower <= seen + 1e-9) >= rank
+    assert np.sum(seen <= ends[:, 2] + shifts.upper + 1e-9) >= rank
+    assert np.sum(seen < ends[:, 2] + shifts.upper - 1e-9) <= rank
+    moved = shifts.applied(quantiles)
+    assert (moved[:, 0] >= 0).all()
+    assert (np.diff(moved, axis=1) >= 0).all()
+    assert moved[:, 1] == pytest.approx(quantiles[:, 1])
+
+
+def test_nothing_known_moves_nothing() -> None:
+    assert conformal_shifts(np.empty((0, 3)), np.empty(0)) == (0.0, 0.0)
+
+
+@given(seed=st.integers(0, 20))
+def test_true_quantiles_have_the_least_score(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    waits = rng.exponential(1000, 4000)
+    true = np.quantile(waits, LEVELS)
+
+    def score(ends: Any) -> float:
+        return float(interval_scores(np.tile(ends, (len(waits), 1)), waits).mean())
+
+    for share in (0.3, 0.7, 1.5, 4.0):
+        assert score(true) < score(true * [share, 1, 1])
+        assert score(true) < score(true * [1, 1, share])
+
+
+def made_history(count: int, seed: int = 0) -> JobHistory:
+    """Return jobs that ran under EASY on 16 nodes, with limits that are used in part."""
+    rng = np.random.default_rng(seed)
+    submit = np.cumsum(rng.exponential(1100, count)).round()
+    limit = rng.choice([600.0, 3600.0, 14_400.0], count)
+    runtime = np.ceil(limit * rng.beta(0.6, 1.2, count)) + 1
+    jobs = [
+        Job(*row)
+        for row in zip(submit, rng.integers(1, 13, count), np.minimum(runtime, limit), limit, strict=True)
+    ]
+    problem = WorkloadProblem(16, jobs)
+    starts, packed = simulate(problem, Easy()).first_starts, problem.packed
+    return JobHistory(16, packed.submit, starts, starts + packed.runtime, packed.nodes, packed.estimate)
+
+
+def test_made_logs_are_covered() -> None:
+    """On a log whose future is as its past, nine of ten intervals hold; analogues are worse here."""
+    past = past_answers(made_history(1000), Easy(), "submission", count=320)
+    simulation, analogues = (calibrated(past, method, np.inf) for method in METHODS)
+    intervals, waits = simulation.intervals[200:], past.waits[200:]
+    holds = (intervals[:, 0] <= waits) & (waits <= intervals[:, 2])
+    assert 0.82 <= holds.mean() <= 0.97
+    assert simulation.score < analogues.score
+    assert best_method(past, np.inf).method == "simulation"
+
+
+def test_a_machine_that_does_something_else_is_told_by_analogues() -> None:
+    """Jobs that all wait an hour, whatever the policy is thought to do."""
+    history = made_history(600)
+    starts = history.submits + 3600.0
+    other = JobHistory(16 * 50, history.submits, starts, starts + 60, history.nodes, history.limits)
+    past = past_answers(other, Easy(), "submission", count=260)
+    best = best_method(past, np.inf)
+    assert best.method == "analogues"
+    snapshot, _ = other.snapshot(float(other.submits[-1]))
+    told = when(snapshot, Easy(), other, past=[past])
+    assert told.methods[-1] == "analogues"
+    assert snapshot.submits[-1] == snapshot.now
+    assert told.earliest[-1] <= snapshot.now + 3600 <= told.latest[-1] + 1e-6
+
+
+def test_answers_know_nothing_of_the_future() -> None:
+    history = made_history(70)
+    now = float(history.submits[60])
+    is_known = history.submits <= now
+    cut = JobHistory(
+        16,
+        history.submits[is_known],
+        np.where(history.starts <= now, history.starts, np.inf)[is_known],
+        np.where(history.ends <= now, history.ends, np.inf)[is_known],
+        history.nodes[is_known],
+        history.limits[is_known],
+    )
+    snapshot, _ = history.snapshot(now)
+    whole, part = (when(snapshot, Easy(), known, seed=1) for known in (history, cut))
+    assert np.array(whole[:4]) == pytest.approx(np.array(part[:4]))
+    assert (whole.earliest >= now).all()
+    assert (whole.earliest <= whole.median).all()
+    assert (whole.median <= whole.latest).all()
+    again = when(snapshot, Easy(), history, seed=1)
+    assert np.array(again[:4]).tolist() == np.array(whole[:4]).tolist()
+
+
+def test_questions_at_instants_are_asked_while_jobs_wait() -> None:
+    history = made_history(600)
+    asked = history.questions(200, "instant", before=float(history.submits[500]))
+    assert (np.diff(asked.times) >= 0).all()
+    assert (history.submits[asked.jobs] <= asked.times).all()
+    assert (asked.times < np.minimum(history.starts[asked.jobs], history.submits[500])).all()
+    for job, now in zip(asked.jobs.tolist(), asked.times.tolist(), strict=True):
+        snapshot, queued = history.snapshot(now)
+        assert job in queued
+        assert snapshot.running_nodes.sum() <= 16
+
+
+def test_open_questions_count_as_long_as_they_have_waited() -> None:
+    past = PastAnswers(
+        "submission", np.array([0.0, 10.0]), np.zeros((2, 3)), np.zeros((2, 1)), np.array([100.0, np.inf])
+    )
+    assert past.seen(60.0).tolist() == [60.0, 50.0]
+    assert past.seen(100.0).tolist() == [100.0, 90.0]
+
+
+def test_draws_are_spread_evenly() -> None:
+    """Forty scenarios of a job whose run time is uniform have one draw in each fortieth."""
+    spans = np.arange(1.0, 4001.0)
+    ones = np.ones(4000, dtype=np.int64)
+    known = RunTimes(ones, np.full(4000, 4000.0), spans, ones.astype(bool))
+    none = np.empty(0)
+    snapshot = QueueSnapshot(1, 0.0, [1], [0.0], [4000.0], [1], [0.0], [4000.0], [0.0])  # type: ignore[arg-type]  # lists are made arrays
+    waits = np.sort(waits_in_scenarios(snapshot, Fcfs(), known)[0])
+    assert len(none) == 0
+    assert (np.floor((waits - 1e-6) / 100) == np.arange(40)).all()
+
+
+def test_what_cannot_be_is_refused() -> None:
+    ones, nothing = np.array([1]), np.empty(0)
+
+    def snapshot(**changed: Any) -> QueueSnapshot:
+        columns = {
+            "num_nodes": 4,
+            "now": 10.0,
+            "running_nodes": ones,
+            "running_starts": ones,
+            "running_limits": ones,
+            "nodes": ones,
+            "submits": ones,
+            "limits": ones,
+            "eligible": ones,
+        }
+        return QueueSnapshot(**{**columns, **changed})
+
+    assert snapshot().num_nodes == 4
+    cases = {
+        "running jobs hold 5 nodes of a machine of 4": {"running_nodes": ones * 5},
+        "queued job 0: nodes are above those of the machine, 4": {"nodes": ones * 5},
+        "running job 0: starts after now": {"running_starts": ones * 11},
+        "queued job 0: is submitted after now": {"submits": ones * 11},
+        "queued job 0: limit is not above 0": {"limits": ones * np.nan},
+        "running job 0: limit is not above 0": {"running_limits": ones * 0},
+        "queued job 0: its earliest start is no time": {"eligible": ones * np.inf},
+        "queued job 0: nodes are below 1": {"nodes": ones * 0},
+        "the columns of queued jobs have the shapes": {"limits": nothing},
+    }
+    for said, changed in cases.items():
+        with pytest.raises(InvalidProblem, match=said):
+            snapshot(**changed)
+    past = {
+        "job 1 of a history is submitted before": {"submits": np.array([1.0, 0.0])},
+        "job 0 of a history starts before": {"starts": np.array([0.0, 2.0])},
+        "job 1 of a history ends before": {"ends": np.array([9.0, 1.0])},
+        "job 0 of a history has a limit": {"limits": np.array([0.0, 2.0])},
+        "job 0 of a history has no nodes": {"nodes": np.array([0, 2])},
+        "shapes": {"nodes": ones},
+    }
+    good = {name: np.array([1, 2]) for name in ("submits", "starts", "ends", "nodes", "limits")}
+    for said, changed in past.items():
+        with pytest.raises(InvalidProblem, match=said):
+            JobHistory(4, **{**good, **changed})
+
+
+def test_only_rigid_jobs_have_intervals() -> None:
+    problem = WorkloadProblem(8, [Job(0, 4, 10, speedup=Amdahl(0.5), min_nodes=1, max_nodes=8)])
+    view = Engine(problem).advance()
+    assert view is not None
+    with pytest.raises(InvalidOption, match="job 0 is not rigid"):
+        QueueSnapshot.of(view)
+
+
+def test_a_view_is_answered_as_its_snapshot() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 50, limit=100), Job(1, 4, 10), Job(1, 1, 10)])
+    engine = Engine(problem)
+    engine.apply(Fcfs().decide(engine.advance()))  # type: ignore[arg-type]  # there is a first view
+    view = engine.advance()
+    assert view is not None
+    history = made_history(100)
+    told = when(view, Fcfs(), history, past=[])
+    assert told.by_limits.tolist() == [100.0, 112.5]
+    assert told.questions == (0, 0)
+    same = when(QueueSnapshot.of(view), Fcfs(), history, past=[])
+    assert np.array(told[:4]).tolist() == np.array(same[:4]).tolist()
+    assert run_times_until(history, 0.0) is not None
+    assert len(when(QueueSnapshot.of(view), Conservative(), history, past=[]).median) == 2
