@@ -209,8 +209,8 @@ def _answer(snapshot: QueueSnapshot, policy: RunnablePolicy, history: JobHistory
     count = len(snapshot.nodes)
     nothing = np.full(count, np.nan)
     plan = waits_by_limits(snapshot, policy) + snapshot.now
-    methods: tuple[Method, ...] = ("simulation",) * count
-    return StartIntervals(nothing, nothing, nothing, plan, methods, (0,) * count)
+    methods: list[Method] = ["simulation"] * count
+    return StartIntervals(nothing, nothing, nothing, plan, tuple(methods), (0,) * count)
 
 
 def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
