@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Job, WorkloadProblem
 
-__all__ = ["available", "naive_breaks", "naive_starts", "needs_of", "release_of"]
+__all__ = ["available", "naive_breaks", "naive_reservations", "naive_starts", "needs_of", "release_of"]
 
 
 def available(problem: WorkloadProblem, at: float) -> dict[str, int]:
@@ -102,7 +102,7 @@ def naive_starts(problem: WorkloadProblem, kind: str, estimates: Sequence[float]
     return [starts[idx] for idx in range(len(jobs))]
 
 
-def naive_reservations(
+def naive_reservations(  # noqa: C901 - one step after the other
     problem: WorkloadProblem, compression: str, estimates: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """Return the starts and the first reservations under conservative backfilling, from the definitions."""

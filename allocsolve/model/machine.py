@@ -131,14 +131,15 @@ def checked_machine(
     there = {NODES: num_nodes, **dict(amounts)}
     for idx, window in enumerate(windows):
         instance(f"closed[{idx}]", window, ClosedWindow)
-        for name, amount in window.amounts:
+        for name, amount in dict(window.amounts).items():
             if name not in there:
                 msg = f"{window.place}: the machine has no {name!r}, only {', '.join(there)}"
                 raise InvalidProblem(msg)
             if amount > there[name]:
                 msg = f"{window.place}: closes {amount} {name} of {there[name]}"
                 raise InvalidProblem(msg)
-    return amounts, tuple(sorted(windows, key=lambda window: (window.start, window.end, window.amounts)))
+    by_start = sorted(windows, key=lambda window: (window.start, window.end, tuple(window.amounts)))
+    return amounts, tuple(by_start)
 
 
 class Requirements:
@@ -179,8 +180,10 @@ class Requirements:
         boost: object,
     ) -> None:
         given = () if needs is None else items("needs", needs)
+        if not any(need is not None for need in given):
+            given = ()
         listed = [() if need is None else need for need in given]
-        places = [f"job {name!r}: needs" for name in names]
+        places = [f"job {name!r}: needs" for name in names[: len(listed)]]
         places += [f"job {idx}: needs" for idx in range(len(places), len(listed))]
         amounts = (checked_amounts(place, need, low=0) for place, need in zip(places, listed, strict=False))
         self.needs = tuple(tuple(pair for pair in mine if pair[1]) for mine in amounts)
@@ -293,6 +296,8 @@ def _times(what: str, given: object, missing: float) -> FloatArray:
     if isinstance(given, np.ndarray):
         return seconds_column(what, given)
     listed: tuple[object, ...] = items(what, given)  # type: ignore[arg-type]  # whatever it is
+    if not any(listed) and all(value is None or value == missing for value in listed):
+        return _NOTHING
     return seconds_column(what, [missing if value is None else value for value in listed])
 
 

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidProblem, UnsupportedProblem
+from allocsolve.heuristics import Conservative, Easy, FirstFit
 from allocsolve.instances import parse_problem, read_problem
 from allocsolve.judge import workload_metrics, workload_violations
 from allocsolve.model import (
     Amdahl,
+    Budget,
     ClosedWindow,
     Job,
     WorkloadProblem,
     WorkloadSchedule,
     packed_machine,
 )
+from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +98,7 @@ def test_a_table_names_the_resources_of_its_columns(tmp_path: Path) -> None:
         "0,2,5,8,4,6,7,3,9,-1\n1,1,5,8,,6,,3,,\n"
     )
     problem = read_problem(table)
+    assert isinstance(problem, WorkloadProblem)
     assert problem.resources == (("7", 3), ("gpus", 6))
     assert [(job.needs, job.partition, job.eligible, job.boost) for job in problem.jobs] == [
         ({"gpus": 4}, "7", 9, -1),
@@ -126,6 +130,44 @@ def test_the_judge_names_resource_time_and_amounts() -> None:
     assert workload_violations(problem, good) == ()
     # 4 x 10 + 2 x 10 node-seconds of 8 x 20 - 4 x 3.
     assert workload_metrics(problem, good).utilisation == pytest.approx(60 / 148)
+
+
+_REFUSED: list[tuple[Any, dict[str, Any], str]] = [
+    (
+        Easy(),
+        {"limit": 3},
+        "job 'a' runs for 5 s, but is expected to run for 3 s: it would run into closed windows",
+    ),
+    (Conservative(), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
+    (
+        FirstFit(),
+        {"min_nodes": 1, "max_nodes": 3, "speedup": Amdahl(0.5)},
+        "job 'a' is moldable: with closed windows jobs must be rigid",
+    ),
+    (
+        Easy(estimate="user-average"),
+        {},
+        "estimate='user-average': with closed windows jobs must not run longer",
+    ),
+    (Easy(reservations=2), {}, "like and reservations must be as they are by default"),
+    (Easy(like="raps"), {}, "like and reservations must be as they are by default"),
+    (Easy(order="f1"), {"boost": 5}, "head starts, which are for the order of submission only"),
+]
+
+
+@pytest.mark.parametrize(("policy", "fields", "message"), _REFUSED)
+def test_what_policies_do_not_take(policy: Any, fields: dict[str, Any], message: str) -> None:
+    job = Job(**{"submit": 0, "nodes": 3, "runtime": 5, "name": "a", **fields})
+    with pytest.raises(UnsupportedProblem, match=re.escape(message)):
+        policy(WorkloadProblem(8, [job], closed=[ClosedWindow(50, 60)]), Budget())
+
+
+def test_limits_that_cut_make_room_for_windows() -> None:
+    problem = WorkloadProblem(8, [Job(0, 3, 5, limit=3), Job(0, 3, 2)], closed=[ClosedWindow(4, 9)])
+    schedule = Easy().simulated(problem, EngineRules(kill_at_limit=True)).schedule
+    assert schedule.first_starts.tolist() == [0, 0]
+    assert schedule.last_ends.tolist() == [3, 2]
+    assert Easy(estimate="actual").simulated(problem).schedule.first_starts.tolist() == [9, 0]
 
 
 def test_plain_fields_stay_plain() -> None:
