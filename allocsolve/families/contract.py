@@ -85,6 +85,8 @@ class TableFormat:
     is_open: bool = False
     #: A line that readers of such a table should know.
     caution: str = ""
+    #: Beginnings of the names of further columns, of which there may be any number.
+    beginnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,14 @@ from .jobs import (
     Jobs as Jobs,
     PackedJobs as PackedJobs,
 )
+from .machine import (
+    NODES as NODES,
+    Amounts as Amounts,
+    ClosedWindow as ClosedWindow,
+    PackedMachine as PackedMachine,
+    Requirements as Requirements,
+    packed_machine as packed_machine,
+)
 from .node_orders import NODE_ORDERS as NODE_ORDERS, NodeOrder as NodeOrder, node_order as node_order
 from .partition import (
     PARTITION_OBJECTIVES as PARTITION_OBJECTIVES,

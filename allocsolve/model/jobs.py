@@ -31,16 +31,18 @@ from allocsolve.model.job_kinds import (
     kind_faults,
     size_set,
 )
+from allocsolve.model.machine import Requirements
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.evolving import Evolution, PackedEvolving, Reconfiguration
     from allocsolve.model.job_kinds import JobKind, SizeSet
+    from allocsolve.model.machine import Amounts
     from allocsolve.model.speedup import Speedup
 
 __all__ = ["DEFAULT_LIMIT_FACTOR", "FloatArray", "Job", "Jobs", "PackedJobs"]
@@ -89,6 +91,15 @@ class Job:
     reconfiguration
         What changes of its size cost: a `Stall` of a malleable job or one with requests, a `Join` of one with
         phases; nothing if left out.
+    needs
+        How much a rigid job needs of counted resources while it runs, by their names.
+    partition
+        A resource of which a rigid job needs as much as it has nodes.
+    eligible
+        Before which instant it must not start, in seconds; its submission if left out. Waits and turnarounds
+        count from the submission.
+    boost
+        Its head start in the queue, in seconds: the queue is in the order of submission minus head start.
     """
 
     submit: float
@@ -106,6 +117,10 @@ class Job:
     size_set: SizeSet = 1
     evolution: Evolution | None = None
     reconfiguration: Reconfiguration | None = None
+    needs: Mapping[str, int] | None = None
+    partition: str | None = None
+    eligible: float | None = None
+    boost: float = 0
 
 
 #: The limit assumed for a job without one, as a multiple of its run time (Zojer et al. 2025).
@@ -160,7 +175,7 @@ class Jobs(Sequence[Job]):
         Seconds, NaN where no limit is given; all without one if left out.
     names, users, weight, min_nodes, max_nodes, speedups, kinds, points, size_sets
         Columns, or None for what `Job` has by default.
-    evolutions, reconfigurations
+    evolutions, reconfigurations, needs, partitions, eligible, boost
         Columns, or None for what `Job` has by default.
 
     Raises
@@ -179,7 +194,7 @@ class Jobs(Sequence[Job]):
 
     __slots__ = (
         *("evolutions", "evolving", "limit", "names", "packed", "reconfigurations"),
-        *("speedups", "users"),
+        *("requirements", "speedups", "users"),
     )
 
     #: Distinct.
@@ -195,6 +210,8 @@ class Jobs(Sequence[Job]):
     reconfigurations: tuple[Reconfiguration | None, ...]
     packed: PackedJobs
     evolving: PackedEvolving
+    #: What they ask for beside nodes: counted resources, partitions, earliest starts, head starts.
+    requirements: Requirements
 
     def __init__(
         self,
@@ -214,6 +231,10 @@ class Jobs(Sequence[Job]):
         size_sets: Iterable[SizeSet] | None = None,
         evolutions: Iterable[Evolution | None] | None = None,
         reconfigurations: Iterable[Reconfiguration | None] | None = None,
+        needs: Iterable[Mapping[str, int] | Amounts | None] | None = None,
+        partitions: Iterable[str | None] | None = None,
+        eligible: object = None,
+        boost: object = None,
     ) -> None:
         starts = seconds_column("submit", submit)
         count = len(starts)
@@ -250,6 +271,7 @@ class Jobs(Sequence[Job]):
         self.packed = packed
         self.evolving = packed_evolving(self.evolutions, self.reconfigurations, count)
         self._check()
+        self.requirements = Requirements(self.names, starts, needs, partitions, eligible, boost)
 
     def _limits(self, nodes: IntArray, side: int) -> IntArray:
         """Return the fewest (side 0) or most nodes (side 1) that profiles, tables or `nodes` say."""
@@ -293,6 +315,10 @@ class Jobs(Sequence[Job]):
             size_sets=[job.size_set for job in jobs],
             evolutions=[job.evolution for job in jobs],
             reconfigurations=[job.reconfiguration for job in jobs],
+            needs=[job.needs for job in jobs],
+            partitions=[job.partition for job in jobs],
+            eligible=[job.eligible for job in jobs],
+            boost=[job.boost for job in jobs],
         )
 
     def __len__(self) -> int:
@@ -324,6 +350,7 @@ class Jobs(Sequence[Job]):
             size_set=size_set(packed.size_step[idx]),
             evolution=self.evolutions[idx] if self.evolutions else None,
             reconfiguration=self.reconfigurations[idx] if self.reconfigurations else None,
+            **self.requirements.of_job(idx),
         )
 
     def cut_at_limits(self) -> Jobs:
@@ -348,6 +375,11 @@ class Jobs(Sequence[Job]):
                 for idx, law in enumerate(self.speedups)
             ]
         return _restored(submit, nodes, np.where(over, self.limit, packed.runtime), *columns)
+
+    def without_requirements(self) -> Jobs:
+        """Return the jobs as if they needed nothing beside nodes."""
+        *columns, _ = self._columns()
+        return _restored(*columns, _NO_REQUIREMENTS)
 
     def __iter__(self) -> Iterator[Job]:
         return (self[idx] for idx in range(len(self)))
@@ -377,12 +409,13 @@ class Jobs(Sequence[Job]):
             *(self.packed[at] for at in (6, 2, 3)),
             *(self.speedups, self.evolutions, self.reconfigurations),
             *self.packed[12:],
+            self.requirements,
         )
 
     def _key(self) -> tuple[object, ...]:
         arrays = (self.limit, *self.packed)
         texts = (self.names, self.users, self.speedups, self.evolutions, self.reconfigurations)
-        return *texts, *(array.tobytes() for array in arrays)
+        return *texts, *(array.tobytes() for array in arrays), self.requirements
 
     def _check(self) -> None:
         packed, count = self.packed, len(self)
@@ -510,7 +543,7 @@ def _if_any(column: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
     submit, nodes, runtime, limit, names, users, weight, min_nodes, max_nodes, *listed = columns
-    speedups, evolutions, reconfigurations, kind, points, size_step = listed
+    speedups, evolutions, reconfigurations, kind, points, size_step, asked = listed
     return Jobs(
         submit,
         nodes,
@@ -527,4 +560,11 @@ def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
         size_sets=[*map(size_set, size_step.tolist())] if (size_step != ALL_SIZES).any() else None,
         evolutions=evolutions or None,
         reconfigurations=reconfigurations or None,
+        needs=asked.needs or None,
+        partitions=asked.partitions or None,
+        eligible=asked.eligible if len(asked.eligible) else None,
+        boost=asked.boost if len(asked.boost) else None,
     )
+
+
+_NO_REQUIREMENTS = Requirements((), np.empty(0), None, None, None, None)

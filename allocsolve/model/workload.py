@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, shown
 from allocsolve.model.evolving import PROFILE, REACTIVE
-from allocsolve.model.job_kinds import MALLEABLE, are_allowed_sizes
+from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
+from allocsolve.model.machine import checked_machine
 from allocsolve.model.problem import checked_labels, parse_objective
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model.evolving import Phases
     from allocsolve.model.jobs import Job
+    from allocsolve.model.machine import Amounts, ClosedWindow
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
@@ -79,6 +81,12 @@ class WorkloadProblem:
         For people; two problems that differ in name only have the same digest.
     meta
         Where the problem comes from (log, generator, seed): carried along, never read by a solver.
+    resources
+        Counted resources beside the nodes, such as GPUs or licences: how much there is of each, by name. At
+        no instant jobs hold more of one than is there.
+    closed
+        When a part of the machine is closed; what several windows close adds up, down to nothing. A job that
+        runs into a window needs room beside what is closed: it never stops for one.
 
     Raises
     ------
@@ -97,6 +105,8 @@ class WorkloadProblem:
     jobs: Jobs
     name: str = ""
     meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    resources: Amounts = ()
+    closed: tuple[ClosedWindow, ...] = ()
 
     def __init__(
         self,
@@ -104,31 +114,39 @@ class WorkloadProblem:
         jobs: Jobs | Iterable[Job],
         name: str = "",
         meta: Mapping[str, object] | None = None,
+        resources: Mapping[str, int] | Amounts = (),
+        closed: Iterable[ClosedWindow] = (),
     ) -> None:
         object.__setattr__(self, "num_nodes", integer("num_nodes", num_nodes))
         object.__setattr__(self, "jobs", Jobs.of(jobs))
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "meta", checked_labels(name, {} if meta is None else meta))
+        there, windows = checked_machine(resources, closed, self.num_nodes)
+        object.__setattr__(self, "resources", there)
+        object.__setattr__(self, "closed", windows)
         self._check()
 
     def _check(self) -> None:
         if not 1 <= self.num_nodes <= MAX_INTEGER:
             msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
             raise InvalidProblem(msg)
-        packed = self.packed
+        packed = self.jobs.packed
         for what, sizes in (("nodes", packed.nodes), ("max_nodes", packed.max_nodes)):
             if len(sizes) and sizes.max() > self.num_nodes:
                 idx = int(np.argmax(sizes > self.num_nodes))
                 msg = f"job {self.jobs.names[idx]!r}: {sizes[idx]} {what} on a cluster of {self.num_nodes}"
                 raise InvalidProblem(msg)
+        asked = self.jobs.requirements
+        if asked.needs or asked.partitions:
+            asked.check(self.jobs.names, packed.nodes, packed.kind != RIGID, self.resources)
         if self.horizon > MAX_INTEGER:
             msg = f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53"
             raise InvalidProblem(msg)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction."""
-        arguments = (getattr(self, f.name) for f in fields(self) if f.name != "meta")
-        return type(self), (*arguments, dict(self.meta))
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return type(self), (*({**values, "meta": dict(self.meta)}).values(),)
 
     @property
     def answer_type(self) -> type[WorkloadSchedule]:
@@ -137,8 +155,54 @@ class WorkloadProblem:
 
     @property
     def packed(self) -> PackedJobs:
-        """The jobs as arrays."""
+        """The jobs as arrays, for all that knows plain machines only.
+
+        What takes account of the whole machine reads ``jobs.packed``, and
+        `allocsolve.model.machine.packed_machine`.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If the problem is not plain: what reads these arrays alone would answer another problem.
+        """
+        self.check_plain()
         return self.jobs.packed
+
+    def check_plain(self) -> None:
+        """Raise `UnsupportedProblem` if the problem is not plain, see `is_plain`."""
+        if not self.is_plain:
+            msg = f"the workload has {self.beyond_plain}, which are not taken into account here"
+            raise UnsupportedProblem(msg)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether equal nodes, which are always there, are all that jobs need."""
+        return not (self.resources or self.closed or self.jobs.requirements)
+
+    @property
+    def beyond_plain(self) -> str:
+        """What there is besides jobs on nodes, for messages; empty if the problem is plain."""
+        if self.is_plain:
+            return ""
+        asked = self.jobs.requirements
+        parts = {
+            "closed windows": self.closed,
+            "counted resources": self.resources,
+            "jobs that are eligible later": len(asked.eligible),
+            "head starts": len(asked.boost),
+        }
+        *first, last = [what for what, there in parts.items() if there]
+        return f"{', '.join(first)} and {last}" if first else last
+
+    def on_plain_machine(self) -> WorkloadProblem:
+        """Return the same jobs with nodes as all that they need, on a machine that is always open.
+
+        Every schedule of this problem is one of that, of the same value: what no schedule of that goes below,
+        none of this does. It is the workload itself if that is plain. O(jobs).
+        """
+        if self.is_plain:
+            return self
+        return WorkloadProblem(self.num_nodes, self.jobs.without_requirements(), self.name, self.meta)
 
     @property
     def is_rigid(self) -> bool:
@@ -148,7 +212,7 @@ class WorkloadProblem:
     @property
     def is_malleable(self) -> bool:
         """Whether there is a malleable job."""
-        return bool((self.packed.kind == MALLEABLE).any())
+        return bool((self.jobs.packed.kind == MALLEABLE).any())
 
     @property
     def is_evolving(self) -> bool:
@@ -162,29 +226,40 @@ class WorkloadProblem:
 
     @property
     def horizon(self) -> float:
-        """Latest submission plus the sum of the longest run times, in seconds: some optimum ends by then."""
-        packed = self.packed
+        """Latest submission plus the sum of the longest run times, in seconds: some optimum ends by then.
+
+        The latest instant at which a job becomes eligible, or a closed window ends, counts as a submission.
+        """
+        packed = self.jobs.packed
         longest = packed.runtime if self.is_rigid else self.run_times(packed.min_nodes)
         if self.is_evolving:
             reading = self.jobs.evolving.reading
             longest = np.where(reading == REACTIVE, self.run_times(np.ones_like(packed.nodes)), longest)
             longest = np.where(reading == PROFILE, packed.runtime, longest)
-        return float(packed.submit.max(initial=0) + longest.sum())
+        latest = packed.submit.max(initial=0)
+        if not self.is_plain:
+            eligible = np.nan_to_num(self.jobs.requirements.eligible)
+            latest = max([latest, *eligible.tolist(), *(window.end for window in self.closed)])
+        return float(latest + longest.sum())
 
     @property
     def area(self) -> float:
         """Sum of nodes times run time, in node-seconds; of moldable jobs, on `Job.nodes` nodes."""
-        return float((self.packed.nodes * self.packed.runtime).sum())
+        packed = self.jobs.packed
+        return float((packed.nodes * packed.runtime).sum())
 
     @property
     def is_exact(self) -> bool:
         """Whether all times are multiples of a quarter of a second: sums of them are not rounded."""
-        packed = self.packed
+        packed = self.jobs.packed
         rounded = (packed.speedup == AMDAHL) | (packed.speedup == POWER) | (packed.speedup == OVERHEAD)
         rounded &= packed.min_nodes < packed.max_nodes
         if rounded.any() or self.jobs.reconfigurations or (self.jobs.evolving.reading == REACTIVE).any():
             return False
-        times = (packed.submit, packed.runtime, packed.estimate, packed.table_seconds)
+        times = [packed.submit, packed.runtime, packed.estimate, packed.table_seconds]
+        if not self.is_plain:
+            edges = [edge for window in self.closed for edge in (window.start, window.end)]
+            times += [np.nan_to_num(self.jobs.requirements.eligible), np.array(edges)]
         return all(bool((4 * column % 1 == 0).all()) for column in times)
 
     def cut_at_limits(self) -> WorkloadProblem:
@@ -209,7 +284,8 @@ class WorkloadProblem:
         jobs = self.jobs.cut_at_limits()
         if jobs is self.jobs:
             return self
-        return WorkloadProblem(self.num_nodes, jobs, self.name, {**self.meta, "limits": "cut"})
+        meta = {**self.meta, "limits": "cut"}
+        return WorkloadProblem(self.num_nodes, jobs, self.name, meta, self.resources, self.closed)
 
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return how long jobs run on given numbers of nodes.
@@ -228,7 +304,7 @@ class WorkloadProblem:
             1 to `Job.max_nodes` nodes without changes; of one with a profile, that of all steps on the nodes
             of the first one.
         """
-        packed = self.packed
+        packed = self.jobs.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
         reference, law, parameter = packed.nodes[at], packed.speedup[at], packed.parameter[at]
         allowed = (packed.min_nodes[at] <= sizes) & (sizes <= packed.max_nodes[at])
@@ -250,12 +326,13 @@ class WorkloadProblem:
     def _set_times_of_evolving(self, times: FloatArray, sizes: IntArray, at: IntArray) -> None:
         """Set the times of jobs with phases or profiles."""
         reading = self.jobs.evolving.reading[at]
-        times[(reading == PROFILE) & (sizes != self.packed.nodes[at])] = np.nan
+        packed = self.jobs.packed
+        times[(reading == PROFILE) & (sizes != packed.nodes[at])] = np.nan
         for row in np.flatnonzero(reading == REACTIVE).tolist():
             job, nodes = int(at[row]), int(sizes[row])
             phases: Phases = self.jobs.evolutions[job]  # type: ignore[assignment]  # its code says that it has phases
             start = float(self.jobs.evolving.join_start[job])
-            allowed = 1 <= nodes <= self.packed.max_nodes[job]
+            allowed = 1 <= nodes <= packed.max_nodes[job]
             times[row] = start + phases.run_time(nodes) if allowed else np.nan
 
 
@@ -326,11 +403,12 @@ class WorkloadSchedule:
             If a job cannot run on its number of nodes, or there is not one start for each job.
         """
         begins = _times("starts", starts)
-        nodes = problem.packed.nodes if sizes is None else packed_integers(sizes, "sizes")
+        jobs = problem.jobs.packed
+        nodes = jobs.nodes if sizes is None else packed_integers(sizes, "sizes")
         if begins.shape != (len(problem.jobs),) or nodes.shape != begins.shape:
             msg = f"{begins.shape} starts and {nodes.shape} sizes for {len(problem.jobs)} jobs"
             raise InvalidAnswer(msg)
-        times = problem.packed.runtime if sizes is None else problem.run_times(nodes)
+        times = jobs.runtime if sizes is None else problem.run_times(nodes)
         if np.isnan(times).any():
             idx = int(np.argmax(np.isnan(times)))
             msg = f"job {problem.jobs.names[idx]!r} cannot run on {nodes[idx]} nodes"

@@ -71,7 +71,7 @@ def time_unit(seconds: float) -> TimeUnit:
 
 def span(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> tuple[float, float]:
     """Return the time from the first submission to the last end of some schedules, in seconds."""
-    first = float(problem.packed.submit.min(initial=np.inf)) if len(problem.jobs) else 0.0
+    first = float(problem.jobs.packed.submit.min(initial=np.inf)) if len(problem.jobs) else 0.0
     return first, max((float(schedule.ends.max(initial=first)) for schedule in schedules), default=first)
 
 
@@ -107,7 +107,7 @@ def busy_nodes(schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:
 
 def waiting_jobs(problem: WorkloadProblem, schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:
     """Return how many jobs wait, as means over the bins between edges (seconds)."""
-    submit, starts = problem.packed.submit, schedule.first_starts
+    submit, starts = problem.jobs.packed.submit, schedule.first_starts
     waits = starts > submit
     ones = np.ones(int(waits.sum()))
     return binned(np.concatenate([submit[waits], starts[waits]]), np.concatenate([ones, -ones]), edges)
@@ -151,7 +151,7 @@ def _filled(
     offsets = np.asarray(certificate["offsets"], dtype=np.int64)
     first = np.asarray(certificate["first_slots"], dtype=np.int64)
     jobs = np.repeat(np.arange(len(first)), np.diff(offsets))
-    slots, nodes = np.arange(len(prices)) - offsets[jobs] + first[jobs], problem.packed.nodes[jobs]
+    slots, nodes = np.arange(len(prices)) - offsets[jobs] + first[jobs], problem.jobs.packed.nodes[jobs]
     order = np.lexsort((-prices / nodes, slots))
     slots, nodes, prices = slots[order], nodes[order], prices[order]
     before = np.cumsum(nodes) - nodes
@@ -235,7 +235,7 @@ def gantt(
 
 def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reason: StartReason) -> str:
     """Return what there is to know of a job and its start."""
-    table, packed = problem.jobs, problem.packed
+    table, packed = problem.jobs, problem.jobs.packed
     user = f" of {table.users[job]}" if table.users and table.users[job] else ""
     pieces = schedule.pieces(job)
     nodes = " then ".join(counted(count, "node") for _, _, count in pieces)
@@ -266,7 +266,7 @@ def busiest_window(
     """
     if len(problem.jobs) <= jobs:
         return span(problem, [schedule])
-    submit, starts = np.sort(problem.packed.submit), np.sort(schedule.first_starts)
+    submit, starts = np.sort(problem.jobs.packed.submit), np.sort(schedule.first_starts)
     waiting = np.arange(1, len(submit) + 1) - np.searchsorted(starts, submit, side="right")
     worst = int(np.searchsorted(starts, submit[np.argmax(waiting)]))
     first = min(max(worst - jobs // 2, 0), len(starts) - jobs)

@@ -51,8 +51,8 @@ def size_classes(problem: WorkloadProblem) -> tuple[IntArray, Axis]:
 
     Class k holds the jobs of at most 2^k nodes that are in no class before it.
     """
-    classes: IntArray = np.ceil(np.log2(problem.packed.nodes)).astype(np.int64)
-    largest = int(problem.packed.nodes.max())
+    classes: IntArray = np.ceil(np.log2(problem.jobs.packed.nodes)).astype(np.int64)
+    largest = int(problem.jobs.packed.nodes.max())
 
     def write(power: float) -> str:
         return str(min(2 ** int(power), largest))
@@ -83,7 +83,7 @@ def wait_chart(
     x
         The axis.
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     weights = np.bincount(classes, weights=packed.weight)
     there = np.flatnonzero(weights)
     means: dict[str, list[float]] = {}
@@ -240,7 +240,7 @@ def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule]
 def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
     epoch = problem.meta.get("unix_time", 0)
     shift = float(epoch) if isinstance(epoch, int | float) else 0.0
-    hours = ((problem.packed.submit + shift) // _HOUR_S % _HOURS).astype(np.int64)
+    hours = ((problem.jobs.packed.submit + shift) // _HOUR_S % _HOURS).astype(np.int64)
     axis = Axis("hour of the submission", 0, _HOURS - 1, whole=True, steps=12)
     zone = "in UTC" if shift else "counted from time 0 of the log"
     note = f"Mean wait of the jobs submitted in each hour of the day, {zone}.{more}"
@@ -249,7 +249,7 @@ def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule]
 
 
 def _job_cells(problem: WorkloadProblem, job: int) -> tuple[tuple[str, float | str], ...]:
-    packed = problem.packed
+    packed = problem.jobs.packed
     name, submit, runtime = problem.jobs.names[job], float(packed.submit[job]), float(packed.runtime[job])
     nodes = int(packed.nodes[job])
     return (name, name), (str(nodes), float(nodes)), (duration(runtime), runtime), (f"{submit:.10g}", submit)
@@ -262,7 +262,7 @@ def _seconds(time: float) -> tuple[str, float]:
 def _losses(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -> Exhibit:
     """Return the jobs whose later end costs each schedule most, against the best schedule."""
     (best, reference), *others = answers.items()
-    packed = problem.packed
+    packed = problem.jobs.packed
     rows = []
     for name, schedule in others:
         losses: FloatArray = (schedule.last_ends - reference.last_ends) * packed.weight
@@ -287,7 +287,7 @@ def _losses(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -
 
 
 def _longest_waits(problem: WorkloadProblem, name: str, schedule: WorkloadSchedule) -> Exhibit:
-    waits = schedule.first_starts - problem.packed.submit
+    waits = schedule.first_starts - problem.jobs.packed.submit
     longest = np.argsort(-waits, kind="stable")[:_LOSSES].tolist()
     rows = tuple(
         (*_job_cells(problem, job), _seconds(float(waits[job]))) for job in longest if waits[job] > 0
@@ -319,13 +319,14 @@ def _windows(
 
 def _describe(problem: WorkloadProblem) -> str:
     jobs, nodes = counted(len(problem.jobs), "job"), counted(problem.num_nodes, "node")
-    submit = problem.packed.submit
+    submit = problem.jobs.packed.submit
     over = f", submitted over {duration(float(submit.max() - submit.min()))}" if len(submit) else ""
     kinds = ""
     if not problem.is_rigid:
-        counts = np.bincount(problem.packed.kind, minlength=len(JOB_KINDS)).tolist()
+        counts = np.bincount(problem.jobs.packed.kind, minlength=len(JOB_KINDS)).tolist()
         kinds = "".join(f", {count} {kind}" for kind, count in zip(JOB_KINDS, counts, strict=True) if count)
-    return f"{jobs}, {nodes}{over}{kinds}"
+    more = "" if problem.is_plain else f", {problem.beyond_plain}"
+    return f"{jobs}, {nodes}{over}{kinds}{more}"
 
 
 def _undrawable(problem: WorkloadProblem) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Amdahl,
+    ClosedWindow,
     Job,
     Jobs,
     Overhead,
@@ -70,7 +72,7 @@ _TABLE = (
 
 
 def _features(problem: WorkloadProblem) -> dict[str, Feature]:
-    packed = problem.packed
+    packed = problem.jobs.packed
     count = len(problem.jobs)
     span = float(packed.submit.max() - packed.submit.min()) if count else 0.0
     return {
@@ -81,13 +83,14 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
         "evolving_jobs": int((packed.kind == EVOLVING).sum()),
         "load": problem.area / (problem.num_nodes * span) if span else None,
         "widest_share": float(packed.nodes.max(initial=0)) / problem.num_nodes,
+        **({} if problem.is_plain else {"resources": len(problem.resources), "windows": len(problem.closed)}),
     }
 
 
 def _bound(problem: WorkloadProblem, term: str) -> float:
     from allocsolve.bounds.workload import workload_bound  # noqa: PLC0415 - loaded when asked for
 
-    return workload_bound(problem, parse_workload_objective(term)[0])
+    return workload_bound(problem.on_plain_machine(), parse_workload_objective(term)[0])
 
 
 def _certified_bound(
@@ -102,6 +105,8 @@ def _certified_bound(
 
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
+    if not problem.is_plain:
+        return (_tiny_machine(),)
     if problem.is_evolving:
         # Some solvers refuse profiles, or phases, too.
         return (*_tiny_problems("evolving"), _tiny_profiles(), *_tiny_problems("malleable"))
@@ -142,6 +147,18 @@ def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
             Job(0, 1, 9, min_nodes=1, max_nodes=3, evolution=Phases([(4, None), (1, 1), (4, None)])),
         ]
     return (WorkloadProblem(4, jobs),)
+
+
+@functools.cache
+def _tiny_machine() -> WorkloadProblem:
+    """Return a problem with a queue on a machine of which a part is closed for a time."""
+    (plain,) = _tiny_problems("rigid")
+    return WorkloadProblem(
+        plain.num_nodes,
+        [replace(job, boost=idx % 2) for idx, job in enumerate(plain.jobs)],
+        resources={"gpus": 1},
+        closed=[ClosedWindow(4, 9, {"nodes": 2})],
+    )
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from allocsolve.heuristics.workload._kernels_conservative import (
     new_running,
     new_waiting,
 )
+from allocsolve.heuristics.workload.machines import conservative_plan_on_machine
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model import WorkloadProblem, WorkloadSchedule
 from allocsolve.model.arrays import frozen
@@ -79,10 +80,12 @@ def conservative_plan(
     >>> plan.starts.tolist(), plan.promised.tolist()
     ([0.0, 50.0, 60.0], [0.0, 100.0, 112.5])
     """
-    EngineRules().check(instance("problem", problem, WorkloadProblem), answers=False)
-    packed = problem.packed
     choice("compression", compression, COMPRESSIONS)
     choice("estimate", estimate, _ESTIMATES)
+    if not instance("problem", problem, WorkloadProblem).is_plain:
+        return _plan_on_machine(problem, compression, estimate)
+    EngineRules().check(problem, answers=False)
+    packed = problem.packed
     order = np.argsort(packed.submit, kind="stable")
     expected = packed.estimate if estimate == "limit" else packed.runtime
     jobs = QueuedJobs(packed.submit[order], packed.nodes[order], packed.runtime[order], expected[order])
@@ -104,6 +107,20 @@ def conservative_plan(
     return ConservativePlan(starts, promised, log)
 
 
+def _plan_on_machine(
+    problem: WorkloadProblem, compression: Compression, estimate: Literal["limit", "actual"]
+) -> ConservativePlan:
+    """Run conservative backfilling on a machine with counted resources or closed windows."""
+    jobs = problem.jobs.packed
+    expected = jobs.estimate if estimate == "limit" else jobs.runtime
+    plan = conservative_plan_on_machine(problem, expected, _CODES[compression])
+    reasons = np.where(plan.blocked < 0, AT_HEAD, BACKFILLED).astype(np.int64)
+    started = np.argsort(plan.starts, kind="stable")
+    return ConservativePlan(
+        plan.starts, plan.promised, Log(frozen(started), frozen(reasons), frozen(plan.blocked))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Conservative(CompiledSolver):
     """Conservative backfilling: a job may start early if that delays no job before it in the queue.
@@ -115,7 +132,9 @@ class Conservative(CompiledSolver):
 
     A job that runs longer than estimated is expected to end at once. Where it keeps another job from starting
     in time, all reservations are made anew in queue order at the next event. A moldable job runs on
-    `allocsolve.model.Job.nodes` nodes.
+    `allocsolve.model.Job.nodes` nodes. On a machine with counted resources or closed windows a reservation
+    has room for all that the job needs; jobs must be rigid, and with closed windows none may run longer than
+    its estimate.
 
     Parameters
     ----------

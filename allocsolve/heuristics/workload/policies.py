@@ -40,6 +40,7 @@ from allocsolve.heuristics.workload._kernels_reservations import (
     run_reserving,
 )
 from allocsolve.heuristics.workload.long_queue import long_queue
+from allocsolve.heuristics.workload.machines import run_queue_on_machine
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.kernels.heap import Entry
@@ -128,8 +129,12 @@ class QueuePolicy:
 def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules) -> Simulation:
     """Run a workload to its end under a policy."""
     policy.check(rules)
-    rules.check(problem, answers=False)
     problem = rules.applied(problem)
+    if not problem.is_plain:
+        return run_queue_on_machine(
+            problem, policy.rule, _prepared(problem, policy)[0], coalesce=rules.coalesce
+        )
+    rules.check(problem, answers=False)
     packed = problem.packed
     estimates, memory = _prepared(problem, policy)
     state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _ORDERED)
@@ -181,7 +186,7 @@ def run_queue_on(problem: WorkloadProblem, policy: QueuePolicy, running: IntArra
 
 def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates, Blocked]:
     """Return the estimates and the memory with which a run begins."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     users = user_numbers(problem) if policy.rule.learning else np.empty(0, dtype=np.int64)
     estimates = _estimates(
@@ -434,6 +439,11 @@ class Easy(_QueueSolver):
     -----
     A running job that has taken longer than expected is expected to end now. All jobs that are expected to
     end by the shadow time count for the extra nodes.
+
+    On a machine with counted resources or closed windows, a job can start if it has room beside running jobs
+    until its expected end, the shadow time is the earliest instant at which the head can start, and a later
+    job starts if it can and the head still can then. That takes rigid jobs, one reservation and no `like`;
+    with closed windows, no job may run longer than its estimate.
 
     *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
     `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs

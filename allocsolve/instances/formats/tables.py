@@ -62,6 +62,10 @@ class Rows:
             self._filled[name] = [default if cell is None else cell for cell in cells]
         return self._filled[name]
 
+    def starting(self, beginning: str) -> list[str]:
+        """Return the names of the columns that begin so."""
+        return [name for name in self._columns if name.startswith(beginning)]
+
     def constant(self, name: str, default: object, rows: Iterable[int] | None = None) -> Any:  # noqa: ANN401 - any cell
         """Return the one value that a column has in these rows, in all of them if None."""
         cells = self.column(name, default)
@@ -182,7 +186,7 @@ def _fitting(
     chosen = max(choices, key=lambda choice: len({*choice.required} & {*names}) / len(choice.required))
     known = (*chosen.required, *chosen.optional)
     faults = [f"there is no column {show(name)}" for name in chosen.required if name not in names] + faults
-    strange = [show(name) for name in names if name not in known]
+    strange = [show(name) for name in names if not (name in known or name.startswith(chosen.beginnings))]
     if strange and not chosen.is_open:
         faults.append(f"unknown column {', '.join(strange)}; known: {', '.join(known)}")
     if faults:

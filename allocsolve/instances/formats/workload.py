@@ -21,6 +21,7 @@ of ``requests``: ``[[remaining share, change], ...]`` (and a speedup), ``phases`
 ``[[node-seconds, most useful nodes or null], ...]`` (and may have ``release_delay``), and ``profile``:
 ``[[seconds, nodes], ...]`` (and may have ``expand_limit``). What changes cost is
 ``"stall": {"fixed", "per_node", "shared", "holds"}`` or ``"join": {"start", "grow", "shrink"}``.
+`allocsolve.instances.formats.workload_machine` has the fields of machines with more than nodes.
 
 In the digest ``jobs`` are in the order of the file; of each there are ``name``, ``submit``, ``nodes`` and
 ``runtime``, and the other fields only where they differ from what they are when left out. Numbers are
@@ -39,6 +40,14 @@ import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, UnknownName
 from allocsolve.instances.formats.files import Checker, show
+from allocsolve.instances.formats.workload_machine import (
+    MACHINE_FIELDS,
+    REQUIREMENT_FIELDS,
+    decode_machine,
+    decode_requirements,
+    encode_machine,
+    requirement_columns,
+)
 from allocsolve.model import (
     ALL_SIZES,
     JOB_KINDS,
@@ -273,13 +282,15 @@ _OPTIONAL: Final = (
 #: What is no number, text or law of its own.
 _DECODED: Final = ("evolution", "reconfiguration")
 #: Of these the columns are read at a glance.
-_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight"}
+_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS}
 
 
 def decode_problem(document: Document, source: str) -> WorkloadProblem:
     """Return the problem of a document; a FormatError for the file `source` names every fault."""
     check = Checker()
-    top = check.fields(document, "", ("format", "kind", "num_nodes", "jobs"), ("name", "meta"))
+    top = check.fields(
+        document, "", ("format", "kind", "num_nodes", "jobs"), ("name", "meta", *MACHINE_FIELDS)
+    )
     num_nodes = top.get("num_nodes", MAX_INTEGER)
     num_nodes = check.integer(num_nodes, "num_nodes", "value", 1, fallback=MAX_INTEGER)
     listed = check.typed(list, top.get("jobs", []), "jobs")
@@ -288,9 +299,10 @@ def decode_problem(document: Document, source: str) -> WorkloadProblem:
         jobs = _decode_jobs(check, listed, num_nodes)
     name = check.typed(str, top.get("name", ""), "name")
     meta = check.typed(dict, top.get("meta", {}), "meta")
+    machine = decode_machine(check, top)
     check.finish(source)
     try:
-        return WorkloadProblem(num_nodes, jobs or (), name, meta)
+        return WorkloadProblem(num_nodes, jobs or (), name, meta, **machine)
     except InvalidProblem as error:
         raise FormatError(source, [str(error)]) from error
 
@@ -309,9 +321,13 @@ def _faultless_jobs(listed: list[Any]) -> Jobs | None:
         return None
     if {*map(type, columns["nodes"])} - {int}:
         return None
+    asked = requirement_columns(listed)
+    if asked is None:
+        return None
     try:
         return Jobs(
             **columns,
+            **asked,
             limit=[np.nan if limit is None else limit for limit in limits],
             names=[job.get("name", f"j{idx}") for idx, job in enumerate(listed)],
             users=[job.get("user") for job in listed],
@@ -327,7 +343,9 @@ def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | No
     first: dict[str, int] = {}
     for idx, item in enumerate(listed):
         place = f"jobs[{idx}]"
-        fields = check.fields(item, place, ("submit",), (*_REQUIRED, *_OPTIONAL, *EVOLVING_FIELDS))
+        fields = check.fields(
+            item, place, ("submit",), (*_REQUIRED, *_OPTIONAL, *EVOLVING_FIELDS, *REQUIREMENT_FIELDS)
+        )
         name = check.typed(str, fields.get("name", f"j{idx}"), f"{place}.name")
         if name and first.setdefault(name, idx) != idx:
             check.add(f"{place}.name", f"{show(name)} also names jobs[{first[name]}]")
@@ -337,7 +355,9 @@ def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | No
     columns = (
         {field: [row[field] for row in rows] for field in (*_REQUIRED, *_OPTIONAL, *_DECODED)} if rows else {}
     )
+    columns |= {field: [row[field] for row in rows] for field in REQUIREMENT_FIELDS} if rows else {}
     named = {
+        "partition": "partitions",
         "name": "names",
         "user": "users",
         "speedup": "speedups",
@@ -388,6 +408,7 @@ def _decode_job(check: Checker, fields: Document, place: str, num_nodes: int) ->
         "size_set": _decode_size_set(check, fields.get("size_set", 1), f"{place}.size_set"),
         "evolution": evolution,
         "reconfiguration": cost,
+        **decode_requirements(check, fields, place),
     }
 
 
@@ -450,7 +471,7 @@ def plain_numbers(values: FloatArray) -> list[float]:
 
 def encode_problem(problem: WorkloadProblem) -> Document:
     """Return the fields of a problem without the envelope, in the order in which they are written."""
-    packed, jobs = problem.packed, problem.jobs
+    packed, jobs = problem.jobs.packed, problem.jobs
     rows: list[Document] = [
         {"name": name, "submit": submit, "nodes": nodes, "runtime": runtime}
         for name, submit, nodes, runtime in zip(
@@ -483,6 +504,7 @@ def encode_problem(problem: WorkloadProblem) -> Document:
     return {
         "name": problem.name,
         "num_nodes": problem.num_nodes,
+        **encode_machine(problem, rows),
         "jobs": rows,
         "meta": dict(problem.meta),
     }

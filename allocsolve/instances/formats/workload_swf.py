@@ -7,9 +7,10 @@ is not held. See `allocsolve.instances.read_swf_log` for reading.
 Tables of workloads are here, too: one row for each job, and for each piece of a job. A problem has the
 columns ``submit``, ``nodes``, ``runtime`` and ``num_nodes`` (of the cluster, the same in all rows), and may
 have ``job`` (its name), ``limit``, ``user``, ``weight``, ``min_nodes``, ``max_nodes``, and ``amdahl``,
-``power`` or ``overhead`` of a moldable job, ``kind``, ``points`` and ``size_set``. Tables of speedups,
-evolving jobs and the costs of changing sizes are left to the JSON format. A schedule has ``job``,
-``start``, ``end`` and ``nodes``.
+``power`` or ``overhead`` of a moldable job, ``kind``, ``points`` and ``size_set``; further
+``need_R`` and ``num_R`` of a counted resource R (what a job needs, and what there is, the same in all rows),
+``partition``, ``eligible`` and ``boost``. Tables of speedups, evolving jobs, the costs of changing sizes and
+closed windows are left to the JSON format. A schedule has ``job``, ``start``, ``end`` and ``nodes``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.workload import encode_schedule
 from allocsolve.instances.formats.workload_foreign import Unheld, elastic_kinds, pieces_within
+from allocsolve.instances.formats.workload_machine import (
+    NEED,
+    NUMBER,
+    REQUIREMENT_FIELDS,
+    machine_columns,
+    machine_of_rows,
+)
 from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.job_kinds import job_kind, size_set
@@ -158,6 +166,7 @@ _PLAIN: Final = (
     "kind",
     "points",
     "size_set",
+    *REQUIREMENT_FIELDS[1:],
 )
 
 
@@ -172,7 +181,8 @@ def _problem_fields(rows: Rows) -> Document:
         job["name"] = f"j{row}" if names[row] is None else names[row]
         speedup = {name: cells[row] for name, cells in laws.items() if cells[row] is not None}
         jobs.append({**job, "speedup": speedup} if speedup else job)
-    return {"num_nodes": rows.constant("num_nodes", None), "jobs": jobs}
+    machine = machine_of_rows(rows, jobs)
+    return {"num_nodes": rows.constant("num_nodes", None), "jobs": jobs, **machine}
 
 
 def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
@@ -182,9 +192,9 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
     ------
     InvalidProblem
         If there is no job, whose row would tell how many nodes there are, or a job has a table of speedups,
-        evolves, or has costs of changes.
+        evolves, or has costs of changes, or a part of the machine is closed for a time.
     """
-    packed, jobs = problem.packed, problem.jobs
+    packed, jobs = problem.jobs.packed, problem.jobs
     count = len(jobs)
     if not count:
         msg = "a problem without jobs cannot be written as a table: it has no rows"
@@ -221,6 +231,7 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
         columns["points"] = packed.points
     if (packed.size_step != ALL_SIZES).any():
         columns["size_set"] = _texts(tuple(map(size_set, packed.size_step.tolist())))
+    columns |= machine_columns(problem)
     return {**columns, "num_nodes": np.full(count, problem.num_nodes, dtype=np.int64)}
 
 
@@ -257,7 +268,8 @@ def _schedule_columns(problem: WorkloadProblem, schedule: WorkloadSchedule) -> d
 PROBLEM_TABLE: Final = TableFormat(
     required=("submit", "nodes", "runtime", "num_nodes"),
     optional=("job", *_PLAIN[3:], "amdahl", "power", "overhead"),
-    texts=("job", "user", "kind"),
+    texts=("job", "user", "kind", "partition"),
+    beginnings=(NEED, NUMBER),
     fields=_problem_fields,
     columns=_problem_columns,
 )

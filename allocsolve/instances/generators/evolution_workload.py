@@ -63,7 +63,10 @@ def evolution_of_workload(problem: WorkloadProblem) -> EvolutionProblem:
     InvalidProblem
         If a job has no profile, is not submitted at a whole second, or has an expand limit other than that of
         the first job; the message names it.
+    UnsupportedProblem
+        If the machine has closed windows or counted resources.
     """
+    problem.check_plain()
     profiles: list[Profile] = []
     for job in problem.jobs:
         profile = job.evolution

@@ -129,7 +129,7 @@ def reactive_matter(
     first = schedule.pieces(idx)[0][2]
     matter = _matter_from(problem, schedule, idx, tolerance, first)
     if matter and not problem.jobs.evolving.join_start[idx]:
-        for fewer in range(first - 1, int(problem.packed.min_nodes[idx]) - 1, -1):
+        for fewer in range(first - 1, int(problem.jobs.packed.min_nodes[idx]) - 1, -1):
             if _matter_from(problem, schedule, idx, tolerance, fewer) is None:
                 return None
     return matter
@@ -139,7 +139,7 @@ def _matter_from(
     problem: WorkloadProblem, schedule: WorkloadSchedule, idx: int, tolerance: float, first: int
 ) -> str | None:
     """Return what is wrong with a job if it starts on `first` nodes."""
-    packed, evolving = problem.packed, problem.jobs.evolving
+    packed, evolving = problem.jobs.packed, problem.jobs.evolving
     pieces = schedule.pieces(idx)
     rows = slice(int(evolving.offsets[idx]), int(evolving.offsets[idx + 1]))
     (start, _, nodes), low, high = pieces[0], int(packed.min_nodes[idx]), int(packed.max_nodes[idx])

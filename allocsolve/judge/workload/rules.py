@@ -10,6 +10,11 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.messages import overloads, shown_seconds
+from allocsolve.judge.workload.machine import (
+    early_violations,
+    machine_violations,
+    open_node_seconds,
+)
 from allocsolve.judge.workload.reactive import reactive_matter
 from allocsolve.model import (
     EVOLVING,
@@ -61,7 +66,7 @@ def work_done(
     Sizes must be allowed, pieces must follow each other without gaps, sizes of malleable jobs must change at
     points, each change costs its stall, and at the end all work must be done.
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     count = np.diff(schedule.offsets)[jobs]
     done, run_times = np.zeros(len(jobs)), packed.runtime[jobs]
     stalled_until = np.full(len(jobs), -np.inf)
@@ -106,7 +111,7 @@ def work_done(
 
 def off_points(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> IntArray:
     """Return the pieces at whose start malleable jobs change their sizes between their points. O(pieces)."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     jobs = np.flatnonzero((packed.kind == MALLEABLE) & (packed.points > 0))
     progress = work_done(problem, schedule, jobs, tolerance)
     off = [
@@ -153,7 +158,7 @@ def _of_pieces(
     changes[follows] = nodes[follows] != nodes[follows - 1]
     is_broken[follows] = np.abs(schedule.starts[follows] - schedule.ends[follows - 1]) > tolerance
     faulty = np.isnan(times) | (schedule.ends < schedule.starts) | is_broken
-    at_points = bool((problem.packed.points[jobs] > 0).any())
+    at_points = bool((problem.jobs.packed.points[jobs] > 0).any())
     return _Pieces(times, cost, stalls_at_once, ahead, changes, is_broken, faulty, at_points)
 
 
@@ -176,7 +181,7 @@ def _matter(
         ended = shown_seconds(schedule.ends[piece - 1])
         return f"has a piece that ends at {ended} s and the next one from {when} s"
     if is_off_point:
-        parts = problem.packed.points[job]
+        parts = problem.jobs.packed.points[job]
         return f"changes its size at {when} s, between its points ({parts} equal parts of its work)"
     stall = f"before its stall of {shown_seconds(pieces.ahead[piece])} s is over"
     return f"gives up nodes at {end} s, {stall}"
@@ -184,7 +189,7 @@ def _matter(
 
 def needed_sizes(problem: WorkloadProblem, idx: int) -> str:
     """Return which numbers of nodes a job allows, for a message."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     low, high = packed.min_nodes[idx], packed.max_nodes[idx]
     return f"but needs {low}" if low == high else f"but needs one of its numbers in {low}..{high}"
 
@@ -203,7 +208,7 @@ def _slack(
     """Return the share by which the work done may be off, because of the tolerance and of rounding."""
     if tolerance > TIME_TOLERANCE_S:  # times that others have rounded: each piece may be off by as much
         return WORK_TOLERANCE + tolerance * rates
-    shortest: FloatArray = np.fmin(run_times, problem.packed.runtime[jobs])
+    shortest: FloatArray = np.fmin(run_times, problem.jobs.packed.runtime[jobs])
     return WORK_TOLERANCE + tolerance / shortest
 
 
@@ -230,7 +235,7 @@ def reconfigurations(
     change = np.diff(schedule.nodes, prepend=0)[inner]
     if len(change):
         # An infeasible schedule may divide rigid jobs into pieces, too.
-        elastic = max(1, int((problem.packed.kind >= MALLEABLE).sum()))
+        elastic = max(1, int((problem.jobs.packed.kind >= MALLEABLE).sum()))
         fields["resizes"] = int((change != 0).sum())
         fields["resized_nodes"] = int(np.abs(change).sum())
         fields["expansions_per_job"] = int((change > 0).sum()) / elastic
@@ -243,7 +248,7 @@ def least_areas_by_law(problem: WorkloadProblem) -> FloatArray:
 
     On more nodes of a law a job takes more node-seconds, but for tables.
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     if problem.is_rigid:
         return packed.nodes * packed.runtime
     least: FloatArray = packed.min_nodes * problem.run_times(packed.min_nodes)
@@ -256,7 +261,7 @@ def least_areas_by_law(problem: WorkloadProblem) -> FloatArray:
 def _least_areas(problem: WorkloadProblem) -> FloatArray:
     """Return the least node-seconds of each job."""
     evolving, least = problem.jobs.evolving, least_areas_by_law(problem)
-    for idx in np.flatnonzero(problem.packed.kind == EVOLVING).tolist():
+    for idx in np.flatnonzero(problem.jobs.packed.kind == EVOLVING).tolist():
         rows = slice(evolving.offsets[idx], evolving.offsets[idx + 1])
         if evolving.reading[idx] == REACTIVE:
             least[idx] = evolving.amounts[rows].sum()
@@ -274,7 +279,7 @@ def elastic_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tol
 def elastic_matters(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> dict[int, str]:
     """Return the first fault of each job that may change its size, by job; see `elastic_violations`."""
     reading = problem.jobs.evolving.reading
-    by_law = np.flatnonzero((problem.packed.kind == MALLEABLE) | (reading == REQUESTED))
+    by_law = np.flatnonzero((problem.jobs.packed.kind == MALLEABLE) | (reading == REQUESTED))
     progress = work_done(problem, schedule, by_law, tolerance)
     matters = {int(by_law[row]): matter for row, matter in progress.matters.items()}
     for row in np.flatnonzero(reading[by_law] == REQUESTED).tolist():
@@ -296,7 +301,7 @@ def _request_matter(
     problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, progress: Progress, slack: float
 ) -> str | None:
     """Return what is wrong with the changes of a job with requests: it must ask for each of them."""
-    packed, evolving = problem.packed, problem.jobs.evolving
+    packed, evolving = problem.jobs.packed, problem.jobs.evolving
     low, high = int(packed.min_nodes[job]), int(packed.max_nodes[job])
     rows = range(int(evolving.offsets[job]), int(evolving.offsets[job + 1]))
     moments = [(float(evolving.amounts[row]), int(evolving.nodes[row])) for row in rows]
@@ -368,7 +373,8 @@ def workload_violations(
     a second on n nodes does ``1 / run time on n nodes`` of the work, a second of a stall does none. An
     evolving job changes its number when it asks for that or gives nodes back, and at no other time. W2: at no
     time more than `num_nodes` nodes are held; nodes that jobs give back at an instant are free for jobs that
-    take them at the same instant.
+    take them at the same instant. Of a machine with counted resources and closed windows, this holds for each
+    resource and what is open of it, and no job starts before it is eligible.
 
     Messages name the job, the time (seconds) and the value. Multiples of a quarter of a second are compared
     exactly, other times with `TIME_TOLERANCE_S`. All times of a schedule of another program, which rounds
@@ -399,7 +405,7 @@ def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolera
     pieces, names = np.diff(schedule.offsets), problem.jobs.names
     elastic = np.zeros(len(pieces), dtype=bool)
     if problem.is_elastic:
-        elastic = problem.packed.kind >= MALLEABLE
+        elastic = problem.jobs.packed.kind >= MALLEABLE
     wrong_count = np.where(elastic, pieces < 1, pieces != 1)
     if wrong_count.any():
         return [
@@ -416,11 +422,14 @@ def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolera
 
 
 def _early_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
-    submit, starts = problem.packed.submit, schedule.first_starts
+    submit, starts = problem.jobs.packed.submit, schedule.first_starts
     return [
-        f"job {problem.jobs.names[idx]!r} starts at {shown_seconds(starts[idx])} s, "
-        f"before its submission at {shown_seconds(submit[idx])} s"
-        for idx in np.flatnonzero(starts < submit - tolerance).tolist()
+        *(
+            f"job {problem.jobs.names[idx]!r} starts at {shown_seconds(starts[idx])} s, "
+            f"before its submission at {shown_seconds(submit[idx])} s"
+            for idx in np.flatnonzero(starts < submit - tolerance).tolist()
+        ),
+        *early_violations(problem, schedule, tolerance),
     ]
 
 
@@ -449,6 +458,8 @@ def _run_violations(
 
 def _capacity_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
     """Return what breaks W2. Usage rises at starts only, so it is compared with all nodes there."""
+    if problem.resources or problem.closed:
+        return machine_violations(problem, schedule, tolerance)
     begun = np.argsort(schedule.starts, kind="stable")
     ended = np.argsort(schedule.ends, kind="stable")
     starts, ends = schedule.starts[begun], schedule.ends[ended] - tolerance
@@ -497,7 +508,7 @@ class WorkloadMetrics:
     max_turnaround: float
     max_slowdown: float
     max_wait: float
-    #: Node-seconds that jobs hold / those of all nodes from the first submission to the last end.
+    #: Node-seconds that jobs hold / those of all open nodes from the first submission to the last end.
     utilisation: float
     #: The mean number of jobs that wait during that time.
     mean_queue_length: float
@@ -523,7 +534,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     InvalidAnswer
         If a job has no piece: then there is no mean over all jobs.
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     idle = np.diff(schedule.offsets) == 0
     if idle.any():
         msg = f"job {problem.jobs.names[int(np.argmax(idle))]!r} never runs"
@@ -536,6 +547,10 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     areas = _job_areas(schedule)
     span = max(float(ends.max() - packed.submit.min()), TIME_TOLERANCE_S)
     counts = packed.weight > 0
+    there = problem.num_nodes * span
+    if problem.closed:
+        first = float(packed.submit.min())
+        there = open_node_seconds(problem, first, first + span) or there
     columns = {"turnaround": turnarounds, "slowdown": slowdowns, "wait": waits}
     fields: dict[str, Any] = {}
     for name, column in columns.items():
@@ -545,7 +560,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     return WorkloadMetrics(
         **fields,
         makespan=float(ends.max()),
-        utilisation=float(areas.sum()) / (problem.num_nodes * span),
+        utilisation=float(areas.sum()) / there,
         mean_queue_length=float(waits.sum()) / span,
         backfilled_jobs=_backfilled(packed.submit, starts),
         area_weighted_response=_mean(turnarounds, packed.weight * areas),
@@ -613,7 +628,7 @@ class WindowMetrics:
     turnaround: float
     wait: float
     slowdown: float
-    #: Node-seconds that all jobs hold in the window / those of all nodes.
+    #: Node-seconds that all jobs hold in the window / those of all nodes that are open.
     utilisation: float
 
 
@@ -625,17 +640,20 @@ def window_metrics(
     Which jobs these are depends on the schedule. Papers that leave out the cool-down count like this (Zojer
     et al. 2025). For an objective, give weights of 0 instead: they leave out the same jobs in every schedule.
     """
-    packed, ends = problem.packed, schedule.last_ends
+    packed, ends = problem.jobs.packed, schedule.last_ends
     inside = (packed.submit >= first_submit) & (ends <= last_end)
     ones = inside.astype(np.float64)
     turnarounds = ends - packed.submit
     slowdowns = np.maximum(1, turnarounds / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S))
     held = np.minimum(schedule.ends, last_end) - np.maximum(schedule.starts, first_submit)
+    there = problem.num_nodes * max(last_end - first_submit, TIME_TOLERANCE_S)
+    if problem.closed:
+        there = open_node_seconds(problem, first_submit, last_end) or there
     area = float((np.maximum(held, 0) * schedule.nodes).sum())
     return WindowMetrics(
         jobs=int(inside.sum()),
         turnaround=_mean(turnarounds, ones),
         wait=_mean(schedule.first_starts - packed.submit, ones),
         slowdown=_mean(slowdowns, ones),
-        utilisation=area / (problem.num_nodes * max(last_end - first_submit, TIME_TOLERANCE_S)),
+        utilisation=area / there,
     )

@@ -1,0 +1,158 @@
+"""The fields of workloads that say more of the machine than its nodes, and what jobs need of it.
+
+A problem may have ``resources``: ``{"gpus": 32, ...}``, and ``closed``: ``[{"start": 86400, "end": 115200,
+"nodes": 50, "gpus": 16}, ...]``; a window without amounts closes everything. A job may have ``needs``:
+``{"gpus": 8}``, ``partition`` (a resource of which it needs as much as it has nodes), ``eligible`` (seconds:
+it does not start before) and ``boost`` (its head start in the queue, seconds). All are left out where they
+say nothing. In tables of jobs there are columns ``need_gpus`` instead of ``needs``, and ``num_gpus`` beside
+``num_nodes``; closed windows have no place in them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidProblem
+from allocsolve.instances.formats.files import Checker, show
+from allocsolve.model import MAX_INTEGER, ClosedWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.instances.formats.files import Document
+    from allocsolve.instances.formats.tables import Rows
+    from allocsolve.model import WorkloadProblem
+
+#: The fields of a problem, and of a job, that are read here.
+MACHINE_FIELDS: Final = ("resources", "closed")
+REQUIREMENT_FIELDS: Final = ("needs", "partition", "eligible", "boost")
+
+#: The beginnings of columns of tables: how much a job needs of a resource, how much of it there is.
+NEED, NUMBER = "need_", "num_"
+
+
+def decode_machine(check: Checker, fields: Document) -> dict[str, Any]:
+    """Return the counted resources and the closed windows of a problem, as `WorkloadProblem` takes them."""
+    resources = _amounts(check, fields.get("resources", {}), "resources", 1)
+    windows = []
+    for idx, item in enumerate(check.typed(list, fields.get("closed", []), "closed")):
+        window = _window(check, item, f"closed[{idx}]")
+        if window is not None:
+            windows.append(window)
+    return {"resources": resources, "closed": windows}
+
+
+def _amounts(check: Checker, value: object, place: str, low: int) -> dict[str, int]:
+    listed = check.typed(dict, value, place)
+    return {name: check.integer(amount, f"{place}.{name}", "value", low) for name, amount in listed.items()}
+
+
+def _window(check: Checker, item: object, place: str) -> ClosedWindow | None:
+    before = len(check.faults)
+    fields = check.typed(dict, item, place)
+    if len(check.faults) > before:
+        return None
+    times = []
+    for name in ("start", "end"):
+        if name not in fields:
+            check.add(f"{place}.{name}", "missing")
+        times.append(check.real_number(fields.get(name, 0), f"{place}.{name}", name, 0))
+    amounts = {name: amount for name, amount in fields.items() if name not in {"start", "end"}}
+    closed = _amounts(check, amounts, place, 1)
+    if len(check.faults) > before:
+        return None
+    if times[0] >= times[1]:
+        check.add(f"{place}.end", f"end {show(times[1])} is not above start {show(times[0])}")
+        return None
+    return ClosedWindow(times[0], times[1], closed)
+
+
+def decode_requirements(check: Checker, fields: Document, place: str) -> dict[str, Any]:
+    """Return what a job needs beside nodes, as `allocsolve.model.Job` takes it."""
+    partition, eligible, boost = (fields.get(name) for name in REQUIREMENT_FIELDS[1:])
+    needs = fields.get("needs")
+    return {
+        "needs": None if needs is None else _amounts(check, needs, f"{place}.needs", 0),
+        "partition": None if partition is None else check.typed(str, partition, f"{place}.partition"),
+        "eligible": None
+        if eligible is None
+        else check.real_number(eligible, f"{place}.eligible", "eligible", 0),
+        "boost": 0.0 if boost is None else check.real_number(boost, f"{place}.boost", "boost", -MAX_INTEGER),
+    }
+
+
+def requirement_columns(listed: Sequence[Document]) -> dict[str, Any] | None:
+    """Return columns of what jobs need beside nodes, as `Jobs` takes them; None if there may be a fault."""
+    if all(job.keys().isdisjoint(REQUIREMENT_FIELDS) for job in listed):
+        return {}
+    needs, partitions, eligible, boost = ([job.get(name) for job in listed] for name in REQUIREMENT_FIELDS)
+    amounts = {type(amount) for need in needs if isinstance(need, dict) for amount in need.values()}
+    sound = (
+        not {*map(type, needs)} - {dict, type(None)}
+        and not amounts - {int}
+        and not {*map(type, eligible), *map(type, boost)} - {int, float, type(None)}
+    )
+    if not sound:
+        return None
+    return {"needs": needs, "partitions": partitions, "eligible": eligible, "boost": boost}
+
+
+def encode_machine(problem: WorkloadProblem, rows: list[Document]) -> Document:
+    """Return the fields of the machine of a problem, and add those of its jobs to their rows."""
+    if problem.is_plain:
+        return {}
+    for idx, row in enumerate(rows):
+        row.update(problem.jobs.requirements.of_job(idx))
+    fields: Document = {"resources": dict(problem.resources)} if problem.resources else {}
+    if problem.closed:
+        fields["closed"] = [
+            {"start": _plain(window.start), "end": _plain(window.end), **dict(window.amounts)}
+            for window in problem.closed
+        ]
+    return fields
+
+
+def _plain(seconds: float) -> float:
+    return int(seconds) if float(seconds).is_integer() else float(seconds)
+
+
+def machine_of_rows(rows: Rows, jobs: list[Document]) -> Document:
+    """Return the resources that a table of jobs names, and add the needs to the jobs."""
+    for column in rows.starting(NEED):
+        for job, amount in zip(jobs, rows.column(column), strict=True):
+            if amount not in {None, 0}:
+                job.setdefault("needs", {})[column.removeprefix(NEED)] = amount
+    resources = {
+        column.removeprefix(NUMBER): rows.constant(column, None)
+        for column in rows.starting(NUMBER)
+        if column != "num_nodes"
+    }
+    return {"resources": resources} if resources else {}
+
+
+def machine_columns(problem: WorkloadProblem) -> dict[str, Any]:
+    """Return the columns of a table of jobs that say what they need and what there is.
+
+    Raises
+    ------
+    InvalidProblem
+        If a part of the machine is closed for a time: a row is a job.
+    """
+    if problem.closed:
+        msg = f"the {problem.closed[0].place} has no place in a table of jobs"
+        raise InvalidProblem(msg)
+    asked, count = problem.jobs.requirements, len(problem.jobs)
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys(name for needs in asked.needs for name, _ in needs):
+        columns[NEED + name] = np.array([dict(needs).get(name, 0) for needs in asked.needs], dtype=np.int64)
+    if asked.partitions:
+        columns["partition"] = np.array([*asked.partitions, None], dtype=object)[:-1]
+    if len(asked.eligible):
+        columns["eligible"] = asked.eligible
+    if len(asked.boost):
+        columns["boost"] = asked.boost
+    for name, number in problem.resources:
+        columns[NUMBER + name] = np.full(count, number, dtype=np.int64)
+    return columns

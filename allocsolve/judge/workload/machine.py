@@ -1,0 +1,104 @@
+"""The judge of machines with counted resources and closed windows: what is held and what there is, when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.judge.messages import shown_seconds
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
+
+
+def machine_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
+    """Return a line for each span of time in which jobs hold more of a resource than is there.
+
+    Nodes come first. A job may end, or a window end, up to `tolerance` seconds late: what is given back at an
+    instant is there for jobs that take it at that instant. O(resources x (pieces + windows) log pieces).
+    """
+    job_of = np.repeat(np.arange(len(schedule.offsets) - 1), np.diff(schedule.offsets))
+    lines = _overloads(problem, schedule, schedule.nodes, "nodes", problem.num_nodes, tolerance)
+    asked, nodes = problem.jobs.requirements, problem.jobs.packed.nodes
+    for name, there in problem.resources:
+        needs = np.zeros(len(nodes), dtype=np.int64)
+        for idx, mine in enumerate(asked.needs):
+            needs[idx] = dict(mine).get(name, 0)
+        for idx, partition in enumerate(asked.partitions):
+            if partition == name:
+                needs[idx] = nodes[idx]
+        lines += _overloads(problem, schedule, needs[job_of], name, there, tolerance)
+    return lines
+
+
+def _overloads(
+    problem: WorkloadProblem,
+    schedule: WorkloadSchedule,
+    held: IntArray,
+    name: str,
+    there: int,
+    tolerance: float,
+) -> list[str]:
+    """Return the lines for one resource, of which each piece of the schedule holds so much."""
+    begins, ends, amounts = _closures(problem, name, there)
+    ends = np.maximum(ends - tolerance, begins)
+    left = np.maximum(schedule.ends - tolerance, schedule.starts)
+    times = np.concatenate([schedule.starts, left, begins, ends])
+    moments, at = np.unique(times, return_inverse=True)
+    pieces = len(held)
+    use, closed = (np.zeros(len(moments), dtype=np.int64) for _ in range(2))
+    np.add.at(use, at[:pieces], held)
+    np.add.at(use, at[pieces : 2 * pieces], -held)
+    np.add.at(closed, at[2 * pieces : 2 * pieces + len(amounts)], amounts)
+    np.add.at(closed, at[2 * pieces + len(amounts) :], -amounts)
+    use, free = np.cumsum(use), np.maximum(there - np.cumsum(closed), 0)
+    excess = use - free
+    over = excess > 0
+    lines = []
+    for first in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
+        until = first + int(np.argmin(over[first:]))
+        peak = first + int(np.argmax(excess[first:until]))
+        lines.append(
+            f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until])} s more {name} are "
+            f"held than there are, most at {shown_seconds(moments[peak])} s: {use[peak]} of {free[peak]}"
+        )
+    return lines
+
+
+def _closures(problem: WorkloadProblem, name: str, there: int) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return starts and ends (seconds) of the windows that close a part of a resource, and how much of it."""
+    rows = []
+    for window in problem.closed:
+        amount = dict(window.amounts).get(name, 0) if window.amounts else there
+        if amount:
+            rows.append((window.start, window.end, amount))
+    begins, ends, amounts = zip(*rows, strict=True) if rows else ((), (), ())
+    return (
+        np.array(begins, dtype=np.float64),
+        np.array(ends, dtype=np.float64),
+        np.array(amounts, dtype=np.int64),
+    )
+
+
+def early_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
+    """Return a line for each job that starts after its submission, but before it is eligible."""
+    eligible = problem.jobs.requirements.eligible
+    if not len(eligible):
+        return []
+    starts = schedule.first_starts
+    early = (starts < eligible - tolerance) & (starts >= problem.jobs.packed.submit - tolerance)
+    return [
+        f"job {problem.jobs.names[idx]!r} starts at {shown_seconds(starts[idx])} s, "
+        f"before it is eligible at {shown_seconds(eligible[idx])} s"
+        for idx in np.flatnonzero(early).tolist()
+    ]
+
+
+def open_node_seconds(problem: WorkloadProblem, first: float, last: float) -> float:
+    """Return the node-seconds that are there from an instant to another one."""
+    begins, ends, amounts = _closures(problem, "nodes", problem.num_nodes)
+    edges = np.unique(np.concatenate([begins, ends, [first, last]]).clip(first, last))
+    closed = np.array([amounts[(begins <= edge) & (edge < ends)].sum() for edge in edges[:-1]])
+    open_nodes = np.maximum(problem.num_nodes - closed, 0)
+    return float((open_nodes * np.diff(edges)).sum())

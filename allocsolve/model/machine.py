@@ -1,0 +1,382 @@
+"""Machines as they are: counted resources, windows in which a part is closed, and what jobs ask for.
+
+A resource is a number of equal things, such as GPUs, licences, or nodes that a partition may hold at once;
+nodes are the first one of every machine. A problem whose nodes are always there, and all there is, is plain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from allocsolve.errors import InvalidProblem
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
+from allocsolve.model.checks import instance, integer, items, real, shown
+from allocsolve.model.columns import FloatArray, plain, seconds_column, texts_column, within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from allocsolve.model.workload import WorkloadProblem
+
+#: Amounts of resources, by name in alphabetical order.
+Amounts: TypeAlias = tuple[tuple[str, int], ...]
+
+#: The name of the first resource.
+NODES: Final = "nodes"
+
+#: What fields of files are called already.
+_RESERVED: Final = frozenset({NODES, "start", "end"})
+
+
+def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
+    """Return amounts of resources as pairs in the order of their names.
+
+    Parameters
+    ----------
+    place
+        For messages.
+    given
+        A mapping from names to whole numbers, or pairs of both.
+    low
+        The least amount, in nodes, GPUs and the like.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is none, or an amount is not in low..2^53.
+    """
+    try:
+        pairs = dict(given)  # type: ignore[call-overload]  # whatever it is
+    except (TypeError, ValueError):
+        msg = f"{place} {shown(given)} is not a mapping from names to amounts"
+        raise InvalidProblem(msg) from None
+    for name, amount in pairs.items():
+        if not (isinstance(name, str) and name):
+            msg = f"{place}: the name {shown(name)} of a resource is not a text"
+            raise InvalidProblem(msg)
+        pairs[name] = integer(f"{place}: {name}", amount)
+        if not low <= pairs[name] <= MAX_INTEGER:
+            msg = f"{place}: {name} {shown(pairs[name])} is not in {low}..2^53"
+            raise InvalidProblem(msg)
+    return tuple(sorted(pairs.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWindow:
+    """A time in which a part of the machine is closed: known beforehand, and no job may hold that part in it.
+
+    Parameters
+    ----------
+    start, end
+        Seconds, ``0 <= start < end``; the end does not belong to it. A machine that grows has a window from 0
+        to that instant.
+    amounts
+        How much is closed, by resource; ``nodes`` are one. Everything if left out.
+
+    Raises
+    ------
+    InvalidProblem
+        If a value is not as said.
+
+    Examples
+    --------
+    >>> ClosedWindow(86400, 115200)
+    ClosedWindow(start=86400.0, end=115200.0, amounts=())
+    >>> ClosedWindow(0, 60, {"nodes": 50, "gpus": 16}).amounts
+    (('gpus', 16), ('nodes', 50))
+    """
+
+    start: float
+    end: float
+    amounts: Amounts | Mapping[str, int] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            object.__setattr__(self, name, real(f"closed window: {name}", getattr(self, name)))
+        if not 0 <= self.start < self.end <= MAX_INTEGER:
+            first, last = (shown(_plain_time(time)) for time in (self.start, self.end))
+            msg = f"closed window from {first} s to {last} s: not 0 <= start < end <= 2^53"
+            raise InvalidProblem(msg)
+        object.__setattr__(self, "amounts", checked_amounts(self.place, self.amounts))
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return f"closed window from {_plain_time(self.start)} s"
+
+
+def _plain_time(seconds: float) -> float:
+    return int(seconds) if float(seconds).is_integer() else seconds
+
+
+def checked_machine(
+    resources: object, closed: object, num_nodes: int
+) -> tuple[Amounts, tuple[ClosedWindow, ...]]:
+    """Return the counted resources and the closed windows of a machine, the latter by start.
+
+    Raises
+    ------
+    InvalidProblem
+        If a resource has a name that is taken, or a window closes what there is not.
+    """
+    amounts = checked_amounts("resources", resources)
+    for name, _ in amounts:
+        if name in _RESERVED:
+            msg = f"resources: the name {name!r} is taken"
+            raise InvalidProblem(msg)
+    windows: tuple[ClosedWindow, ...] = items("closed", closed)  # type: ignore[arg-type]  # whatever it is
+    there = {NODES: num_nodes, **dict(amounts)}
+    for idx, window in enumerate(windows):
+        instance(f"closed[{idx}]", window, ClosedWindow)
+        for name, amount in dict(window.amounts).items():
+            if name not in there:
+                msg = f"{window.place}: the machine has no {name!r}, only {', '.join(there)}"
+                raise InvalidProblem(msg)
+            if amount > there[name]:
+                msg = f"{window.place}: closes {amount} {name} of {there[name]}"
+                raise InvalidProblem(msg)
+    by_start = sorted(windows, key=lambda window: (window.start, window.end, tuple(window.amounts)))
+    return amounts, tuple(by_start)
+
+
+class Requirements:
+    """What jobs ask for beside nodes: columns, each empty if no job asks for it; immutable.
+
+    Parameters
+    ----------
+    names
+        Of the jobs, for messages.
+    submit
+        Shape (jobs,), seconds.
+    needs, partitions, eligible, boost
+        Columns as `allocsolve.model.Jobs` takes them, or None.
+
+    Raises
+    ------
+    InvalidProblem
+        If columns differ in length or a value is out of range.
+    """
+
+    __slots__ = ("boost", "eligible", "needs", "partitions")
+
+    #: Amounts of resources, without those of partitions.
+    needs: tuple[Amounts, ...]
+    partitions: tuple[str | None, ...]
+    #: Seconds, NaN where a job may start at its submission.
+    eligible: FloatArray
+    #: Seconds.
+    boost: FloatArray
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        submit: FloatArray,
+        needs: Iterable[Mapping[str, int] | Amounts | None] | None,
+        partitions: Iterable[str | None] | None,
+        eligible: object,
+        boost: object,
+    ) -> None:
+        given = () if needs is None else items("needs", needs)
+        if not any(need is not None for need in given):
+            given = ()
+        listed = [() if need is None else need for need in given]
+        places = [f"job {name!r}: needs" for name in names[: len(listed)]]
+        places += [f"job {idx}: needs" for idx in range(len(places), len(listed))]
+        amounts = (checked_amounts(place, need, low=0) for place, need in zip(places, listed, strict=False))
+        self.needs = tuple(tuple(pair for pair in mine if pair[1]) for mine in amounts)
+        self.partitions = () if partitions is None else texts_column("partitions", partitions, none=True)
+        self.eligible = _times("eligible", eligible, np.nan)
+        self.boost = _times("boost", boost, 0.0)
+        for what in self.__slots__:
+            if len(getattr(self, what)) not in {0, len(names)}:
+                msg = f"{len(getattr(self, what))} {what} for {len(names)} jobs"
+                raise InvalidProblem(msg)
+        self._check_values(names)
+        if len(self.eligible):  # what is not after the submission says nothing
+            self.eligible = frozen(np.where(self.eligible > submit, self.eligible, np.nan))
+        if not any(self.needs):
+            self.needs = ()
+        if not any(self.partitions):
+            self.partitions = ()
+        if np.isnan(self.eligible).all():
+            self.eligible = _NOTHING
+        if not self.boost.any():
+            self.boost = _NOTHING
+
+    def _check_values(self, names: Sequence[str]) -> None:
+        late = np.isnan(self.eligible) | within(self.eligible, 0)
+        ahead = within(np.abs(self.boost), 0)
+        for what, values, good, range_ in (
+            ("eligible", self.eligible, late, "0..2^53"),
+            ("boost", self.boost, ahead, "-2^53..2^53"),
+        ):
+            if not good.all():
+                idx = int(np.argmin(good))
+                value = shown(plain(values[idx]) if np.isfinite(values[idx]) else float(values[idx]))
+                msg = f"job {names[idx]!r}: {what} {value} is not in {range_}"
+                raise InvalidProblem(msg)
+        for idx, partition in enumerate(self.partitions):
+            if partition == "":
+                msg = f"job {names[idx]!r}: partition '' has no name"
+                raise InvalidProblem(msg)
+
+    def __bool__(self) -> bool:
+        return any(len(getattr(self, what)) for what in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Requirements):
+            return NotImplemented
+        return self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def key(self) -> tuple[object, ...]:
+        """Return what makes two equal."""
+        return self.needs, self.partitions, self.eligible.tobytes(), self.boost.tobytes()
+
+    def of_job(self, idx: int) -> dict[str, Any]:
+        """Return the fields of one job that differ from those of a plain one."""
+        fields: dict[str, Any] = {}
+        if self.needs and self.needs[idx]:
+            fields["needs"] = dict(self.needs[idx])
+        if self.partitions and self.partitions[idx] is not None:
+            fields["partition"] = self.partitions[idx]
+        if len(self.eligible) and not np.isnan(self.eligible[idx]):
+            fields["eligible"] = plain(self.eligible[idx])
+        if len(self.boost) and self.boost[idx]:
+            fields["boost"] = plain(self.boost[idx])
+        return fields
+
+    def check(self, names: Sequence[str], nodes: IntArray, flexible: Any, resources: Amounts) -> None:  # noqa: ANN401 - a mask
+        """Refuse needs that the machine does not have, or that belong to jobs that are not rigid.
+
+        Parameters
+        ----------
+        names, nodes
+            Of the jobs.
+        flexible
+            Shape (jobs,): whether a job is not rigid.
+        resources
+            Of the machine.
+        """
+        there = dict(resources)
+        for idx in range(len(names)):
+            partition = self.partitions[idx] if self.partitions else None
+            needs = self.needs[idx] if self.needs else ()
+            asked = [*needs, *([] if partition is None else [(partition, int(nodes[idx]))])]
+            if not asked:
+                continue
+            place = f"job {names[idx]!r}"
+            if flexible[idx]:
+                msg = f"{place} is not rigid, but needs {asked[0][0]!r}: only rigid jobs need more than nodes"
+                raise InvalidProblem(msg)
+            if partition is not None and partition in dict(needs):
+                msg = f"{place}: partition {partition!r} is also among its needs"
+                raise InvalidProblem(msg)
+            for name, amount in asked:
+                if name not in there:
+                    known = f"only {', '.join(there)}" if there else "and no other resource"
+                    msg = f"{place} needs {name!r}: the machine has no such resource, {known}"
+                    raise InvalidProblem(msg)
+                if amount > there[name]:
+                    msg = f"{place} needs {amount} {name} of {there[name]}"
+                    raise InvalidProblem(msg)
+
+
+_NOTHING: Final[FloatArray] = frozen(np.empty(0))
+
+
+def _times(what: str, given: object, missing: float) -> FloatArray:
+    if given is None:
+        return _NOTHING
+    if isinstance(given, np.ndarray):
+        return seconds_column(what, given)
+    listed: tuple[object, ...] = items(what, given)  # type: ignore[arg-type]  # whatever it is
+    if not any(listed) and all(value is None or value == missing for value in listed):
+        return _NOTHING
+    return seconds_column(what, [missing if value is None else value for value in listed])
+
+
+class PackedMachine(NamedTuple):
+    """A machine and what jobs need of it as read-only arrays; nodes are resource 0.
+
+    The needs of job ``j`` are ``offsets[j]:offsets[j + 1]``, its nodes first.
+    """
+
+    #: Of the resources.
+    names: tuple[str, ...]
+    #: Shape (steps,), seconds, rising, the first one 0: the capacities change there.
+    times: FloatArray
+    #: Shape (steps, resources): what is there from each time on.
+    capacity: IntArray
+    #: Shape (jobs + 1,).
+    offsets: IntArray
+    #: Shape (needs,).
+    resource: IntArray
+    amount: IntArray
+    #: Shape (jobs,), seconds: a job may start from then on.
+    release: FloatArray
+    #: Shape (jobs,), seconds: the least one comes first in the queue.
+    order: FloatArray
+
+
+def packed_machine(problem: WorkloadProblem) -> PackedMachine:
+    """Return a machine, which may be plain, and the needs of rigid jobs as arrays. O(jobs + windows^2)."""
+    jobs = problem.jobs.packed
+    asked = problem.jobs.requirements
+    names = (NODES, *(name for name, _ in problem.resources))
+    place = {name: idx for idx, name in enumerate(names)}
+    count = len(jobs.submit)
+    rows = [np.arange(count)]
+    resource, amount = [np.zeros(count, dtype=np.int64)], [jobs.nodes]
+    more: list[tuple[int, int, int]] = []
+    for idx, needs in enumerate(asked.needs):
+        more += [(idx, place[name], number) for name, number in needs]
+    for idx, partition in enumerate(asked.partitions):
+        if partition is not None:
+            more.append((idx, place[partition], int(jobs.nodes[idx])))
+    if more:
+        table = np.array(more, dtype=np.int64)
+        rows.append(table[:, 0])
+        resource.append(table[:, 1])
+        amount.append(table[:, 2])
+    row, kind = np.concatenate(rows), np.concatenate(resource)
+    by_job = np.lexsort((kind, row))
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=count), out=offsets[1:])
+    times, capacity = _steps(problem)
+    release, order = jobs.submit, jobs.submit
+    if len(asked.eligible):
+        release = frozen(np.fmax(jobs.submit, asked.eligible))
+    if len(asked.boost):
+        order = frozen(jobs.submit - asked.boost)
+    return PackedMachine(
+        names,
+        frozen(times),
+        frozen(capacity),
+        frozen(offsets),
+        frozen(kind[by_job]),
+        frozen(np.concatenate(amount)[by_job]),
+        release,
+        order,
+    )
+
+
+def _steps(problem: WorkloadProblem) -> tuple[FloatArray, IntArray]:
+    """Return when capacities change, and all of them from then on: what windows close adds up, down to 0."""
+    whole = {NODES: problem.num_nodes, **dict(problem.resources)}
+    edges = {0.0, *(edge for window in problem.closed for edge in (window.start, window.end))}
+    times = np.array(sorted(edges))
+    capacity = np.tile(np.array([*whole.values()], dtype=np.int64), (len(times), 1))
+    for window in problem.closed:
+        amounts = dict(window.amounts) or whole
+        closed = np.array([amounts.get(name, 0) for name in whole], dtype=np.int64)
+        inside = (times >= window.start) & (times < window.end)
+        capacity[inside] = np.maximum(capacity[inside] - closed, 0)
+    changes = np.ones(len(times), dtype=bool)
+    changes[1:] = (capacity[1:] != capacity[:-1]).any(axis=1)
+    return times[changes], np.ascontiguousarray(capacity[changes])

@@ -1,0 +1,167 @@
+"""Slow, obvious twins for machines with counted resources and closed windows: instant by instant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.model import Job, WorkloadProblem
+
+__all__ = ["available", "naive_breaks", "naive_reservations", "naive_starts", "needs_of", "release_of"]
+
+
+def available(problem: WorkloadProblem, at: float) -> dict[str, int]:
+    """Return how much of each resource is open at an instant."""
+    there = {"nodes": problem.num_nodes, **dict(problem.resources)}
+    left = dict(there)
+    for window in problem.closed:
+        if window.start <= at < window.end:
+            for name, amount in (dict(window.amounts) or there).items():
+                left[name] -= amount
+    return {name: max(amount, 0) for name, amount in left.items()}
+
+
+def needs_of(job: Job) -> dict[str, int]:
+    """Return how much a job needs of each resource, nodes among them."""
+    needs = {"nodes": job.nodes, **(job.needs or {})}
+    if job.partition is not None:
+        needs[job.partition] = job.nodes
+    return needs
+
+
+def release_of(job: Job) -> float:
+    """Return when a job may start at the earliest."""
+    return max(job.submit, job.eligible or 0)
+
+
+def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
+    """Tell whether jobs that start at these instants break a rule."""
+    jobs = list(problem.jobs)
+    if any(start < release_of(job) for job, start in zip(jobs, starts, strict=True)):
+        return True
+    edges = [edge for window in problem.closed for edge in (window.start, window.end)]
+    for at in [*starts, *edges]:
+        held: dict[str, int] = {}
+        for job, start in zip(jobs, starts, strict=True):
+            if start <= at < start + job.runtime:
+                for name, amount in needs_of(job).items():
+                    held[name] = held.get(name, 0) + amount
+        there = available(problem, at)
+        if any(amount > there[name] for name, amount in held.items()):
+            return True
+    return False
+
+
+def naive_starts(problem: WorkloadProblem, kind: str, estimates: Sequence[float]) -> list[float]:
+    """Return the starts under ``fcfs``, ``first-fit`` or ``easy``, from the definitions."""
+    jobs = list(problem.jobs)
+    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+    starts: dict[int, float] = {}
+    events = sorted({release_of(job) for job in jobs} | edges)
+    while events:
+        now = events.pop(0)
+        running = {idx: at for idx, at in starts.items() if at + jobs[idx].runtime > now}
+
+        def can(idx: int, at: float, ends: dict[int, float], edges: set[float] = edges) -> bool:
+            """Tell whether a job can start, if the others hold what they need until these ends."""
+            until = at + estimates[idx]
+            for moment in [at, *(edge for edge in edges if at < edge < until)]:
+                there = available(problem, moment)
+                for name, amount in needs_of(jobs[idx]).items():
+                    held = sum(
+                        needs_of(jobs[other]).get(name, 0) for other, end in ends.items() if end > moment
+                    )
+                    if held + amount > there[name]:
+                        return False
+            return True
+
+        def holding(running: dict[int, float] = running, now: float = now) -> dict[int, float]:
+            """Return the expected ends; who runs longer than expected holds everything for this instant."""
+            ends = {idx: at + estimates[idx] for idx, at in running.items()}
+            return {idx: end if end > now else now + 1e-9 for idx, end in ends.items()}
+
+        waiting = [idx for idx, job in enumerate(jobs) if idx not in starts and release_of(job) <= now]
+        waiting.sort(key=lambda idx: (jobs[idx].submit - jobs[idx].boost, jobs[idx].submit, idx))
+        while waiting and can(waiting[0], now, holding()):
+            running[waiting[0]] = starts[waiting[0]] = now
+            waiting.pop(0)
+        if waiting and kind != "fcfs":
+            head, *others = waiting
+            ends = {idx: max(at + estimates[idx], now) for idx, at in running.items()}
+            moments = sorted({now, *ends.values(), *(edge for edge in edges if edge > now)})
+            shadow = next(moment for moment in moments if can(head, moment, ends))
+            for idx in others:
+                ends = {other: max(at + estimates[other], now) for other, at in running.items()}
+                ends[idx] = now + estimates[idx]
+                if can(idx, now, holding()) and (kind == "first-fit" or can(head, shadow, ends)):
+                    running[idx] = starts[idx] = now
+        new = {at + jobs[idx].runtime for idx, at in starts.items() if at == now}
+        events = sorted({*events, *new})
+    return [starts[idx] for idx in range(len(jobs))]
+
+
+def naive_reservations(  # noqa: C901 - one step after the other
+    problem: WorkloadProblem, compression: str, estimates: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """Return the starts and the first reservations under conservative backfilling, from the definitions."""
+    jobs = list(problem.jobs)
+    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+    future = sorted(range(len(jobs)), key=lambda idx: (release_of(jobs[idx]), *_order(jobs, idx)))
+    starts, promised, reserved = {}, {}, {}  # type: dict[int, float], dict[int, float], dict[int, float]
+    queue: list[int] = []
+    running: list[int] = []
+    now = -1.0
+
+    def room(idx: int, at: float, until: float, spans: dict[int, tuple[float, float]]) -> bool:
+        moments = {at, *edges, *(begin for begin, _ in spans.values())}
+        for moment in sorted(moment for moment in moments if at <= moment < until):
+            there = available(problem, moment)
+            for name, amount in needs_of(jobs[idx]).items():
+                inside = (other for other, (begin, end) in spans.items() if begin <= moment < end)
+                if amount + sum(needs_of(jobs[other]).get(name, 0) for other in inside) > there[name]:
+                    return False
+        return True
+
+    def place(idx: int) -> float:
+        spans = {other: (starts[other], starts[other] + estimates[other]) for other in running}
+        spans |= {other: (at, at + estimates[other]) for other, at in reserved.items()}
+        moments = {
+            now,
+            *(edge for edge in edges if edge > now),
+            *(end for _, end in spans.values() if end > now),
+        }
+        return next(at for at in sorted(moments) if room(idx, at, at + estimates[idx], spans))
+
+    while future or queue:
+        ends = [starts[idx] + jobs[idx].runtime for idx in running]
+        events = [*ends, *(reserved[idx] for idx in queue), *(release_of(jobs[idx]) for idx in future)]
+        now = min(time for time in events if time > now or (time == now and time in ends))
+        over = [idx for idx in running if starts[idx] + jobs[idx].runtime <= now]
+        early = any(starts[idx] + estimates[idx] > now for idx in over)
+        running = [idx for idx in running if idx not in over]
+        if any(reserved[idx] < now for idx in queue) or (early and compression == "replan"):
+            reserved.clear()
+            for idx in queue:
+                reserved[idx] = place(idx)
+        elif early and compression == "compress":
+            for idx in queue:
+                before = reserved.pop(idx)
+                reserved[idx] = min(before, place(idx))
+        while future and release_of(jobs[future[0]]) <= now:
+            idx = future.pop(0)
+            promised[idx] = reserved[idx] = place(idx)
+            queue = sorted([*queue, idx], key=lambda idx: _order(jobs, idx))
+        for idx in tuple(queue):
+            held = dict.fromkeys(running, (now, now + 1.0))
+            if reserved[idx] == now and room(idx, now, now + 0.5**40, held):
+                starts[idx] = now
+                queue.remove(idx)
+                del reserved[idx]
+                running.append(idx)
+    return [starts[idx] for idx in range(len(jobs))], [promised[idx] for idx in range(len(jobs))]
+
+
+def _order(jobs: Sequence[Job], idx: int) -> tuple[float, float, int]:
+    return jobs[idx].submit - jobs[idx].boost, jobs[idx].submit, idx
