@@ -133,6 +133,6 @@ def test_unsafe_or_by_event_it_is_feasible_or_no_answer(
         assert all(waits.asked - waits.held > stopped.free for waits in stopped.waiting)
         assert sum(waits.held for waits in stopped.waiting) + stopped.free == problem.num_nodes
         with pytest.raises(
-            Deadlock, match=f"^deadlock at {stopped.now:.15g} s, {stopped.free} nodes are free"
+            Deadlock, match=rf"^deadlock at {stopped.now:.15g} s \(free nodes: {stopped.free}\)"
         ):
             unsafe(problem, Budget())

@@ -145,7 +145,10 @@ FAULTY_PROBLEMS = {
     "missing format": (without(MINIMAL, "format"), "format: missing"),
     "kind": (
         {**MINIMAL, "kind": "evolution-schedule"},
-        "kind: 'evolution-schedule' is not 'evolution' or 'partition' or 'workload' or 'reservation'",
+        (
+            "kind: 'evolution-schedule' is not "
+            "'evolution' or 'partition' or 'workload' or 'reservation' or 'placement'"
+        ),
     ),
     "missing kind": (without(MINIMAL, "kind"), "kind: missing"),
     "list": ([MINIMAL], "must be an object, not a list of 1"),
@@ -206,7 +209,8 @@ def test_what_is_not_json_is_refused(tmp_path: Path, text: str, fault: str) -> N
 def test_a_long_value_is_cut_and_kept_on_one_line(tmp_path: Path) -> None:
     (fault,) = problem_faults(tmp_path, {**MINIMAL, "kind": "a\n" * 1000})
     shown = "a\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na..."
-    assert fault == f"kind: '{shown} is not 'evolution' or 'partition' or 'workload' or 'reservation'"
+    kinds = "'evolution' or 'partition' or 'workload' or 'reservation' or 'placement'"
+    assert fault == f"kind: '{shown} is not {kinds}"
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

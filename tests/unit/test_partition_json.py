@@ -171,7 +171,7 @@ FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
     "kind": (
         {**MINIMAL, "kind": "partitions"},
-        "kind: 'partitions' is not 'evolution' or 'partition' or 'workload' or 'reservation'",
+        "kind: 'partitions' is not 'evolution' or 'partition' or 'workload' or 'reservation' or 'placement'",
     ),
 }
 
