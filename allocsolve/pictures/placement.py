@@ -34,6 +34,8 @@ _MARGIN: Final = 12
 _HEAD: Final = 68
 _GAP: Final = 10
 _NAME: Final = 16
+#: Pixels of a letter of such a line on average.
+_LETTER: Final = 6.6
 
 #: Lines of a terminal, and the letter and style of a switch: all its free nodes are chosen, some of them,
 #: none of them, and there are none.
@@ -200,7 +202,11 @@ def _group_names(
             continue
         rows = -(-int(last - first) // per_line)
         bottom = int(layout.tops[group]) + rows * layout.high * layout.step + (rows - 1) * _apart(layout.step)
-        yield int(layout.lefts[group]), bottom + 12, f"{_switch_name(names, parent)}{chosen} chosen"
+        room = min(int(last - first), per_line) * cell + _GAP
+        name = _switch_name(names, parent)
+        texts = (f"{name}{chosen} chosen", f"{name}{chosen}", str(chosen))
+        text = next((text for text in texts if len(text) * _LETTER <= room), texts[-1])
+        yield int(layout.lefts[group]), bottom + 12, text
 
 
 def _switch_name(names: object, switch: int) -> str:
