@@ -341,10 +341,11 @@ def test_solvers_of_one_name_are_both_shown(capsys: Capture) -> None:
         ("partition", "max_nodes"),
         ("workload", "max_jobs"),
         ("reservation", "max_jobs"),
+        ("placement", "max_nodes"),
     ]
-    assert run(capsys, "solvers", "cpsat").count("method  exact") == 4
-    (page,) = run_json(capsys, "solvers", "cpsat(max_nodes=7)")["solvers"]
-    assert page["kind"] == "partition"
+    assert run(capsys, "solvers", "cpsat").count("method  exact") == 5
+    pages = run_json(capsys, "solvers", "cpsat(max_nodes=7)")["solvers"]
+    assert [page["kind"] for page in pages] == ["partition", "placement"]
     assert "It has no options." in run(capsys, "solvers", "gen-alg")
     said = refused(capsys, "solvers", "grwth")
     assert said.endswith(
