@@ -335,5 +335,6 @@ def test_the_families_have_the_objectives_of_the_library() -> None:
         "pairwise",
         "turnaround",
         "rejected",
+        "pairwise",
     ]
     assert family_of(PartitionProblem).baseline == "branch-and-bound"
