@@ -89,7 +89,7 @@ def place(
     >>> free = [True, False, True, True, True, True]
     >>> placed = place(SwitchTree.regular((3, 2)), free, 3, rules=["first-free"])
     >>> placed.best.answer.nodes.tolist(), placed.best.objective, placed.best.status.value
-    ([0, 2, 3], 10, 'optimal')
+    ([2, 3, 4], 10, 'optimal')
     >>> [(choice.rule, choice.value, choice.gap, choice.worse_term) for choice in placed.choices]
     [('first-free', 10, 0.0, '')]
     """
