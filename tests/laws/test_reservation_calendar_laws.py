@@ -185,6 +185,17 @@ def test_bookings_that_are_cancelled_leave_nothing_behind() -> None:
     assert len(calendar) == 0
 
 
+def test_what_is_cancelled_now_is_not_joined_to_the_past() -> None:
+    """Two bookings are given back at an instant at which the second one begins."""
+    calendar = ReservationCalendar(Mesh((4, 3)))
+    earlier = calendar.book(0, 2, [0])
+    calendar.advance(1)
+    later = calendar.book(1, 1, [4])
+    for number in (earlier, later):
+        calendar.cancel(number)
+    assert np.asarray(calendar.free(1, 2)).all()
+
+
 MESH = Mesh((4, 3))
 
 

@@ -187,7 +187,7 @@ def _drop_breakpoint(timeline: Timeline, segment: int) -> None:
 def take_booking_away(timeline: Timeline, start: int, end: int, now: int) -> None:
     """Free the nodes of the row `BOOKING`, booked from `start` to `end`, from now on.
 
-    `now` must be the present, and it must be before the end.
+    `now` must be the present, before the end and in the first segment: see `drop_past`.
     """
     first = segment_at(timeline, max(start, now))
     last = segment_at(timeline, end)

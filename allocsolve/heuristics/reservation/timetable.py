@@ -159,6 +159,8 @@ class Timetable:
     def give_back(self, nodes: IntArray | int, start: int, end: int, now: int) -> None:
         """Undo a booking from now on; `now` is the present and before the end of the booking."""
         self._write(nodes)
+        # A segment that begins now must not be joined to the past, where other nodes may be busy.
+        drop_past(self.timeline, now)
         take_booking_away(self.timeline, start, end, now)
 
     def _write(self, nodes: IntArray | int) -> None:
