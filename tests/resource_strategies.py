@@ -66,7 +66,7 @@ def general_problems(
                 draw(
                     st.none()
                     | (st.integers(1, 3 * max_runtime) if times is None else seconds).map(
-                        lambda limit, low=low: max(limit, low)  # type: ignore[misc]
+                        lambda limit, low=low: max(limit, low)  # type: ignore[misc]  # mypy infers no lambda with a default
                     )
                 ),
                 weight=draw(st.sampled_from([1, 1, 1, 0, 3])),

@@ -241,7 +241,11 @@ class SwitchTree:
 
     def nodes_below(self, free: BoolArray) -> IntArray:
         """Return how many of the masked nodes are below each switch, shape (switches,)."""
-        below = np.bincount(self.switch[free], minlength=self.num_switches)
+        return self.sums_below(np.bincount(self.switch[free], minlength=self.num_switches))
+
+    def sums_below(self, own: IntArray) -> IntArray:
+        """Return for each switch the sum of its own number and those of all switches below it."""
+        below = own.copy()
         for level in range(1, self.height):
             at = np.flatnonzero((self.level == level) & (self.parent >= 0))
             below += np.bincount(self.parent[at], below[at], self.num_switches).astype(np.int64)

@@ -96,6 +96,8 @@ class _Layout(NamedTuple):
     step: int  #: pixels from a node to the next
     wide: int  #: nodes side by side in a cell
     high: int  #: nodes on top of one another
+    cell: int  #: pixels from a cell to the next
+    per_line: int  #: cells side by side
     lefts: IntArray  #: pixels: of each group
     tops: IntArray
     width: int
@@ -106,7 +108,7 @@ class _Layout(NamedTuple):
         largest = int(switches.counts.sum(axis=1).max())
         wide = -(-largest // _TALLEST)
         high = -(-largest // wide)
-        cell = (wide * step + _apart(step)) if step else 0
+        cell = wide * step + _apart(step)
         per_line = max(1, (Chart.WIDTH - 2 * _MARGIN) // cell)
         lefts, tops, x, y = [], [], _MARGIN, _HEAD
         line = high * step + _NAME + _GAP
@@ -122,7 +124,8 @@ class _Layout(NamedTuple):
             else:
                 x += width + _GAP
         bottom = y + (line if x > _MARGIN else 0)
-        return cls(step, wide, high, np.array(lefts), np.array(tops), Chart.WIDTH, bottom + _MARGIN)
+        places = np.array(lefts), np.array(tops)
+        return cls(step, wide, high, cell, per_line, *places, Chart.WIDTH, bottom + _MARGIN)
 
 
 def _apart(step: int) -> int:
@@ -156,12 +159,10 @@ def _plot(problem: PlacementProblem, placement: Placement) -> Drawing:
 def _boxes(switches: _Switches, layout: _Layout) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
     """Yield the areas of chosen, free and busy nodes of each cell."""
     for group, left, top in zip(range(len(layout.lefts)), layout.lefts, layout.tops, strict=True):
-        cell = layout.wide * layout.step + _apart(layout.step)
-        per_line = max(1, (Chart.WIDTH - 2 * _MARGIN) // cell)
         first, last = switches.begins[group], switches.begins[group + 1]
         for place, counts in enumerate(switches.counts[first:last].tolist()):
-            row, column = divmod(place, per_line)
-            x = int(left) + column * cell
+            row, column = divmod(place, layout.per_line)
+            x = int(left) + column * layout.cell
             bottom = int(top) + (row + 1) * layout.high * layout.step + row * _apart(layout.step)
             filled = 0
             for kind, count in zip(_KINDS, counts, strict=True):
@@ -193,16 +194,14 @@ def _group_names(
 ) -> Iterator[tuple[float, float, str]]:
     """Yield a text below each group with chosen nodes."""
     names = problem.meta.get("switches")
-    cell = layout.wide * layout.step + _apart(layout.step)
-    per_line = max(1, (Chart.WIDTH - 2 * _MARGIN) // cell)
     for group, parent in enumerate(switches.parents.tolist()):
         first, last = switches.begins[group], switches.begins[group + 1]
         chosen = int(switches.counts[first:last, 0].sum())
         if not chosen:
             continue
-        rows = -(-int(last - first) // per_line)
+        rows = -(-int(last - first) // layout.per_line)
         bottom = int(layout.tops[group]) + rows * layout.high * layout.step + (rows - 1) * _apart(layout.step)
-        room = min(int(last - first), per_line) * cell + _GAP
+        room = min(int(last - first), layout.per_line) * layout.cell + _GAP
         name = _switch_name(names, parent)
         texts = (f"{name}{chosen} chosen", f"{name}{chosen}", str(chosen))
         text = next((text for text in texts if len(text) * _LETTER <= room), texts[-1])

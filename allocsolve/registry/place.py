@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import family_of
 from allocsolve.model import Budget, PartitionProblem, PlacementProblem, Status, SwitchTree, terms
+from allocsolve.model.arrays import array_of
 from allocsolve.registry.front_door import solve_and_assess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from allocsolve.families import AnyFamily
     from allocsolve.model import BoolArray, IntArray, Result, Topology, Value
@@ -94,11 +95,12 @@ def place(
     [('first-free', 10, 0.0, '')]
     """
     problem: PlacementProblem | PartitionProblem
+    mask = array_of(free)
     if isinstance(topology, SwitchTree):
         asked = within, segment, segment_level, balanced
-        problem = PlacementProblem(topology, free, size, *asked)  # type: ignore[arg-type]  # it takes any sequence
+        problem = PlacementProblem(topology, mask, size, *asked)
     else:
-        problem = PartitionProblem(topology, free, size)  # type: ignore[arg-type]  # it takes any sequence
+        problem = PartitionProblem(topology, mask, size)
     return place_problem(problem, objective=objective, rules=rules, budget=Budget(seconds=seconds, seed=seed))
 
 
@@ -108,16 +110,13 @@ def place_problem(
     objective: str,
     rules: Sequence[str],
     budget: Budget,
-    solving: Callable[[str], None] = lambda _: None,
 ) -> Placed:
-    """Return the best set of nodes of a problem, and what rules take; `solving` is told each solver."""
+    """Return the best set of nodes of a problem, and what rules take."""
     family = family_of(problem)
     objective_terms = family.parse_objective(objective)
-    solving(family.baseline)
     best = solve_and_assess(problem, family.baseline, objective_terms, budget).result
     choices = []
     for rule in rules:
-        solving(rule)
         try:
             result = solve_and_assess(problem, rule, objective_terms, budget).result
         except UnsupportedProblem as error:

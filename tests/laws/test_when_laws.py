@@ -280,10 +280,9 @@ def test_draws_are_spread_evenly() -> None:
     spans = np.arange(1.0, 4001.0)
     ones = np.ones(4000, dtype=np.int64)
     known = RunTimes(ones, np.full(4000, 4000.0), spans, ones.astype(bool))
-    none = np.empty(0)
-    snapshot = QueueSnapshot(1, 0.0, [1], [0.0], [4000.0], [1], [0.0], [4000.0], [0.0])  # type: ignore[arg-type]  # lists are made arrays
+    one, now, limit = np.array([1]), np.array([0.0]), np.array([4000.0])
+    snapshot = QueueSnapshot(1, 0.0, one, now, limit, one, now, limit, now)
     waits = np.sort(waits_in_scenarios(snapshot, Fcfs(), known)[0])
-    assert len(none) == 0
     assert (np.floor((waits - 1e-6) / 100) == np.arange(40)).all()
 
 
@@ -344,7 +343,9 @@ def test_only_rigid_jobs_have_intervals() -> None:
 def test_a_view_is_answered_as_its_snapshot() -> None:
     problem = WorkloadProblem(4, [Job(0, 3, 50, limit=100), Job(1, 4, 10), Job(1, 1, 10)])
     engine = Engine(problem)
-    engine.apply(Fcfs().decide(engine.advance()))  # type: ignore[arg-type]  # there is a first view
+    first = engine.advance()
+    assert first is not None
+    engine.apply(Fcfs().decide(first))
     view = engine.advance()
     assert view is not None
     history = made_history(100)

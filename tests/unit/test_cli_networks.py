@@ -1,4 +1,4 @@
-"""`allocsolve import topology`, and the hostlist of the chosen nodes."""
+"""`allocsolve import topology` and `place`, and the hostlist of the chosen nodes."""
 
 from __future__ import annotations
 
@@ -149,3 +149,32 @@ def test_what_is_refused(blocks: Path, free: Path, tmp_path: Path, capsys: Captu
     free.write_text("c[01-03],d[1-9]")
     assert f"{free}: not in the network, but free: d1, d2, d3 and 6 more" in said("--size", 2, "--free", free)
     assert not out.exists()
+
+
+def test_place_names_hosts(blocks: Path, free: Path, capsys: Capture, tmp_path: Path) -> None:
+    picture = tmp_path / "best.svg"
+    told = run(
+        capsys, "place", blocks, "--free", free, "--size", 2, "--rules", "slurm-block", "--plot", picture
+    )
+    assert told.splitlines()[-1] == "c[01-02]"
+    assert "slurm-block(block_sizes='4,8')" in told
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    assert "exists; --force replaces it" in refused(
+        capsys, "place", blocks, "--free", free, "--size", 2, "--plot", picture
+    )
+
+
+def test_place_for_machines(blocks: Path, free: Path, capsys: Capture) -> None:
+    document = run_json(capsys, "place", blocks, "--free", free, "--size", 3)
+    assert (document["status"], document["objective"], document["hosts"]) == ("optimal", 6, "c[01-03]")
+    rules = {choice["rule"].partition("(")[0]: choice for choice in document["rules"]}
+    assert {"slurm-tree", "slurm-block", "kueue", "lowest-switch"} <= {*rules}
+    assert "random" not in rules
+    assert len(expand_hostlist(rules["kueue"]["hosts"])) == 3
+    assert rules["lowest-switch"]["gap"] == 0
+
+
+def test_where_no_set_answers_place_has_the_exit_status_1(blocks: Path, free: Path, capsys: Capture) -> None:
+    status = main(["place", str(blocks), "--free", str(free), "--size", "4", "--within", "1", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert (status, document["status"], document["hosts"]) == (1, "infeasible", None)

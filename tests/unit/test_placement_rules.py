@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,6 +13,9 @@ from allocsolve.heuristics import Fluxion, Kueue, PbsPlacement, SlurmBlock, kueu
 from allocsolve.model import Budget, PlacementProblem, Status, SwitchTree
 from allocsolve.registry import make_solver
 
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+
 PODS = SwitchTree.regular((2, 2, 3))
 #: A root with two racks of two nodes, and one that is a rack of three.
 ROOTS = SwitchTree(np.array([-1, 0, 0, -1]), np.array([1, 1, 2, 2, 3, 3, 3]))
@@ -20,6 +23,10 @@ ROOTS = SwitchTree(np.array([-1, 0, 0, -1]), np.array([1, 1, 2, 2, 3, 3, 3]))
 
 def all_free(tree: SwitchTree) -> Any:
     return np.ones(tree.num_nodes, dtype=np.bool_)
+
+
+def listed(nodes: IntArray | None) -> list[int] | None:
+    return None if nodes is None else nodes.tolist()
 
 
 @pytest.mark.parametrize(
@@ -86,8 +93,7 @@ def test_blocks_decide_what_waits() -> None:
     free[[0, 5, 8]] = False
 
     def taken(k: int, **options: Any) -> list[int] | None:
-        nodes = slurm_block(PODS, free, k, **options)
-        return None if nodes is None else nodes.tolist()
+        return listed(slurm_block(PODS, free, k, **options))
 
     assert taken(4) == [1, 2, 3, 4]  # the pair with fewest
     assert taken(5) == [6, 7, 9, 10, 11]
@@ -127,16 +133,16 @@ def test_a_job_lies_below_one_root() -> None:
         solver = make_solver(name, PlacementProblem)
         assert solver(PlacementProblem(ROOTS, free, 5), Budget()).answer is None, name
     # The highest root that holds a job, though the other is one rack.
-    assert heuristics.slurm_tree(ROOTS, free, 3).tolist() == [0, 1, 2]  # type: ignore[union-attr]  # one is there
-    assert heuristics.lowest_switch(ROOTS, free, 3).tolist() == [4, 5, 6]  # type: ignore[union-attr]  # one is there
+    assert listed(heuristics.slurm_tree(ROOTS, free, 3)) == [0, 1, 2]
+    assert listed(heuristics.lowest_switch(ROOTS, free, 3)) == [4, 5, 6]
     # What knows no roots takes what it takes; it is no answer.
     assert heuristics.fluxion(ROOTS, free, 5, policy="high").tolist() == [2, 3, 4, 5, 6]
-    assert kueue(ROOTS, free, 5, mode="unconstrained").tolist() == [0, 1, 2, 3, 4]  # type: ignore[union-attr]
+    assert listed(kueue(ROOTS, free, 5, mode="unconstrained")) == [0, 1, 2, 3, 4]
 
 
 def test_pbs_spans_sets_or_waits() -> None:
     free = all_free(PODS)
     free[[0, 1, 6, 7]] = False
-    assert pbs_placement(PODS, free, 5).tolist() == [2, 3, 4, 5, 8]  # type: ignore[union-attr]  # one is there
+    assert listed(pbs_placement(PODS, free, 5)) == [2, 3, 4, 5, 8]
     assert pbs_placement(PODS, free, 5, wait=True) is None
-    assert pbs_placement(PODS, free, 8, wait=True).tolist() == np.flatnonzero(free).tolist()  # type: ignore[union-attr]
+    assert listed(pbs_placement(PODS, free, 8, wait=True)) == np.flatnonzero(free).tolist()

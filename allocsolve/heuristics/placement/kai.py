@@ -92,10 +92,7 @@ def _sorted_places(tree: SwitchTree, below: IntArray) -> tuple[IntArray, IntArra
     """Return the places of the switches of level 1 in the sorted tree, else -1; and the first below each."""
     rack = np.zeros(tree.num_switches, dtype=np.int64)
     rack[tree.switch] = 1  # switches of level 1 without nodes are no domains
-    racks = rack.copy()
-    for level in range(1, tree.height):
-        at = np.flatnonzero((tree.level == level) & (tree.parent >= 0))
-        np.add.at(racks, tree.parent[at], racks[at])
+    racks = tree.sums_below(rack)
     first = np.zeros(tree.num_switches, dtype=np.int64)
     at = np.flatnonzero(tree.parent < 0)
     start = np.zeros(len(at), dtype=np.int64)

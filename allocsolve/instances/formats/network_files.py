@@ -201,7 +201,7 @@ def _yaml_values(text: str, source: str, lines: int) -> Iterator[Document]:
 
     base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
-    class Loader(base):  # type: ignore[misc]
+    class Loader(base):  # type: ignore[misc]  # which base, PyYAML tells when it is loaded
         """Reads all scalars as texts, and no key twice."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: ANN401, FBT001, FBT002 - as PyYAML has it
