@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-__all__ = ["WORDS", "spoilt", "spoilt_text", "spoilt_words"]
+__all__ = ["WORDS", "spoilt", "spoilt_text", "spoilt_words", "with_changed_bytes"]
 
 #: Raw texts of JSON and TOML in place of a value.
 RAW: Final = (
@@ -142,6 +142,23 @@ def spoilt_text(rng: random.Random, data: bytes) -> bytes:
         else:
             data = data[:start] + rng.choice(BYTES) + data[end:]
     return data
+
+
+def with_changed_bytes(rng: random.Random, data: bytes, signs: bytes) -> bytes:
+    """Return bytes of which some are changed, left out, written twice, or one of the signs."""
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 1, 3, 20))):
+        at = rng.randrange(len(changed))
+        kind = rng.randrange(4)
+        if kind == 0:
+            changed[at] = rng.randrange(256)
+        elif kind == 1:
+            del changed[at : at + rng.randrange(1, 30)]
+        elif kind == 2:
+            changed[at:at] = changed[at : at + rng.randrange(1, 400)]
+        else:
+            changed[at] = rng.choice(signs)
+    return bytes(changed)
 
 
 def _places(value: Any, parent: Any = None, key: Any = None) -> list[tuple[Any, Any]]:

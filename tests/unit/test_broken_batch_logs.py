@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from batch_logs import WRITERS, good, read
 from cli_tools import refused
+from fuzz_changes import with_changed_bytes
 from offenders import all_offenders
 
 from allocsolve.errors import AllocsolveError
@@ -213,20 +214,9 @@ def test_what_a_seed_breaks(name: str, tmp_path: Path) -> None:
     rng = random.Random(2024)
     with all_offenders() as offender:
         for number in range(200):
-            changed = bytearray(data)
-            for _ in range(rng.choice((1, 1, 3, 20))):
-                at = rng.randrange(len(changed))
-                kind = rng.randrange(4)
-                if kind == 0:
-                    changed[at] = rng.randrange(256)
-                elif kind == 1:
-                    del changed[at : at + rng.randrange(1, 30)]
-                elif kind == 2:
-                    changed[at:at] = changed[at : at + rng.randrange(1, 400)]
-                else:
-                    changed[at] = rng.choice(b'0-,:;+*/"{}[] \n')
+            changed = with_changed_bytes(rng, data, b'0-,:;+*/"{}[] \n')
             with offender(f"number {number}"):
-                said = _refusal(_possible, name, tmp_path, bytes(changed))
+                said = _refusal(_possible, name, tmp_path, changed)
                 assert "\n" not in (said or "")
 
 
