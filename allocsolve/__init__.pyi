@@ -22,4 +22,4 @@ from .model import (
 )
 from .pictures.notebook import plot as plot
 from .registry import place as place, solve as solve
-from .version import __version__ as __version__
+from .version import __version__ as __version__, show_versions as show_versions

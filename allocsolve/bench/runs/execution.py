@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from allocsolve import judge
-from allocsolve.bench.runs.records import Record, machine
+from allocsolve.bench.runs.records import Record
 from allocsolve.bench.runs.reply import GivenAnswer, SolverInterrupted, call_solver, decoded_reply
 from allocsolve.bench.runs.watch import (
     COMPILING,
@@ -46,6 +46,7 @@ from allocsolve.families import family_of
 from allocsolve.model import Answer, Limit, Problem, Status, Value, terms
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry import announce_once, plugin_place, searches
+from allocsolve.version import machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
