@@ -11,11 +11,13 @@ import io
 import json
 import math
 import os
+import re
 import select
 import stat
 from collections import Counter
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, TypeVar
 
@@ -260,8 +262,12 @@ def parse(data: bytes, source: str) -> Document:
         or no object.
     """
     try:
-        document = json.loads(data.decode(), object_pairs_hook=_pairs, parse_int=_integer)
-        faults = list(_unlawful(document, "", MAX_DEPTH))
+        text = data.decode()
+        if (document := _plain_document(data, text)) is not None:
+            faults = []
+        else:
+            document = json.loads(text, object_pairs_hook=_pairs, parse_int=_integer)
+            faults = list(_unlawful(document, "", MAX_DEPTH))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         faults = [f"line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"]
@@ -274,6 +280,40 @@ def parse(data: bytes, source: str) -> Document:
             return document
         faults = faults or [f"must be an object, not {show(document)}"]
     raise FormatError(source, faults)
+
+
+#: Every digit is a 0 and every blank a space, so that a number of many digits is found as a text.
+_PATTERN: Final = bytes.maketrans(b"123456789\t\n\r", b"000000000   ")
+
+
+def _plain_document(data: bytes, text: str) -> object:
+    """Return what a text holds if it is certain that `_unlawful` finds no fault there; else None.
+
+    The walk over all places takes two thirds of the time of reading, and hardly any file has a fault. A text
+    is plain if no integer has 200 digits, no half of a surrogate pair is written as an escape, and each colon
+    after a key stands right behind it. Then `":` occurs at least once for each key, so no key stands twice if
+    it occurs as often as there are keys in all objects together.
+    """
+    pattern = data.translate(_PATTERN)
+    if (
+        b" :" in pattern
+        or b"0" * 200 in pattern
+        or (b"\\u" in data and re.search(rb"\\u[dD][89a-fA-F]", data))
+    ):
+        return None
+    document = json.loads(text)
+    keys, level = 0, [document]
+    for _ in range(MAX_DEPTH):
+        kinds = set(map(type, level))
+        if float in kinds and not all(math.isfinite(value) for value in level if type(value) is float):
+            return None
+        objects = [value for value in level if type(value) is dict] if dict in kinds else []
+        lists = [value for value in level if type(value) is list] if list in kinds else []
+        keys += sum(map(len, objects))
+        level = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
+        if not level:
+            return document if keys == data.count(b'":') else None
+    return None
 
 
 def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:

@@ -309,7 +309,7 @@ def decode_problem(document: Document, source: str) -> WorkloadProblem:
 
 def _faultless_jobs(listed: list[Any]) -> Jobs | None:
     """Return rigid jobs without a fault by columns; None if each has to be looked at."""
-    if {*map(type, listed)} - {dict} or any(not _RIGID.issuperset(job) for job in listed):
+    if {*map(type, listed)} - {dict} or set().union(*listed) - _RIGID:
         return None
     columns: dict[str, list[Any]] = {}
     for field in _REQUIRED:

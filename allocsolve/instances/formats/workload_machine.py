@@ -85,7 +85,7 @@ def decode_requirements(check: Checker, fields: Document, place: str) -> dict[st
 
 def requirement_columns(listed: Sequence[Document]) -> dict[str, Any] | None:
     """Return columns of what jobs need beside nodes, as `Jobs` takes them; None if there may be a fault."""
-    if all(job.keys().isdisjoint(REQUIREMENT_FIELDS) for job in listed):
+    if set(REQUIREMENT_FIELDS).isdisjoint(set().union(*listed)):
         return {}
     needs, partitions, eligible, boost = ([job.get(name) for job in listed] for name in REQUIREMENT_FIELDS)
     amounts = {type(amount) for need in needs if isinstance(need, dict) for amount in need.values()}
