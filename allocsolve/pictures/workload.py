@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Exhibit, Export, View
+from allocsolve.instances.formats.logs import nodes_not_modelled
 from allocsolve.instances.formats.workload_swf import swf_text
 from allocsolve.instances.formats.workload_viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
@@ -384,6 +385,7 @@ WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
     units={"turnaround": "s", "slowdown": "", "wait": "s", "makespan": "s"},
     describe=_describe,
     undrawable=_undrawable,
+    caution=lambda problem: nodes_not_modelled(problem.meta),
     plot=_plot,
     metric_fields=_metric_fields,
     plot_together=_plot_together,
