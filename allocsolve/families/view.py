@@ -41,6 +41,12 @@ class Exhibit(NamedTuple):
     rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
 
 
+def _nothing(problem: object) -> str:
+    """Return nothing: most problems are all that they are made of, and fit a file."""
+    del problem
+    return ""
+
+
 class Export(NamedTuple):
     """A file that another program reads, made of a problem, an answer and a window of time."""
 
@@ -51,12 +57,8 @@ class Export(NamedTuple):
     text: Callable[[Any, Any, tuple[float, float] | None], str]
     #: Whether a window makes a difference.
     windowed: bool = True
-
-
-def _no_caution(problem: object) -> str:
-    """Return nothing: most problems are all that they are made of."""
-    del problem
-    return ""
+    #: What a problem has that such a file cannot hold, so that none is written; nothing by default.
+    cannot_hold: Callable[[Any], str] = _nothing
 
 
 def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:
@@ -85,7 +87,7 @@ class View(Generic[P, A]):
     #: The lines that show an answer in a terminal of a given width; none if it does not fit.
     terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
     #: What a problem leaves out of what it is made of, such that figures may mislead; nothing by default.
-    caution: Callable[[P], str] = _no_caution
+    caution: Callable[[P], str] = _nothing
     #: What is shown of a problem, its answers by the names of their solvers (the best first), the
     #: certificates of its bounds (the tightest first), and the names of answers that no solver has made; left
     #: out where the pictures of answers show it all.
