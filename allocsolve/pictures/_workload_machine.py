@@ -10,8 +10,6 @@ from allocsolve.model.machine import NODES, packed_machine
 from allocsolve.pictures.chart import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.pictures.chart import Chart
 
@@ -105,7 +103,9 @@ def panels(problem: WorkloadProblem) -> list[tuple[str, int]]:
     return [(name, number) for name, number in problem.resources if name in shown]
 
 
-def use_changes(problem: WorkloadProblem, schedule: WorkloadSchedule, name: str) -> Iterator[FloatArray]:
+def use_changes(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, name: str
+) -> tuple[FloatArray, FloatArray]:
     """Return when how much more of a resource is in use: times in seconds, and changes."""
     machine = packed_machine(problem)
     mine = machine.resource == machine.names.index(name)
@@ -114,5 +114,5 @@ def use_changes(problem: WorkloadProblem, schedule: WorkloadSchedule, name: str)
     needs[owner[mine]] = machine.amount[mine]
     held = np.repeat(needs, np.diff(schedule.offsets))
     some = held > 0
-    yield np.concatenate([schedule.starts[some], schedule.ends[some]])
-    yield np.concatenate([held[some], -held[some]])
+    times = np.concatenate([schedule.starts[some], schedule.ends[some]])
+    return times, np.concatenate([held[some], -held[some]])

@@ -32,6 +32,12 @@ def easy(problem: WorkloadProblem) -> WorkloadSchedule:
     return answer
 
 
+def alone(starts: list[float]) -> WorkloadSchedule:
+    """Jobs of 9 s on a node each, from these starts on."""
+    begins = np.array(starts)
+    return WorkloadSchedule(np.arange(len(starts) + 1), begins, begins + 9, np.ones(len(starts), np.int64))
+
+
 def machine(count: int = 12) -> WorkloadProblem:
     rng = np.random.default_rng(7)
     nodes, runs = rng.integers(1, 5, count), rng.integers(1, 9, count)
@@ -150,10 +156,10 @@ def test_reasons_follow_the_queue() -> None:
     """By submission minus head start; who was not eligible is nobody's head."""
     jobs = Jobs([0, 1, 2, 3], [1, 1, 1, 1], [9] * 4, boost=[0, 0, 5, 0], eligible=[0, 30, 0, 0])
     problem = WorkloadProblem(1, jobs)
-    schedule = WorkloadSchedule([0, 1, 2, 3, 4], [14.0, 40.0, 5.0, 23.0], [23.0, 49.0, 14.0, 32.0], [1] * 4)
+    schedule = alone([14.0, 40.0, 5.0, 23.0])
     kinds = [reason.kind for reason in start_reasons(problem, schedule)]
     assert kinds == ["in turn", "in turn", "in turn", "in turn"]
-    schedule = WorkloadSchedule([0, 1, 2, 3, 4], [9.0, 30.0, 20.0, 3.0], [18.0, 39.0, 29.0, 12.0], [1] * 4)
+    schedule = alone([9.0, 30.0, 20.0, 3.0])
     assert [(reason.kind, reason.head) for reason in start_reasons(problem, schedule)] == [
         ("backfilled", 2),
         ("at once", -1),

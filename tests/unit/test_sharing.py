@@ -23,7 +23,7 @@ SACCT = (
     "4|31|1|1703688830|1703688830|1703689800|60|COMPLETED\n"
     "5|8|x|1703688840|1703688840|1703689800|60|COMPLETED\n"
 )
-SAID = "Nodes not modelled: 2 jobs had a part of a node only"
+SAID = "Nodes not modelled: 2 jobs had a part of a node or GPU only"
 
 
 def sacct(folder: Path) -> Path:

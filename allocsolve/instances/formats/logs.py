@@ -485,15 +485,15 @@ def _size_hint(columns: LogColumns, unit: str) -> str:
 def nodes_not_modelled(meta: Mapping[str, object]) -> str:
     """Return what a problem cannot say since its jobs share nodes, by its meta; empty if none do.
 
-    Where sizes count processors, a schedule finds room that is spread over nodes where a machine would not:
-    figures of policies are lower than those of a machine, and only bounds hold for it.
+    Where sizes count processors, or thousandths of GPUs, a schedule finds room that is spread over nodes where
+    a machine would not: figures of policies are those of another machine, and only bounds hold for this one.
     """
     count = meta.get(_SHARED)
     if not isinstance(count, int) or count <= 0:
         return ""
     return (
-        f"Nodes not modelled: {count:,} jobs had a part of a node only, and processors are counted whichever "
-        "nodes they are on. Policies wait less here than on the machine; the bounds hold for it, too."
+        f"Nodes not modelled: {count:,} jobs had a part of a node or GPU only, and such parts are counted "
+        "wherever they are. Policies find room here that the machine has not; the bounds hold for it, too."
     )
 
 
