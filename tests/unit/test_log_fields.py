@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import batch_logs
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cli_tools import refused, run, run_json
 from fuzz_changes import with_changed_bytes
@@ -200,6 +202,33 @@ def test_pods_tell_processors_and_memory(tmp_path: Path) -> None:
         {"needs": {"millicpus": 500, "mib": 64, "milligpus:T4": 2000}},
         {"needs": {"millicpus": 500, "mib": 64}},
     ]
+
+
+def test_tables_of_parquet_tell_them(tmp_path: Path) -> None:
+    begin = batch_logs.EPOCH
+    rows: dict[str, list[object]] = {
+        "job_id": [1, 2],
+        "submit_time": [begin, begin],
+        "start_time": [begin + 90, begin + 90],
+        "end_time": [begin + 690, begin + 690],
+        "run_time": [600, 600],
+        "time_limit": [20, 20],
+        "num_nodes_alloc": [1, 2],
+        "num_gpus_alloc": [4, None],
+        "num_gpus_req": [2, 8],
+        "partition": ["p1", "p2"],
+        "eligible_time": [begin, begin + 60],
+        "priority": [2000, 1000],
+        "unread": ["x", "y"],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "jobs.parquet")
+    fields = LogFields({"gpus": 99}, {"p1": 9}, eligible=True, priority_age=(1000, 1))
+    log = read_table_log(tmp_path / "jobs.parquet", "pm100", fields=fields)
+    assert fields_of(log_problem(log)) == [
+        {"needs": {"gpus": 4}, "partition": "p1", "boost": 2 * 86_400 - 90},
+        {"needs": {"gpus": 8}, "eligible": 60, "boost": 86_400 - 90},
+    ]
+    assert log_problem(read_table_log(tmp_path / "jobs.parquet", "pm100")).is_plain
 
 
 @pytest.mark.parametrize(

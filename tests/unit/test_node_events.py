@@ -89,6 +89,8 @@ def test_events_become_windows(tmp_path: Path) -> None:
         ),
         "ends of lines": parsable(*EVENTS).replace("\n", "\r\n"),
     }
+    layouts["a mark in a reason"] = layouts["parsable2"].replace("Not responding", "Not | responding|")
+    layouts["lower case, no end"] = layouts["parsable2"].replace("DRNG", "drain").replace("Unknown", "")
     with all_offenders() as check:
         for name, text in layouts.items():
             with check(name):

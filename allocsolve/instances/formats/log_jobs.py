@@ -498,7 +498,10 @@ def _read_columns(path: PathLike, layout: LogTable, options: LogOptions, times: 
     titles: list[str] = []
 
     def wanted(names: Sequence[str]) -> Sequence[int]:
-        places = sorted(columns_of(layout, names, unit, source, options.fields).used)
+        derived = derivable(layout, names)
+        used = columns_of(layout, [*names, *derived], unit, source, options.fields).used
+        sources = [*((place,) for place in range(len(names))), *(places for _, places in derived.values())]
+        places = sorted({place for one in used for place in sources[one]})
         titles.extend(names[place] for place in places)
         return places
 

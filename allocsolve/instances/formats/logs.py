@@ -485,8 +485,8 @@ def _size_hint(columns: LogColumns, unit: str) -> str:
 def nodes_not_modelled(meta: Mapping[str, object]) -> str:
     """Return what a problem cannot say since its jobs share nodes, by its meta; empty if none do.
 
-    Where sizes count processors, or thousandths of GPUs, a schedule finds room that is spread over nodes where
-    a machine would not: figures of policies are those of another machine, and only bounds hold for this one.
+    Where sizes count processors, or thousandths of GPUs, a schedule finds room that is spread over nodes
+    where a machine would not: figures of policies are those of another machine; bounds hold for this one.
     """
     count = meta.get(_SHARED)
     if not isinstance(count, int) or count <= 0:
