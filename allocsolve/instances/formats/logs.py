@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances.formats.log_fields import PLAIN, AskedJobs, FieldColumns, LogFields
 from allocsolve.model import MAX_INTEGER, FloatArray, IntArray, Jobs, WorkloadProblem, WorkloadSchedule
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.log_lines import Faults
+    from allocsolve.model import ClosedWindow
 
 #: What sizes may count. Milligpus are thousandths of GPUs.
 UNITS: Final = ("nodes", "processors", "gpus", "milligpus")
@@ -33,6 +35,10 @@ UNITS: Final = ("nodes", "processors", "gpus", "milligpus")
 SWF_UNITS: Final = UNITS[:2]
 #: Where sizes count whole ones: what tells of which jobs had a part only.
 PARTS: Final[Mapping[str, str]] = MappingProxyType({"nodes": "processors", "gpus": "milligpus"})
+#: Where sizes count parts: what tells of which jobs had whole ones.
+WHOLES: Final[Mapping[str, str]] = MappingProxyType({part: whole for whole, part in PARTS.items()})
+#: In the meta of a problem: how many jobs had a part of a node or GPU only, where sizes count such parts.
+_SHARED: Final = "shared_nodes"
 LIMITS: Final = ("at-least-run", "keep", "cut")
 ORIGINS: Final = ("first", "header")
 #: Changes that make one job of several lines: how many lines a job took in.
@@ -48,14 +54,17 @@ class CleaningReport:
     Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``,
     ``other_records`` (of what else happened to a job than a run), ``partial`` lines of a job that another
     line sums up, ``cancelled`` jobs that never ran, ``unfinished`` ones, those of ``no_submit`` time,
-    ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, and ``duplicates``. Changed
+    ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, or for what there is of a
+    resource, and ``duplicates``. Changed
     are ``requested_size`` (taken where the allocated one is unknown), ``part_of_a_node`` (counted as whole
     nodes, or GPUs), ``raised_limit`` (to the run time), ``cut_at_limit`` (the run time), ``resized`` (lines
     that were joined to the line of their job, which has the largest of the sizes), ``clock_set_back`` (the
     later of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
     Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
     (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
-    submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``.
+    submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``;
+    of what `LogFields` asks for ``no_needs``, ``no_partition``, ``no_priority`` (or no start), which are
+    unknown, and ``eligible_after_start``: such a job is eligible at its start.
 
     Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
     ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
@@ -102,6 +111,8 @@ class LogOptions:
     limits
         What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
         ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
+    fields
+        What is read beside plain jobs.
 
     Raises
     ------
@@ -112,6 +123,7 @@ class LogOptions:
     num_nodes: int | None = None
     unit: str | None = None
     limits: str = "at-least-run"
+    fields: LogFields = PLAIN
 
     def __post_init__(self) -> None:
         if self.num_nodes is not None and not 1 <= self.num_nodes <= MAX_INTEGER:
@@ -155,6 +167,9 @@ class JobLog:
     nodes: IntArray  #: in the unit of the machine
     options: LogOptions
     report: CleaningReport
+    asked: AskedJobs = field(default_factory=AskedJobs)  #: what `LogFields` asked for
+    #: Jobs that had a part of a node (or GPU) only, where sizes count such parts.
+    sharing: int = 0
 
     @property
     def num_nodes(self) -> int:
@@ -170,6 +185,7 @@ def log_problem(
     origin: str = "first",
     warm_up: float = 0,
     cool_down: float = 0,
+    closed: Iterable[ClosedWindow] = (),
 ) -> WorkloadProblem:
     """Return the workload of a log, or of a window of it.
 
@@ -188,9 +204,13 @@ def log_problem(
     warm_up, cool_down
         Jobs submitted less than so many seconds after the first of the window, or before the last, get the
         weight 0: they run, but do not count.
+    closed
+        When a part of the machine is closed, in seconds of the workload: see `closed_window`, `time_origin`.
 
     Raises
     ------
+    InvalidProblem
+        If a window closes what there is not.
     InvalidOption
         If the window is empty or reaches out of the log, or an option is out of range.
     """
@@ -220,6 +240,8 @@ def log_problem(
         problem_meta["unix_time"] = log.epoch + zero
     if log.timezone:
         problem_meta["timezone"] = log.timezone
+    if log.sharing:
+        problem_meta[_SHARED] = log.sharing
     if warm_up or cool_down:
         problem_meta |= {"warm_up": warm_up, "cool_down": cool_down}
     return WorkloadProblem(
@@ -232,9 +254,12 @@ def log_problem(
             names=log.names[window],
             users=log.users[window],
             weight=counts.astype(np.float64),
+            **log.asked.columns(window, submits, zero),
         ),
         name=stem if whole else f"{stem}-from{from_job}-jobs{count}",
         meta=problem_meta,
+        resources=log.options.fields.capacities,
+        closed=closed,
     )
 
 
@@ -292,6 +317,7 @@ class LogColumns(NamedTuple):
     users: Sequence[str | None]
     cancelled: NDArray[np.bool_]
     repeats: NDArray[np.bool_]  #: lines of a job that another line sums up
+    asked: FieldColumns = FieldColumns()
 
 
 def cleaned(
@@ -308,6 +334,7 @@ def cleaned(
     dropped: Mapping[str, int] | None = None,
     changed: Mapping[str, NDArray[np.bool_] | int] | None = None,
     unusual: Mapping[str, int] | None = None,
+    sharing: NDArray[np.bool_] | None = None,
 ) -> JobLog:
     """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
 
@@ -322,6 +349,8 @@ def cleaned(
     dropped, changed, unusual
         What the reader has counted already: lines; rows of `columns` that differ from the log, by mask (of
         these, the rows that are kept count) or by number; lines.
+    sharing
+        Which rows had a part of a node only, where sizes count such parts.
 
     Raises
     ------
@@ -344,7 +373,7 @@ def cleaned(
         "unfinished": np.isnan(columns.runs) & ~np.isnan(columns.starts),
         "no_run_time": unknown_run,
         "no_size": columns.nodes <= 0,
-        "too_large": columns.nodes > machine.size,
+        "too_large": (columns.nodes > machine.size) | columns.asked.too_large(columns.nodes),
     }
     for reason, mask in reasons.items():
         counts[reason] = int(mask[rows].sum())
@@ -362,6 +391,7 @@ def cleaned(
         for reason, rows_of in (changed or {}).items()
     }
     starts = columns.starts[rows]
+    asked, asked_counts = columns.asked.at(rows, columns.submits[rows], starts)
     report = CleaningReport(
         lines + sum(at_rows.get(reason, 0) for reason in JOINED),
         counts,
@@ -373,6 +403,7 @@ def cleaned(
             "starts_early": int((starts < columns.submits[rows]).sum()),
             "other_span": int((np.abs(columns.ends[rows] - starts - runs) >= 1).sum()),
             **(unusual or {}),
+            **asked_counts,
         },
         tuple(faults.texts),
         {
@@ -399,6 +430,8 @@ def cleaned(
         nodes=_fixed(columns.nodes[rows].astype(np.int64)),
         options=options,
         report=report,
+        asked=asked,
+        sharing=0 if sharing is None else int(sharing[rows].sum()),
     )
 
 
@@ -449,11 +482,26 @@ def _size_hint(columns: LogColumns, unit: str) -> str:
     return f"{given} (jobs held up to {peak} at a time)"
 
 
+def nodes_not_modelled(meta: Mapping[str, object]) -> str:
+    """Return what a problem cannot say since its jobs share nodes, by its meta; empty if none do.
+
+    Where sizes count processors, or thousandths of GPUs, a schedule finds room that is spread over nodes
+    where a machine would not: figures of policies are those of another machine; bounds hold for this one.
+    """
+    count = meta.get(_SHARED)
+    if not isinstance(count, int) or count <= 0:
+        return ""
+    return (
+        f"Nodes not modelled: {count:,} jobs had a part of a node or GPU only, and such parts are counted "
+        "wherever they are. Policies find room here that the machine has not; the bounds hold for it, too."
+    )
+
+
 def shared_advice(log: JobLog) -> str | None:
-    """Return what to do about jobs that had a part of a node or GPU only; None if there is none."""
+    """Return what to know about jobs that had a part of a node or GPU only; None if there is none."""
     count = log.report.changed.get("part_of_a_node", 0)
     if not count:
-        return None
+        return nodes_not_modelled({_SHARED: log.sharing}) or None
     unit = log.machine.unit
     one = {"nodes": "node", "gpus": "GPU"}[unit]
     return (
