@@ -27,7 +27,7 @@ from allocsolve.model import Budget
 from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
 from allocsolve.report.whatif.findings import periods_of
-from allocsolve.report.whatif.page import anchor, at_least, definitions
+from allocsolve.report.whatif.words import anchor, at_least, definitions
 
 if TYPE_CHECKING:
     from pathlib import Path

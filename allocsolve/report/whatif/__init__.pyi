@@ -11,7 +11,7 @@ from .page import (
     cautions as cautions,
     elastic_table as elastic_table,
     headlines as headlines,
-    plain as plain,
     subject as subject,
     whatif_page as whatif_page,
 )
+from .words import plain as plain

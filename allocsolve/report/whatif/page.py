@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,134 +14,25 @@ from allocsolve.pictures.workload import over_time, size_classes, wait_bars, wai
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, means_by
+from allocsolve.report.whatif.words import (
+    ELASTIC_NAMES,
+    NAMES,
+    Linked,
+    anchor,
+    at_least,
+    definitions,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from allocsolve.judge import WorkloadMetrics
     from allocsolve.model import IntArray, WorkloadSchedule
     from allocsolve.report.whatif.findings import WhatIf
-
-#: What people call the schedules, by the names of their solvers.
-NAMES: Final = {
-    "recorded": "as it was",
-    "fcfs": "strict order",
-    "first-fit": "first fit",
-    "easy": "EASY backfilling",
-    "conservative": "conservative backfilling",
-    "prices": "best known with hindsight",
-}
-ELASTIC_NAMES: Final = {
-    "malleable-min": "shrink for the waiting",
-    "static-price": "share out anew",
-    "prices": NAMES["prices"],
-}
-
-#: Each word with its meaning; {unit} is what sizes of jobs count.
-_MEANINGS: Final = {
-    "wait": "The time from the submission of a job to its start.",
-    "mean wait": "The sum of the waits of all jobs, divided by the number of jobs. A few jobs that wait for "
-    "days can make it long although most jobs do not wait at all.",
-    "half waited at most": "The median: one half of the jobs waited so long or less, the other half so long "
-    "or longer.",
-    "95 % waited at most": "Of 100 jobs, 95 waited so long or less, and 5 so long or longer.",
-    "longest wait": "The wait of the job that waited longest.",
-    "busy": "How much of the machine was in use: the {unit} that jobs held, times how long they held them, "
-    "divided by all {unit} times the span from the first submission to the last end. If a schedule ends "
-    "later, its span is longer and its share smaller, although the work is the same.",
-    "time to result": "The time from the submission of a job to its end: its wait and its run together, as a "
-    "mean over all jobs. It is the better measure where jobs can change their size, since a job may "
-    "start early on few {unit} and take longer.",
-    "as it was": "The starts and ends that the log records, whatever made them.",
-    "strict order": "First come, first served. The job that was submitted first starts first; nobody goes "
-    "past it, even if {unit} stand idle meanwhile.",
-    "first fit": "Whenever {unit} are free, the waiting jobs are looked at in the order of submission, "
-    "and each that fits is started. Large jobs may wait for long, since small ones keep going past them.",
-    "EASY backfilling": "The most common policy. A job may go past others if it does not delay the first of "
-    "the queue, as far as the run times that users asked for tell.",
-    "conservative backfilling": "As EASY backfilling, but every waiting job has a planned start, and nobody "
-    "may go past if that delays any of them.",
-    "best known with hindsight": "The best schedule that this program found knowing all jobs and their run "
-    "times before the first one was submitted. No real scheduler knows that, so none can be expected to "
-    "reach it. It shows what was possible.",
-    "certainly impossible": "A mean below this figure cannot be reached by any scheduler, however clever, "
-    "not even by one that knows the future. That is proved, not estimated: whatever the schedule, the jobs "
-    "need their {unit} for their run times, and there are only so many. A second, independent part of the "
-    "program has recomputed the proof. Between this figure and the best known schedule nothing is known.",
-    "ran for": "The time from the start of a job to its end.",
-    "size": "How many {unit} a job held.",
-    "submitted in": "The day or the week in which a job was submitted. Of weeks the first day is shown, a "
-    "Monday.",
-    "can change size": "A job that can go on with fewer or more {unit} while it runs, if the scheduler tells "
-    "it to (a malleable job). Few programs can do that today.",
-    "shrink for the waiting": "Running jobs that can change their size give {unit} back so that a waiting "
-    "job can start, and grow again when {unit} are free. The scheduler knows no run times.",
-    "share out anew": "Whenever a job comes or ends, all {unit} are shared out anew among the jobs that can "
-    "change their size, such that those get most that make the best use of them. The scheduler knows no "
-    "run times.",
-}
-
-
-class Linked(NamedTuple):
-    """A figure or a name in a sentence, and the word that tells what it means."""
-
-    shown: str
-    word: str
-
-
-#: A sentence made of texts, and of what leads to a definition.
-Sentence = tuple[str | Linked, ...]
-
-
-def plain(sentence: Iterable[str | Linked]) -> str:
-    """Return a sentence as a text."""
-    return "".join(part if isinstance(part, str) else part.shown for part in sentence)
-
-
-def anchor(word: str) -> str:
-    """Return where on the page a word is defined.
-
-    Raises
-    ------
-    KeyError
-        If it is not.
-    """
-    if word not in _MEANINGS:
-        raise KeyError(word)
-    return "means-" + "".join(letter if letter.isalnum() else "-" for letter in word.lower())
-
-
-def definitions(unit: str, *, elastic: bool) -> dict[str, str]:
-    """Return the words of a page with their meanings.
-
-    Parameters
-    ----------
-    unit
-        What sizes count: ``nodes`` or ``processors``.
-    elastic
-        Whether the page tells about jobs that can change their size.
-    """
-    only_elastic = {"can change size", *ELASTIC_NAMES.values()} - {*NAMES.values()}
-    return {
-        word: meaning.format(unit=unit)
-        for word, meaning in _MEANINGS.items()
-        if elastic or word not in only_elastic
-    }
-
+    from allocsolve.report.whatif.words import Sentence
 
 #: A policy whose mean wait is so near to the least is as good.
 _AS_GOOD: Final = 1.01
-_TENTH: Final = 10
-
-
-def at_least(seconds: float) -> str:
-    """Return a duration that is not above another: of a bound, that nothing is promised that is not proved.
-
-    >>> at_least(839.9), at_least(59.99), at_least(0.04)
-    ('13.9 min', '59.9 s', '0 s')
-    """
-    size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
-    return duration(math.floor(_TENTH * seconds / size) / _TENTH * size)
 
 
 def subject(figures: WhatIf) -> str:
