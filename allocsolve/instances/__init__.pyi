@@ -51,6 +51,11 @@ from .formats.squeue import (
     RunningJob as RunningJob,
     read_squeue as read_squeue,
 )
+from .formats.windows import (
+    TimeOrigin as TimeOrigin,
+    closed_window as closed_window,
+    time_origin as time_origin,
+)
 from .formats.workload_batsim import (
     BATSIM_VERSIONS as BATSIM_VERSIONS,
     read_batsim as read_batsim,
