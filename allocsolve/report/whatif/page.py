@@ -14,8 +14,19 @@ from allocsolve.pictures.workload import over_time, size_classes, wait_bars, wai
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, means_by
+from allocsolve.report.whatif.outlooks import (
+    asked_words,
+    bound_cell,
+    orders_table,
+    outlook_sentences,
+    outlooks_table,
+    split_tables,
+    time_cell,
+)
+from allocsolve.report.whatif.questions import size_label
 from allocsolve.report.whatif.words import (
     ELASTIC_NAMES,
+    IMPOSSIBLE,
     NAMES,
     Linked,
     anchor,
@@ -24,7 +35,7 @@ from allocsolve.report.whatif.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from allocsolve.judge import WorkloadMetrics
     from allocsolve.model import IntArray, WorkloadSchedule
@@ -39,7 +50,7 @@ def subject(figures: WhatIf) -> str:
     """Return what the log is, in a few words."""
     unit = figures.log.machine.unit
     jobs, size = f"{len(figures.problem.jobs):,} jobs", f"{figures.problem.num_nodes:,} {unit}"
-    submits = figures.problem.packed.submit
+    submits = figures.problem.jobs.packed.submit
     return f"{jobs} on {size}, submitted over {duration(float(submits.max() - submits.min()))}"
 
 
@@ -186,12 +197,6 @@ def limits(figures: WhatIf) -> Iterator[str]:
 
 #: Jobs in the table of the longest waits.
 _LONGEST: Final = 10
-_BOUND: Final = "certainly impossible"
-
-
-def _time(seconds: float | None) -> TableCell:
-    """Return the cell of a duration; exact where it is sorted."""
-    return TableCell("-", math.nan) if seconds is None else TableCell(duration(seconds), float(seconds))
 
 
 def _count(number: int) -> TableCell:
@@ -206,11 +211,10 @@ def cases_table(figures: WhatIf) -> Table:
         of = case.metrics
         times = of.wait, of.median_wait, of.p95_wait, of.max_wait
         busy = TableCell(percent(of.utilisation), of.utilisation)
-        rows.append((text(NAMES[case.key]), *map(_time, times), busy))
+        rows.append((text(NAMES[case.key]), *map(time_cell, times), busy))
     if figures.bound is not None:
-        below = TableCell(f"below {at_least(figures.bound)}", figures.bound)
         nothing = TableCell("", math.nan)
-        rows.append((text(_BOUND), below, *[nothing] * 4))
+        rows.append((text(IMPOSSIBLE), bound_cell(figures.bound), *[nothing] * 4))
     return Table("Waits and use of the machine", heads, tuple(rows))
 
 
@@ -219,15 +223,15 @@ def waits_table(figures: WhatIf) -> Table:
     case = figures.cases[0]
     waits = figures.waits(case)
     longest = [job for job in np.argsort(-waits, kind="stable")[:_LONGEST].tolist() if waits[job] > 0]
-    packed = figures.problem.packed
+    packed = figures.problem.jobs.packed
     columns = [(NAMES[case.key], figures.waits(case)) for case in figures.cases]
     rows = tuple(
         (
             text(figures.problem.jobs.names[job]),
             text(figures.periods.labels[int(figures.periods.of_jobs[job])]),
             _count(int(packed.nodes[job])),
-            _time(float(packed.runtime[job])),
-            *(_time(float(column[job])) for _, column in columns),
+            time_cell(float(packed.runtime[job])),
+            *(time_cell(float(column[job])) for _, column in columns),
         )
         for job in longest
     )
@@ -238,14 +242,7 @@ def waits_table(figures: WhatIf) -> Table:
 
 def size_table(figures: WhatIf) -> Table:
     """Return the mean waits of jobs by their size."""
-    labels = {
-        size_class: "1"
-        if size_class == 0
-        else "2"
-        if size_class == 1
-        else f"{2 ** (size_class - 1) + 1:,} to {2**size_class:,}"
-        for size_class in range(int(figures.sizes.max(initial=0)) + 1)
-    }
+    labels = {number: size_label(number) for number in range(int(figures.sizes.max(initial=0)) + 1)}
     return _by_class("Mean wait by size", "size", figures, figures.sizes, labels)
 
 
@@ -262,7 +259,7 @@ def _by_class(title: str, what: str, figures: WhatIf, classes: IntArray, labels:
         (
             TableCell(labels[number], float(number)),
             _count(int(counts[number])),
-            *(_time(mean[number]) for mean in means),
+            *(time_cell(mean[number]) for mean in means),
         )
         for number in np.flatnonzero(counts).tolist()
     )
@@ -281,7 +278,7 @@ def elastic_table(figures: WhatIf) -> Table:
         _elastic_row(f"{100 * case.share:g} %", case.changeable, case.bound, case.metrics)
         for case in figures.elastic
     ]
-    heads = ("can change size", "jobs", _BOUND, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
+    heads = ("can change size", "jobs", IMPOSSIBLE, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
     return Table("Mean time to result", heads, tuple(rows), "Where no job can, both policies are first fit.")
 
 
@@ -292,8 +289,7 @@ def _elastic_row(
     label: str, jobs: int, bound: float | None, metrics: Mapping[str, WorkloadMetrics]
 ) -> tuple[TableCell, ...]:
     times = (metrics[name].turnaround if name in metrics else None for name in _ELASTIC)
-    below = TableCell("-", math.nan) if bound is None else TableCell(f"below {at_least(bound)}", bound)
-    return text(label), _count(jobs), below, *map(_time, times)
+    return text(label), _count(jobs), bound_cell(bound), *map(time_cell, times)
 
 
 def whatif_page(figures: WhatIf, *, made: str = "") -> str:
@@ -318,6 +314,7 @@ def whatif_page(figures: WhatIf, *, made: str = "") -> str:
         "</header>",
         "<main>",
         *_compared(figures, numbers),
+        *_asked(figures, numbers),
         *_who(figures, numbers),
     ]
     body += _elastic(figures, numbers) if figures.elastic else []
@@ -336,9 +333,9 @@ def _linked(sentence: Sentence) -> str:
     )
 
 
-def _table(table: Table, numbers: Iterator[int]) -> str:
+def _table(table: Table, numbers: Iterator[int], asked: Collection[str] = ()) -> str:
     """Return a table whose heads lead to their definitions."""
-    words = definitions(unit="", elastic=True)
+    words = definitions(unit="", elastic=True, asked=asked)
     return table_html(table, next(numbers), {head: anchor(head) for head in table.heads if head in words})
 
 
@@ -368,6 +365,8 @@ def _cards(figures: WhatIf) -> Iterator[str]:
 def _contents(figures: WhatIf) -> Iterator[str]:
     yield "<nav><ul>"
     yield '<li><a href="#compared">Was, could have been, impossible</a></li>'
+    if figures.outlooks or figures.split is not None:
+        yield '<li><a href="#asked">What was asked</a></li>'
     yield '<li><a href="#who">Who waited</a></li>'
     if figures.elastic:
         yield '<li><a href="#elastic">If jobs could change their size</a></li>'
@@ -441,6 +440,22 @@ def _who(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     yield "</div></section>"
 
 
+def _asked(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
+    """Yield what would have been if one thing had been otherwise, and who gains and loses."""
+    words = asked_words(figures)
+    tables = [*split_tables(figures)]
+    if figures.outlooks:
+        tables = [outlooks_table(figures), *orders_table(figures), *tables]
+    if not tables:
+        return
+    yield '<section id="asked"><h2>What was asked</h2>'
+    yield from (f"<p>{_linked(sentence)}</p>" for sentence in outlook_sentences(figures))
+    for table in tables:
+        yield _table(table, numbers, words)
+    yield _see(*words) if words else ""
+    yield "</section>"
+
+
 def _elastic(figures: WhatIf, numbers: Iterator[int]) -> list[str]:
     ask = (
         *(
@@ -457,7 +472,8 @@ def _elastic(figures: WhatIf, numbers: Iterator[int]) -> list[str]:
 
 def _words(figures: WhatIf) -> Iterator[str]:
     yield '<section id="words"><h2>What the words mean</h2><dl>'
-    for word, meaning in definitions(figures.log.machine.unit, elastic=bool(figures.elastic)).items():
+    unit, elastic = figures.log.machine.unit, bool(figures.elastic)
+    for word, meaning in definitions(unit, elastic=elastic, asked=asked_words(figures)).items():
         yield f'<dt id="{anchor(word)}">{escape(word)}</dt><dd>{escape(meaning)}</dd>'
     yield "</dl></section>"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from allocsolve.pictures.chart import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 #: What people call the schedules, by the names of their solvers.
 NAMES: Final = {
@@ -19,11 +19,38 @@ NAMES: Final = {
     "conservative": "conservative backfilling",
     "prices": "best known with hindsight",
 }
+IMPOSSIBLE: Final = "certainly impossible"
 ELASTIC_NAMES: Final = {
     "malleable-min": "shrink for the waiting",
     "static-price": "share out anew",
     "prices": NAMES["prices"],
 }
+
+EXACT_LIMITS: Final = "exact limits"
+
+_FITTED: Final = (
+    "A formula of the asked run time, the size and the time of submission tells who comes first. It was "
+    "fitted to simulated queues (Carastan-Santos and de Camargo, 2017)."
+)
+_AGEING: Final = "The longer a job has waited, for the run time that was asked, the earlier it is"
+#: The orders of the queue: what people call each, and what it means.
+_ORDERS: Final = {
+    "submission": ("first come, first served", "The job that was submitted first comes first."),
+    "shortest-estimate": ("shortest estimate first", "The job whose user asked for least time comes first."),
+    "smallest-area": (
+        "smallest work first",
+        "The job with the least product of {unit} and asked run time comes first.",
+    ),
+    "largest": ("largest first", "The job with the most {unit} comes first."),
+    "smallest": ("smallest first", "The job with the fewest {unit} comes first."),
+    "f1": ("F1", _FITTED),
+    "f2": ("F2", _FITTED),
+    "f3": ("F3", _FITTED),
+    "f4": ("F4", _FITTED),
+    "wfp3": ("WFP3", f"{_AGEING}; large jobs come earlier than small ones."),
+    "unicef": ("UNICEF", f"{_AGEING}; small jobs come earlier than large ones."),
+}
+ORDER_NAMES: Final = {order: name for order, (name, _) in _ORDERS.items()}
 
 #: Each word with its meaning; {unit} is what sizes of jobs count.
 _MEANINGS: Final = {
@@ -56,6 +83,12 @@ _MEANINGS: Final = {
     "not even by one that knows the future. That is proved, not estimated: whatever the schedule, the jobs "
     "need their {unit} for their run times, and there are only so many. A second, independent part of the "
     "program has recomputed the proof. Between this figure and the best known schedule nothing is known.",
+    "change": "How much longer (+) or shorter (-) the mean wait is than in the first row, where all is as it "
+    "is. All rows have the same jobs.",
+    "what if": "What is otherwise. Where nothing else is said, EASY backfilling runs the jobs in the order of "
+    "submission, and plans with the run times that users asked for.",
+    EXACT_LIMITS: "Users know to the second how long their jobs will run, and say so. The run times stay.",
+    **{name: f"An order of the queue. {meaning}" for name, meaning in _ORDERS.values()},
     "ran for": "The time from the start of a job to its end.",
     "size": "How many {unit} a job held.",
     "submitted in": "The day or the week in which a job was submitted. Of weeks the first day is shown, a "
@@ -99,7 +132,7 @@ def anchor(word: str) -> str:
     return "means-" + "".join(letter if letter.isalnum() else "-" for letter in word.lower())
 
 
-def definitions(unit: str, *, elastic: bool) -> dict[str, str]:
+def definitions(unit: str, *, elastic: bool, asked: Collection[str] = ()) -> dict[str, str]:
     """Return the words of a page with their meanings.
 
     Parameters
@@ -108,13 +141,13 @@ def definitions(unit: str, *, elastic: bool) -> dict[str, str]:
         What sizes count: ``nodes`` or ``processors``.
     elastic
         Whether the page tells about jobs that can change their size.
+    asked
+        The words of what was asked for.
     """
-    only_elastic = {"can change size", *ELASTIC_NAMES.values()} - {*NAMES.values()}
-    return {
-        word: meaning.format(unit=unit)
-        for word, meaning in _MEANINGS.items()
-        if elastic or word not in only_elastic
-    }
+    left_out = {"change", "what if", EXACT_LIMITS, *ORDER_NAMES.values()} - {*asked}
+    if not elastic:
+        left_out |= {"can change size", *ELASTIC_NAMES.values()} - {*NAMES.values()}
+    return {word: meaning.format(unit=unit) for word, meaning in _MEANINGS.items() if word not in left_out}
 
 
 _TENTH: Final = 10
