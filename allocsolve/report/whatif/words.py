@@ -85,8 +85,8 @@ _MEANINGS: Final = {
     "program has recomputed the proof. Between this figure and the best known schedule nothing is known.",
     "change": "How much longer (+) or shorter (-) the mean wait is than in the first row, where all is as it "
     "is. All rows have the same jobs.",
-    "what if": "What is otherwise. Where nothing else is said, EASY backfilling runs the jobs in the order of "
-    "submission, and plans with the run times that users asked for.",
+    "what if": "What is otherwise. Where nothing else is said, EASY backfilling runs the jobs in the order "
+    "of submission, and plans with the run times that users asked for.",
     EXACT_LIMITS: "Users know to the second how long their jobs will run, and say so. The run times stay.",
     **{name: f"An order of the queue. {meaning}" for name, meaning in _ORDERS.values()},
     "ran for": "The time from the start of a job to its end.",
