@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs
+from allocsolve.cli.machine_options import asked_fields, closed_parts, ran_line
 from allocsolve.cli.output import plain, remark, say, time_bar, write_json
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
 from allocsolve.families import families, family_of
@@ -199,7 +200,9 @@ def import_swf(args: argparse.Namespace) -> int:
     from allocsolve.instances import read_swf_log  # noqa: PLC0415 - when the command runs
 
     def read() -> JobLog:
-        return read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit, limits=args.limits)
+        return read_swf_log(
+            args.log, num_nodes=args.nodes, unit=args.unit, limits=args.limits, fields=asked_fields(args)
+        )
 
     return _import(args, read)
 
@@ -217,6 +220,7 @@ def import_table(args: argparse.Namespace) -> int:
             limits=args.limits,
             timezone=args.timezone,
             time_unit=args.time_unit,
+            fields=asked_fields(args),
         )
 
     return _import(args, read)
@@ -246,13 +250,20 @@ def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
     from allocsolve.instances import log_problem, recorded_schedule, write_problem, write_solution  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
 
-    check_outputs(args.out, args.recorded, args.report, inputs=[args.log], force=args.force)
+    inputs = [args.log, *([args.events] if args.events else [])]
+    check_outputs(args.out, args.recorded, args.report, inputs=inputs, force=args.force)
     faults: tuple[str, ...] = ()
     window = {"from_job": args.from_job, "jobs": args.jobs, "origin": args.origin}
     with time_bar(f"reading {args.log}"):
         log = read()
-        problem = log_problem(log, **window, warm_up=args.warm_up, cool_down=args.cool_down)
-        schedule = recorded_schedule(log, **window) if args.recorded else None
+        closed = closed_parts(args, log)
+        problem = log_problem(
+            log, **window, warm_up=args.warm_up, cool_down=args.cool_down, closed=closed.windows
+        )
+        knows_starts = bool((log.starts < log.ends).any())
+        was = recorded_schedule(log, **window) if args.recorded or (closed.windows and knows_starts) else None
+        schedule = was if args.recorded else None
+        remarks = [log.asked.remark(), *closed.lines, was and ran_line(problem, was)]
         write_problem(problem, args.out)
         if schedule is not None:
             faults = violations(problem, schedule)
@@ -264,6 +275,8 @@ def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
         document: dict[str, object] = {"problem": args.out, **family.features(problem)}
         document |= {"log": log.report.counts(), "faults": log.report.faults, "machine": str(log.machine)}
         document["timezone"] = log.timezone or None
+        if any(remarks):
+            document["remarks"] = [remark for remark in remarks if remark]
         if args.recorded:
             document |= {"recorded": args.recorded, "violations": faults}
         write_json(document)
@@ -271,6 +284,7 @@ def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
     say(str(log.report), f"machine: {log.machine}")
     if (advice := shared_advice(log)) is not None:
         say(advice)
+    say(*(remark for remark in remarks if remark))
     if log.timezone:
         say(f"times without a zone are those of {log.timezone} (--timezone)")
     say(f"{args.out}: {family.view.describe(problem)}")

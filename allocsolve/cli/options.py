@@ -135,6 +135,35 @@ def setting(text: str) -> tuple[str, str]:
     return name, value
 
 
+def amounts(text: str) -> dict[str, int]:
+    """Read how much there is of what, such as gpus=32,long=20."""
+    read = integer(1)
+    listed: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, number = (piece.strip() for piece in part.partition("="))
+        if not (name and equals):
+            msg = f"{_short(part)} is not of the form NAME=N"
+            raise argparse.ArgumentTypeError(msg)
+        if name in listed:
+            msg = f"{_short(name)} stands there twice"
+            raise argparse.ArgumentTypeError(msg)
+        listed[name] = read(number)
+    return listed
+
+
+def priority_age(text: str) -> tuple[float, float]:
+    """Read Slurm's PriorityWeightAge and PriorityMaxAge in days, such as 1000,7."""
+    parts = text.split(",")
+    if len(parts) != 2:
+        msg = f"{_short(text)} is not of the form WEIGHT,DAYS"
+        raise argparse.ArgumentTypeError(msg)
+    weight, days = (number(part) for part in parts)
+    if not (0 < weight < math.inf and 0 < days < math.inf):
+        msg = f"{_short(text)} is not two finite numbers above 0"
+        raise argparse.ArgumentTypeError(msg)
+    return weight, days
+
+
 def paths(text: str) -> list[Path]:
     """Read paths of files, separated by commas."""
     return [Path(name.strip()) for name in text.split(",") if name.strip()]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli import library, options as opt, score, solve, solvers, study
 from allocsolve.cli.convert import add_exports, convert, import_swf, import_table
+from allocsolve.cli.machine_options import add_machine_options
 from allocsolve.cli.network import add_network_import
 from allocsolve.cli.parser import add_command, commands_of, make_command
 from allocsolve.cli.score import compare_studies, gate
@@ -259,6 +260,10 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
     swf.add_argument("--unit", choices=SWF_UNITS, help=help_text)
     _add_origin(swf)
     _add_window(swf)
+    swf.add_argument(
+        "--timezone", default="UTC", metavar="ZONE", help="of --closed and --events (default: %(default)s)"
+    )
+    add_machine_options(swf, {"partition"})
     for table in LOG_TABLES.values():
         _add_table(formats, table)
     add_network_import(formats)
@@ -282,6 +287,7 @@ def _add_table(formats: Commands, table: LogTable) -> None:
     else:
         parser.set_defaults(origin="first")  # second 0 of such a log is that of Unix
     _add_window(parser)
+    add_machine_options(parser, table.columns)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:

@@ -19,6 +19,7 @@ from .formats.envelope import (
     write_solution as write_solution,
 )
 from .formats.hostlist import compress_hostlist as compress_hostlist, expand_hostlist as expand_hostlist
+from .formats.log_fields import LogFields as LogFields
 from .formats.log_jobs import read_sacct_log as read_sacct_log, read_table_log as read_table_log
 from .formats.log_swf import (
     SwfLog as SwfLog,
@@ -44,6 +45,12 @@ from .formats.network import (
     network_problem as network_problem,
 )
 from .formats.network_files import read_free_nodes as read_free_nodes, read_network as read_network
+from .formats.node_events import (
+    NodeEvent as NodeEvent,
+    NodeEvents as NodeEvents,
+    event_windows as event_windows,
+    read_node_events as read_node_events,
+)
 from .formats.squeue import (
     SQUEUE_FORMAT as SQUEUE_FORMAT,
     QueuedJob as QueuedJob,
@@ -54,6 +61,7 @@ from .formats.squeue import (
 from .formats.windows import (
     TimeOrigin as TimeOrigin,
     closed_window as closed_window,
+    ran_while_closed as ran_while_closed,
     time_origin as time_origin,
 )
 from .formats.workload_batsim import (

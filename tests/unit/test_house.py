@@ -199,6 +199,7 @@ OF_A_FAMILY = (
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
     "cli/network.py",
+    "cli/machine_options.py",  # where a partition is one of Slurm
 )
 #: Words that only code of a family says.
 FAMILY_WORDS = re.compile(

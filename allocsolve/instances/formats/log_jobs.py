@@ -13,12 +13,14 @@ import re
 from array import array
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import FormatError, UnknownName
 from allocsolve.instances.formats.files import load
+from allocsolve.instances.formats.log_columns import columns_of, derivable
+from allocsolve.instances.formats.log_fields import PLAIN, FieldColumns, FieldTexts, LogFields, priority
 from allocsolve.instances.formats.log_lines import (
     BYTE_ORDER_MARK,
     MAX_JOBS,
@@ -28,9 +30,9 @@ from allocsolve.instances.formats.log_lines import (
     read_parquet,
     read_text,
 )
-from allocsolve.instances.formats.log_tables import LOG_TABLES, plain_name, refusal
+from allocsolve.instances.formats.log_tables import LOG_TABLES, refusal
 from allocsolve.instances.formats.log_times import TIME_UNITS, Clock, check_times, duration, time_limit, zone
-from allocsolve.instances.formats.logs import PARTS, UNITS, LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.instances.formats.logs import LogColumns, LogOptions, MachineSize, cleaned
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.log_lines import LogText
-    from allocsolve.instances.formats.log_tables import Derived, LogTable
+    from allocsolve.instances.formats.log_tables import LogTable
     from allocsolve.instances.formats.logs import JobLog
     from allocsolve.model import FloatArray
 
@@ -54,98 +56,12 @@ NUMBERS: Final = (
     "requested",  # whether the size is the requested one
     "moved",  # whether a local time is the later of two equal ones
 )
+#: What is kept beside these if it is asked for; of texts their places in `FieldTexts`.
+ASKED: Final = ("needs", "partition", "eligible", "priority")
 _SIZE: Final = re.compile(r"(\d{1,15})(?:\.0{1,9})?", re.ASCII)
 _NO_SIZE: Final = frozenset({"", "unknown", "none", "nan", "null", "-1"})
 #: The beginnings of states of jobs that have not ended.
 _UNENDED: Final = ("RUNNING", "PENDING")
-
-
-class Columns(NamedTuple):
-    """Where the columns of a format are in a file."""
-
-    at: dict[str, int]  #: places by field, of those that are there
-    sizes: tuple[int, ...]  #: columns that tell the size, the first known one is taken
-    requested: frozenset[int]  #: those of them that tell the requested one
-    parts: tuple[int, ...]  #: those that tell the size in `PARTS` of the unit
-    unit: str
-
-    @property
-    def used(self) -> set[int]:
-        """All that are read."""
-        return {*self.at.values(), *self.sizes, *self.parts}
-
-
-def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: str) -> Columns:
-    """Find the columns of a format among those of a file.
-
-    Parameters
-    ----------
-    table
-        The format.
-    names
-        Names of the columns of the file, and of those that are computed of them.
-    unit
-        What sizes shall count; by default the first of the format for which there is a column.
-    source
-        What messages call the file.
-
-    Raises
-    ------
-    FormatError
-        If a column is missing without which there are no jobs, or stands twice.
-    """
-    if unit is not None and unit not in table.units:
-        raise FormatError(
-            source, [f"logs of {table.name} tell no {unit}; --unit: {' or '.join(table.units)}"]
-        )
-    place: dict[str, list[int]] = {}
-    for idx, name in enumerate(names):
-        place.setdefault(plain_name(name), []).append(idx)
-    places_of = {
-        field: [place[key] for key in map(plain_name, choices) if key in place]
-        for field, choices in table.columns.items()
-    }
-    at = {field: places[0][0] for field, places in places_of.items() if places}
-    sizes = {
-        counted: [
-            places[0] for field in (counted, f"requested_{counted}") for places in places_of.get(field, ())
-        ]
-        for counted in UNITS
-    }
-    unit = unit or next((name for name in table.units if sizes[name]), table.units[0])
-    missing = [f"no column {table.columns[field][0]}" for field in ("id", "submit") if field not in at]
-    if "run" not in at and not {"start", "end"} <= at.keys():
-        span = " and ".join(table.columns[field][0] for field in ("start", "end"))
-        run = f"neither a column {table.columns['run'][0]} nor" if "run" in table.columns else "not"
-        missing.append(f"{run} both {span}")
-    if not sizes[unit]:
-        others = [name for name in table.units if sizes[name]]
-        what = f"of {unit} (it tells {' and '.join(others)})" if others else "of a size"
-        missing.append(f"no column {what}: {_size_names(table, (unit,) if others else table.units)}")
-    if missing:
-        given = [name for name in names if name not in table.derived]
-        shown = ", ".join(name.strip()[:20] for name in given[:30])
-        raise FormatError(source, [f"{', '.join(missing)}; its columns are {shown}"])
-    used = {idx for places in places_of.values() for first in places[:1] for idx in first}
-    twice = [
-        names[places[0]].strip()[:20] for places in place.values() if len(places) > 1 and {*places} <= used
-    ]
-    if twice:
-        raise FormatError(source, [f"the column {name} stands twice" for name in twice])
-    requested = {places[0] for places in places_of.get(f"requested_{unit}", ())}
-    parts = sizes[PARTS[unit]] if unit in PARTS else []
-    return Columns(at, tuple(sizes[unit]), frozenset(requested), tuple(parts), unit)
-
-
-def _size_names(table: LogTable, units: Sequence[str]) -> str:
-    """Return all names that columns of sizes may have."""
-    fields = [field for unit in units for field in (unit, f"requested_{unit}")]
-    names = [name for field in fields for name in table.columns.get(field, ())]
-    sources = [" and ".join(table.derived[name].sources) if name in table.derived else name for name in names]
-    # Those with a dot are places in a document.
-    return ", ".join(
-        source for source in dict.fromkeys(sources) if "." not in source or table.name != "sacct"
-    )
 
 
 class JobRows:
@@ -165,6 +81,8 @@ class JobRows:
         What messages call the file.
     place
         What messages call a row, such as ``line``.
+    fields
+        What is read beside plain jobs.
     """
 
     def __init__(
@@ -176,10 +94,11 @@ class JobRows:
         times: Clock,
         source: str,
         place: str,
+        fields: LogFields = PLAIN,
     ) -> None:
-        derived = _derivable(table, names)
+        derived = derivable(table, names)
         titles = [*names, *derived]
-        columns = columns_of(table, titles, unit, source)
+        columns = columns_of(table, titles, unit, source, fields)
         self.unit = columns.unit
         self.size_column = titles[columns.sizes[0]].strip()
         self.names: list[str] = []
@@ -196,11 +115,15 @@ class JobRows:
         self._table = table
         self._source = source
         self._known_users: dict[str, str] = {}
+        self.fields = fields
+        self.texts = FieldTexts()
+        self._asked = tuple(name for name in ASKED if fields.asks(name))  #: further columns
 
     def numbers(self) -> dict[str, FloatArray]:
-        """Return a column for each of `NUMBERS`, a row per job."""
-        rows = np.frombuffer(self._numbers, dtype=np.float64).reshape(-1, len(NUMBERS))
-        return dict(zip(NUMBERS, np.array(rows.T), strict=True))
+        """Return a column for each of `NUMBERS` and of what is asked for, a row per job."""
+        titles = (*NUMBERS, *self._asked)
+        rows = np.frombuffer(self._numbers, dtype=np.float64).reshape(-1, len(titles))
+        return dict(zip(titles, np.array(rows.T), strict=True))
 
     def add(self, number: int, cells: Sequence[str] | Dropped) -> None:
         """Take up a row: a job, a step of one, a fault, or what is no job.
@@ -247,10 +170,23 @@ class JobRows:
             self.machine = max(self.machine, self._size(cells, (machine,))[0])
         user = self._text(cells, "user")
         resizing = state.startswith("RESIZING")
+        asked = [self._asked_number(cells, field) for field in self._asked] if self._asked else ()
         self._numbers.extend((submit, start, end, run, limit or math.nan, size))
-        self._numbers.extend((parts, cancelled, resizing, is_requested, moved))
+        self._numbers.extend((parts, cancelled, resizing, is_requested, moved, *asked))
         self.names.append(name)
         self.users.append(self._known_users.setdefault(user, user) if user else None)
+
+    def _asked_number(self, cells: Sequence[str], field: str) -> float:
+        """Return what is kept of a field of `ASKED`."""
+        if field == "eligible":
+            return self._time(cells, field)
+        texts = [self._text(cells, name) for name in (field, f"requested_{field}")]
+        try:
+            if field == "needs":
+                return self.texts.need(*texts)
+            return self.texts.partition(texts[0]) if field == "partition" else priority(texts[0])
+        except ValueError as fault:
+            raise self._fault(field if texts[0] else f"requested_{field}", fault) from None
 
     def _computed(self, cells: Sequence[str], idx: int) -> str:
         """Return the cell of a column that is computed of others."""
@@ -334,17 +270,6 @@ class JobRows:
         return 0, False
 
 
-def _derivable(table: LogTable, names: Sequence[str]) -> dict[str, tuple[Derived, tuple[int, ...]]]:
-    """Return the columns that can be computed, with the places of what they are computed of."""
-    place = {plain_name(name): idx for idx, name in enumerate(names)}
-    found = {}
-    for name, one in table.derived.items():
-        sources = [plain_name(source) for source in one.sources]
-        if all(source in place for source in sources):
-            found[name] = one, tuple(place[source] for source in sources)
-    return found
-
-
 #: A file whose seconds begin after this one (September 2001) has those of Unix.
 _UNIX: Final = 1_000_000_000
 
@@ -358,6 +283,7 @@ def read_table_log(
     limits: str = "at-least-run",
     timezone: str = "UTC",
     time_unit: str | None = None,
+    fields: LogFields = PLAIN,
 ) -> JobLog:
     """Read the jobs of a log that is a table or made one: text, JSON of sacct, or a Parquet file.
 
@@ -386,6 +312,8 @@ def read_table_log(
     time_unit
         Of points in time that are plain numbers: ``s``, ``ms``, ``us``, ``ns``, or ``days``, those of
         spreadsheets. Seconds if left out, and then days of a spreadsheet are refused.
+    fields
+        What is read beside plain jobs: resources, partitions, eligible times, priorities.
 
     Raises
     ------
@@ -403,16 +331,16 @@ def read_table_log(
     if table not in LOG_TABLES:
         raise UnknownName("format of logs", table, LOG_TABLES)
     layout = LOG_TABLES[table]
-    options = LogOptions(num_nodes, unit, limits)
+    options = LogOptions(num_nodes, unit, limits, fields)
     if time_unit is not None:
         choice("time_unit", time_unit, tuple(TIME_UNITS))
 
     def read(*, knows_zero: bool) -> tuple[JobRows, str, Clock]:
         times = Clock(zone(timezone), knows_zero=knows_zero, unit=time_unit or "s")
         if layout.separators:
-            rows, sha256 = read_text(path, lambda text: _read_text(text, layout, unit, times))
+            rows, sha256 = read_text(path, lambda text: _read_text(text, layout, options, times))
         else:
-            rows, sha256 = _read_columns(path, layout, unit, times)
+            rows, sha256 = _read_columns(path, layout, options, times)
         return rows, sha256, times
 
     rows, sha256, times = read(knows_zero=layout.is_relative)
@@ -437,6 +365,9 @@ def read_table_log(
         users=users,
         cancelled=numbers["cancelled"] > 0,
         repeats=np.zeros(len(names), dtype=bool),
+        asked=FieldColumns(
+            fields, rows.texts if fields != PLAIN else None, *(numbers.get(name) for name in ASKED)
+        ),
     )
     is_unix = not layout.is_relative or bool(np.nanmin(columns.submits, initial=np.inf) >= _UNIX)
     return cleaned(
@@ -461,7 +392,8 @@ def read_table_log(
 
 def _points(numbers: Mapping[str, FloatArray]) -> FloatArray:
     """Return all points in time that are known, in seconds."""
-    points = np.concatenate([numbers[field] for field in ("submit", "start", "end")])
+    times = (numbers.get(field) for field in ("submit", "start", "end", "eligible"))
+    points = np.concatenate([column for column in times if column is not None])
     known: FloatArray = points[np.isfinite(points)]
     return known
 
@@ -485,12 +417,20 @@ def _shares(nodes: FloatArray, parts: FloatArray) -> NDArray[np.bool_]:
     return shares
 
 
-def _read_text(text: LogText, layout: LogTable, unit: str | None, times: Clock) -> JobRows:
+def _read_text(text: LogText, layout: LogTable, options: LogOptions, times: Clock) -> JobRows:
     if (fault := refusal(text.head, layout.name)) is not None:
         raise FormatError(text.source, [fault])
     table = layout.rows(text) if layout.rows is not None else None
     titles, numbered, place = table or _delimited(text, layout)
-    rows = JobRows(layout, titles, unit=unit, times=times, source=text.source, place=place)
+    rows = JobRows(
+        layout,
+        titles,
+        unit=options.unit,
+        times=times,
+        source=text.source,
+        place=place,
+        fields=options.fields,
+    )
     for number, cells in numbered:
         rows.add(number, cells)
     return rows
@@ -539,18 +479,20 @@ def _cells(text: str, separator: str, *, closed: bool) -> list[str]:
     return cells[:-1] if closed and not cells[-1] else cells
 
 
-def _read_columns(path: PathLike, layout: LogTable, unit: str | None, times: Clock) -> tuple[JobRows, str]:
+def _read_columns(path: PathLike, layout: LogTable, options: LogOptions, times: Clock) -> tuple[JobRows, str]:
     """Return the jobs of a Parquet file, and the SHA-256 of the file."""
-    source = str(path)
+    source, unit = str(path), options.unit
     titles: list[str] = []
 
     def wanted(names: Sequence[str]) -> Sequence[int]:
-        places = sorted(columns_of(layout, names, unit, source).used)
+        places = sorted(columns_of(layout, names, unit, source, options.fields).used)
         titles.extend(names[place] for place in places)
         return places
 
     def parse(cells: Iterator[tuple[int, Sequence[str]]]) -> JobRows:
-        rows = JobRows(layout, titles, unit=unit, times=times, source=source, place="row")
+        rows = JobRows(
+            layout, titles, unit=unit, times=times, source=source, place="row", fields=options.fields
+        )
         for number, row in cells:
             rows.add(number, row)
         return rows
@@ -609,6 +551,8 @@ def _joined(
             joined = {"start": starts[first], "end": ends[last], "run": run}
             joined |= {field: numbers[field][last] for field in ("limit", "cancelled")}
             joined |= {field: numbers[field][parts].max() for field in ("size", "parts", "moved")}
+            if "needs" in numbers:  # those of the largest size
+                joined["needs"] = numbers["needs"][max(parts, key=lambda part: numbers["size"][part])]
             for field, value in joined.items():
                 numbers[field][row] = value
             left[[part for part in parts if part != row]] = False
@@ -636,6 +580,7 @@ def read_sacct_log(
     limits: str = "at-least-run",
     timezone: str = "UTC",
     time_unit: str | None = None,
+    fields: LogFields = PLAIN,
 ) -> JobLog:
     """Read the jobs of a log of ``sacct -P`` (or ``-p``, ``--json``, or of a CSV file with such columns).
 
@@ -649,4 +594,5 @@ def read_sacct_log(
         limits=limits,
         timezone=timezone,
         time_unit=time_unit,
+        fields=fields,
     )

@@ -40,10 +40,11 @@ _TITLES: Final = (
     "exec_host",
     "exec_vnode",
     *(f"Resource_List.{name}" for name in ("nodect", "nodes", "select", "ncpus", "ngpus")),
+    *("queue", "etime"),
 )
 #: What is taken of a record, as it stands there.
 _PLAIN: Final = _TITLES[5:]
-_NAMES: Final = (*_TITLES[1:], "qtime", "etime")
+_NAMES: Final = (*_TITLES[1:], "qtime")
 #: Of these no value has a blank.
 _VALUE: Final = re.compile(rf"(?:^|\s)({'|'.join(map(re.escape, _NAMES))})=(\S*)")
 

@@ -73,7 +73,13 @@ _PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "state.current": ("state", "current"),
     "user": ("user",),
 }
-_TITLES: Final = (*_PATHS, "AllocTRES", "ReqTRES")
+#: Those of what is read if it is asked for.
+_ASKED_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
+    "partition": ("partition",),
+    "time.eligible": ("time", "eligible"),
+    "priority": ("priority",),
+}
+_TITLES: Final = (*_PATHS, "AllocTRES", "ReqTRES", *_ASKED_PATHS)
 #: Characters that are read at a time, at first.
 _PART: Final = 2**16
 #: Characters of one job, with all of its steps.
@@ -217,7 +223,7 @@ def _cells(job: object) -> Sequence[str] | Dropped:
         return Dropped("faulty", str(fault))
     if not cells[-3] and isinstance(job.get("association"), dict):
         cells[-3] = str(job["association"].get("user") or "")
-    return cells
+    return [*cells, *(_asked_cell(job, path, name) for name, path in _ASKED_PATHS.items())]
 
 
 def _found(job: Mapping[str, Any], path: Sequence[str]) -> object:
@@ -249,6 +255,14 @@ def _cell(value: object, name: str) -> str:
         msg = f"{name} {show(value)} is neither a text nor a number"
         raise ValueError(msg)
     return str(value)
+
+
+def _asked_cell(job: Mapping[str, Any], path: Sequence[str], name: str) -> str:
+    """Return a cell that few ask for: who does not is not troubled by what is wrong with it."""
+    try:
+        return _cell(_found(job, path), name)
+    except ValueError as fault:
+        return str(fault)
 
 
 def _tres(entries: object, name: str) -> str:

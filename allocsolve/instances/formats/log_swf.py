@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances.formats.log_fields import PLAIN, FieldColumns, FieldTexts, LogFields
 from allocsolve.instances.formats.log_lines import MAX_JOBS, MAX_LINE, Faults, read_text
 from allocsolve.instances.formats.log_tables import refusal
 from allocsolve.instances.formats.logs import (
@@ -54,6 +55,8 @@ FIELDS: Final = {
     11: "status",
     12: "user",
 }
+#: The field that is read if it is asked for.
+_PARTITION: Final = 16
 _NUM_FIELDS: Final = 18
 _WHOLE: Final = (1, 5, 8, 11, 12)
 _NOT_NEGATIVE: Final = (1, 2)  # elsewhere a negative value means "unknown"
@@ -79,14 +82,22 @@ class SwfLines(NamedTuple):
     shape_procs: FloatArray
     more_fields: int  #: how many lines have more than 18
     faults: Faults
+    partitions: array[float]  #: field 16 of each job line, if it was asked for
 
 
-def read_swf_lines(path: PathLike) -> tuple[SwfLines, str]:
+def read_swf_lines(path: PathLike, *, partitions: bool = False) -> tuple[SwfLines, str]:
     """Read a log line by line; a file named ``.gz`` is unpacked on the way.
 
     A line of 10,000 characters or more is faulty, so is one without 18 numbers or with an impossible one;
     fields after the eighteenth are allowed, as some logs have them. Of comments, those in the first 1000
     lines are kept. O(characters).
+
+    Parameters
+    ----------
+    path
+        The log.
+    partitions
+        Whether field 16 is read.
 
     Returns
     -------
@@ -98,14 +109,15 @@ def read_swf_lines(path: PathLike) -> tuple[SwfLines, str]:
     FormatError
         If the file cannot be read or unpacked, or has more than 2^29 characters or 4,000,000 jobs.
     """
-    return read_text(path, _parsed)
+    return read_text(path, lambda text: _parsed(text, partitions=partitions))
 
 
-def _parsed(text: LogText) -> SwfLines:
+def _parsed(text: LogText, *, partitions: bool) -> SwfLines:
     if (fault := refusal(text.head, "swf")) is not None:
         raise FormatError(text.source, [fault])
     header: dict[str, list[str]] = {}
     jobs = array("d")
+    sixteenth = array("d")
     faults = Faults()
     more_fields = 0
     for number, line in text.lines():
@@ -121,6 +133,8 @@ def _parsed(text: LogText) -> SwfLines:
                 faults.add(number, fault)
                 continue
             jobs.extend([values[idx - 1] for idx in FIELDS])
+            if partitions:
+                sixteenth.append(values[_PARTITION - 1])
             more_fields += len(words) > _NUM_FIELDS
             shape = _SHAPE.search(words[20]) if len(words) > 20 else None
             jobs.extend((int(shape[1]), int(shape[2])) if shape else (0, 0))
@@ -129,7 +143,7 @@ def _parsed(text: LogText) -> SwfLines:
     table = np.frombuffer(jobs, dtype=np.float64).reshape(-1, _COLUMNS).T
     texts = {key: "\n".join(values) for key, values in header.items()}
     fields = dict(zip(FIELDS, table, strict=False))
-    return SwfLines(texts, fields, table[-2], table[-1], more_fields, faults)
+    return SwfLines(texts, fields, table[-2], table[-1], more_fields, faults, sixteenth)
 
 
 def _values(text: str, words: list[str]) -> list[float]:
@@ -198,7 +212,12 @@ def header_size(header: Mapping[str, str], key: str) -> int | None:
 
 
 def read_swf_log(
-    path: PathLike, *, num_nodes: int | None = None, unit: str | None = None, limits: str = "at-least-run"
+    path: PathLike,
+    *,
+    num_nodes: int | None = None,
+    unit: str | None = None,
+    limits: str = "at-least-run",
+    fields: LogFields = PLAIN,
 ) -> JobLog:
     """Read the jobs of a log in the Standard Workload Format.
 
@@ -218,34 +237,41 @@ def read_swf_log(
         ones.
     limits
         See `LogOptions`.
+    fields
+        What is read beside plain jobs: of this format partitions, by their number (field 16).
 
     Raises
     ------
     FormatError
         If the file cannot be read, is too large, or nothing tells the size of the machine.
     InvalidOption
-        If an option is out of range, or the header does not tell the processors of a node where `unit`
-        needs them.
+        If an option is out of range, something is asked for that the format does not tell, or the
+        header does not tell the processors of a node where `unit` needs them.
     """
-    options = LogOptions(num_nodes, unit, limits)
+    options = LogOptions(num_nodes, unit, limits, fields)
+    if (option := fields.missing({"partition": True})) is not None:
+        msg = f"{option}: the Standard Workload Format does not tell it"
+        raise InvalidOption(msg)
     if unit is not None:
         choice("unit", unit, SWF_UNITS)
-    lines, sha256 = read_swf_lines(path)
-    fields = lines.fields
-    allocated, requested = fields[5], fields[8]
+    lines, sha256 = read_swf_lines(path, partitions=bool(fields.partitions))
+    asked = _asked(lines, fields)
+    of_line = lines.fields
+    allocated, requested = of_line[5], of_line[8]
     sizes, machine = _sizes(lines, np.where(allocated > 0, allocated, requested), options)
-    starts = np.where(fields[3] >= 0, fields[2] + fields[3], np.nan)
+    starts = np.where(of_line[3] >= 0, of_line[2] + of_line[3], np.nan)
     columns = LogColumns(
-        names=[str(int(number)) for number in fields[1].tolist()],
-        submits=fields[2],
+        names=[str(int(number)) for number in of_line[1].tolist()],
+        submits=of_line[2],
         starts=starts,
-        ends=starts + fields[4],
-        runs=fields[4],
+        ends=starts + of_line[4],
+        runs=of_line[4],
         nodes=sizes,
-        limits=np.where(fields[9] > 0, fields[9], np.nan),
-        users=[str(int(user)) if user >= 0 else None for user in fields[12].tolist()],
-        cancelled=fields[11] == _CANCELLED,
-        repeats=_partial(fields),
+        limits=np.where(of_line[9] > 0, of_line[9], np.nan),
+        users=[str(int(user)) if user >= 0 else None for user in of_line[12].tolist()],
+        cancelled=of_line[11] == _CANCELLED,
+        repeats=_partial(of_line),
+        asked=asked,
     )
     changed = {
         "requested_size": (allocated <= 0) & (lines.shape_nodes == 0),
@@ -266,6 +292,15 @@ def read_swf_log(
         changed=changed,
         unusual={"more_fields": lines.more_fields},
     )
+
+
+def _asked(lines: SwfLines, fields: LogFields) -> FieldColumns:
+    """Return the partitions of the job lines if they are asked for."""
+    if not fields.partitions:
+        return FieldColumns()
+    texts = FieldTexts()
+    found = [float(texts.partition(f"{number:.15g}")) if number >= 0 else -1.0 for number in lines.partitions]
+    return FieldColumns(fields, texts, partition=np.array(found))
 
 
 def _partial(fields: Mapping[int, FloatArray]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

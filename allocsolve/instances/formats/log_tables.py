@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats import log_lsf, log_pbs, log_sge
+from allocsolve.instances.formats.log_fields import listed_needs, tres_needs
 from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_slurm import begins_json, json_rows, tres_count
 from allocsolve.instances.formats.logs import UNITS
@@ -43,6 +44,11 @@ FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "machine": "size of the machine, the same in all lines",
         "state": "how it ended; tells jobs that were cancelled before they ran",
         "user": "who submitted it",
+        "needs": "what it held of counted resources; read with `--resources`",
+        "requested_needs": "taken where that is unknown",
+        "partition": "of which it was; read with `--partitions`",
+        "eligible": "from when on it might start; read with `--eligible`",
+        "priority": "the last one, a number of Slurm; read with `--priority-age`",
     }
 )
 
@@ -143,11 +149,19 @@ _SACCT: Final = LogTable(
         "requested_gpus": ("ReqTRES gpu",),
         "state": ("State", "job_state", "state.current"),
         "user": ("User", "UID", "user_id"),
+        "needs": ("AllocTRES needs",),
+        "requested_needs": ("ReqTRES needs",),
+        "partition": ("Partition",),
+        "eligible": ("Eligible", "eligible_time", "time.eligible"),
+        "priority": ("Priority",),
     },
     derived={
-        f"{column} {resource}": Derived((column,), partial(tres_count, resource))
-        for column in ("AllocTRES", "ReqTRES")
-        for resource in ("node", "cpu", "gpu")
+        **{
+            f"{column} {resource}": Derived((column,), partial(tres_count, resource))
+            for column in ("AllocTRES", "ReqTRES")
+            for resource in ("node", "cpu", "gpu")
+        },
+        **{f"{column} needs": Derived((column,), tres_needs) for column in ("AllocTRES", "ReqTRES")},
     },
     separators=("|", ",", "\t", ";"),
     rows=json_rows,
@@ -257,6 +271,13 @@ _HPCOPT: Final = LogTable(
     source="https://github.com/ErenAri/HPC-workload-optimizer",
 )
 
+
+def _gpus(exec_vnode: str, select: str, nodes: str, ngpus: str) -> str:
+    held = log_pbs.sum_of_exec_vnode("ngpus", exec_vnode)
+    asked = (log_pbs.chunks("ngpus", select), log_pbs.chunks("gpus", nodes), ngpus)
+    return listed_needs({"gpus": next((text for text in (held, *asked) if text), "")})
+
+
 _PBS: Final = LogTable(
     name="pbs",
     summary="an accounting file of PBS, PBS Pro, OpenPBS or Torque",
@@ -281,8 +302,14 @@ _PBS: Final = LogTable(
         "gpus": ("exec_vnode ngpus",),
         "requested_gpus": ("Resource_List.select ngpus", "Resource_List.nodes gpus", "Resource_List.ngpus"),
         "user": ("user",),
+        "needs": ("ngpus",),
+        "partition": ("queue",),
+        "eligible": ("etime",),
     },
     derived={
+        "ngpus": Derived(
+            ("exec_vnode", *(f"Resource_List.{name}" for name in ("select", "nodes", "ngpus"))), _gpus
+        ),
         "exec_host hosts": Derived(("exec_host",), log_pbs.hosts_of_exec_host),
         "exec_host slots": Derived(("exec_host",), log_pbs.slots_of_exec_host),
         "exec_vnode hosts": Derived(("exec_vnode",), log_pbs.hosts_of_exec_vnode),
@@ -351,6 +378,13 @@ def _thousandths(num_gpu: str, gpu_milli: str) -> str:
     return str(int(num_gpu) * int(gpu_milli)) if num_gpu and gpu_milli else ""
 
 
+def _needs_of_pod(cpu_milli: str, memory_mib: str, num_gpu: str, gpu_milli: str, gpu_spec: str) -> str:
+    needs = {"millicpus": cpu_milli, "mib": memory_mib}
+    if gpu_spec and "|" not in gpu_spec:  # a pod that may use several types is counted for none
+        needs[f"milligpus:{gpu_spec}"] = _thousandths(num_gpu, gpu_milli)
+    return listed_needs(needs)
+
+
 _ALIBABA: Final = LogTable(
     name="alibaba-gpu",
     summary="the CSV file of pods of Alibaba's GPU cluster trace of 2023 (openb_pod_list)",
@@ -361,8 +395,14 @@ _ALIBABA: Final = LogTable(
         "end": ("deletion_time",),
         "milligpus": ("num_gpu x gpu_milli",),
         "gpus": ("num_gpu",),
+        "needs": ("needs of a pod",),
     },
-    derived={"num_gpu x gpu_milli": Derived(("num_gpu", "gpu_milli"), _thousandths)},
+    derived={
+        "num_gpu x gpu_milli": Derived(("num_gpu", "gpu_milli"), _thousandths),
+        "needs of a pod": Derived(
+            ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec"), _needs_of_pod
+        ),
+    },
     is_relative=True,
     machine="the cluster",
     num_nodes=6_212_000,

@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances.formats.log_fields import PLAIN, AskedJobs, FieldColumns, LogFields
 from allocsolve.model import MAX_INTEGER, FloatArray, IntArray, Jobs, WorkloadProblem, WorkloadSchedule
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.log_lines import Faults
+    from allocsolve.model import ClosedWindow
 
 #: What sizes may count. Milligpus are thousandths of GPUs.
 UNITS: Final = ("nodes", "processors", "gpus", "milligpus")
@@ -48,14 +50,17 @@ class CleaningReport:
     Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``,
     ``other_records`` (of what else happened to a job than a run), ``partial`` lines of a job that another
     line sums up, ``cancelled`` jobs that never ran, ``unfinished`` ones, those of ``no_submit`` time,
-    ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, and ``duplicates``. Changed
+    ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, or for what there is of a
+    resource, and ``duplicates``. Changed
     are ``requested_size`` (taken where the allocated one is unknown), ``part_of_a_node`` (counted as whole
     nodes, or GPUs), ``raised_limit`` (to the run time), ``cut_at_limit`` (the run time), ``resized`` (lines
     that were joined to the line of their job, which has the largest of the sizes), ``clock_set_back`` (the
     later of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
     Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
     (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
-    submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``.
+    submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``;
+    of what `LogFields` asks for ``no_needs``, ``no_partition``, ``no_priority`` (or no start), which are
+    unknown, and ``eligible_after_start``: such a job is eligible at its start.
 
     Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
     ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
@@ -102,6 +107,8 @@ class LogOptions:
     limits
         What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
         ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
+    fields
+        What is read beside plain jobs.
 
     Raises
     ------
@@ -112,6 +119,7 @@ class LogOptions:
     num_nodes: int | None = None
     unit: str | None = None
     limits: str = "at-least-run"
+    fields: LogFields = PLAIN
 
     def __post_init__(self) -> None:
         if self.num_nodes is not None and not 1 <= self.num_nodes <= MAX_INTEGER:
@@ -155,6 +163,7 @@ class JobLog:
     nodes: IntArray  #: in the unit of the machine
     options: LogOptions
     report: CleaningReport
+    asked: AskedJobs = field(default_factory=AskedJobs)  #: what `LogFields` asked for
 
     @property
     def num_nodes(self) -> int:
@@ -170,6 +179,7 @@ def log_problem(
     origin: str = "first",
     warm_up: float = 0,
     cool_down: float = 0,
+    closed: Iterable[ClosedWindow] = (),
 ) -> WorkloadProblem:
     """Return the workload of a log, or of a window of it.
 
@@ -188,9 +198,13 @@ def log_problem(
     warm_up, cool_down
         Jobs submitted less than so many seconds after the first of the window, or before the last, get the
         weight 0: they run, but do not count.
+    closed
+        When a part of the machine is closed, in seconds of the workload: see `closed_window`, `time_origin`.
 
     Raises
     ------
+    InvalidProblem
+        If a window closes what there is not.
     InvalidOption
         If the window is empty or reaches out of the log, or an option is out of range.
     """
@@ -232,9 +246,12 @@ def log_problem(
             names=log.names[window],
             users=log.users[window],
             weight=counts.astype(np.float64),
+            **log.asked.columns(window, submits, zero),
         ),
         name=stem if whole else f"{stem}-from{from_job}-jobs{count}",
         meta=problem_meta,
+        resources=log.options.fields.capacities,
+        closed=closed,
     )
 
 
@@ -292,6 +309,7 @@ class LogColumns(NamedTuple):
     users: Sequence[str | None]
     cancelled: NDArray[np.bool_]
     repeats: NDArray[np.bool_]  #: lines of a job that another line sums up
+    asked: FieldColumns = FieldColumns()
 
 
 def cleaned(
@@ -344,7 +362,7 @@ def cleaned(
         "unfinished": np.isnan(columns.runs) & ~np.isnan(columns.starts),
         "no_run_time": unknown_run,
         "no_size": columns.nodes <= 0,
-        "too_large": columns.nodes > machine.size,
+        "too_large": (columns.nodes > machine.size) | columns.asked.too_large(columns.nodes),
     }
     for reason, mask in reasons.items():
         counts[reason] = int(mask[rows].sum())
@@ -362,6 +380,7 @@ def cleaned(
         for reason, rows_of in (changed or {}).items()
     }
     starts = columns.starts[rows]
+    asked, asked_counts = columns.asked.at(rows, columns.submits[rows], starts)
     report = CleaningReport(
         lines + sum(at_rows.get(reason, 0) for reason in JOINED),
         counts,
@@ -373,6 +392,7 @@ def cleaned(
             "starts_early": int((starts < columns.submits[rows]).sum()),
             "other_span": int((np.abs(columns.ends[rows] - starts - runs) >= 1).sum()),
             **(unusual or {}),
+            **asked_counts,
         },
         tuple(faults.texts),
         {
@@ -399,6 +419,7 @@ def cleaned(
         nodes=_fixed(columns.nodes[rows].astype(np.int64)),
         options=options,
         report=report,
+        asked=asked,
     )
 
 

@@ -11,12 +11,16 @@ import math
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances.formats.log_times import Clock, zone
 from allocsolve.model import MAX_INTEGER, ClosedWindow
+from allocsolve.model.machine import packed_machine
 
 if TYPE_CHECKING:
     from allocsolve.instances.formats.logs import JobLog
+    from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
 _DURATION: Final = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?[a-z]+)+", re.ASCII)
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)", re.ASCII)
@@ -164,3 +168,42 @@ def _amounts(listed: list[str]) -> dict[str, int]:
             raise ValueError(msg)
         amounts[name] = int(number)
     return amounts
+
+
+def ran_while_closed(problem: WorkloadProblem, schedule: WorkloadSchedule) -> int:
+    """Return how many jobs of a schedule run when more is in use than closed windows leave.
+
+    A job that only meets such a time in a resource which it does not need is not one of them. A schedule
+    that a log records has some if a part was not closed when it is said to be. O(resources x (n log n)) for
+    n jobs and windows.
+
+    Parameters
+    ----------
+    problem
+        With the windows.
+    schedule
+        Of rigid jobs; those without a piece do not run.
+    """
+    if not problem.closed:
+        return 0
+    machine = packed_machine(problem)
+    job = np.repeat(np.arange(len(problem.jobs)), np.diff(schedule.offsets))
+    owner = np.repeat(np.arange(len(problem.jobs)), np.diff(machine.offsets))
+    whole = [problem.num_nodes, *(number for _, number in problem.resources)]
+    met = np.zeros(len(problem.jobs), dtype=bool)
+    for kind, there in enumerate(whole):
+        needs = np.zeros(len(problem.jobs), dtype=np.int64)
+        mine = machine.resource == kind
+        needs[owner[mine]] = machine.amount[mine]
+        held = needs[job] > 0
+        starts, ends, amounts = schedule.starts[held], schedule.ends[held], needs[job[held]]
+        times = np.unique(np.concatenate([starts, ends, machine.times]))
+        change = np.zeros(len(times), dtype=np.int64)
+        np.add.at(change, np.searchsorted(times, starts), amounts)
+        np.subtract.at(change, np.searchsorted(times, ends), amounts)
+        left = machine.capacity[np.searchsorted(machine.times, times, side="right") - 1, kind]
+        over = (np.cumsum(change) > left) & (left < there)
+        before = np.concatenate([[0], np.cumsum(over)])  # spans of too much use that begin before a time
+        spans = before[np.searchsorted(times, ends)] - before[np.searchsorted(times, starts)]
+        met[job[held][spans > 0]] = True
+    return int(met.sum())

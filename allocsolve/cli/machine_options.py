@@ -1,0 +1,117 @@
+"""Options of imports that take the machine as it is: resources, partitions, priorities, closed windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from allocsolve.cli import options as opt
+from allocsolve.errors import InvalidOption
+from allocsolve.pictures.chart import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Collection
+
+    from allocsolve.instances import JobLog, LogFields
+    from allocsolve.model import ClosedWindow, WorkloadProblem, WorkloadSchedule
+
+
+def add_machine_options(parser: argparse.ArgumentParser, fields: Collection[str]) -> None:
+    """Add what can be asked of a format whose logs tell these fields of jobs."""
+    parser.set_defaults(resources={}, partitions={}, eligible=False, priority_age=None)
+    if "needs" in fields:
+        help_text = "counted resources and how much there is of each, such as gpus=32 (default: none)"
+        parser.add_argument("--resources", type=opt.amounts, metavar="NAME=N,...", help=help_text)
+    if "partition" in fields:
+        help_text = "partitions and how many nodes the jobs of each hold at most at once (default: none)"
+        parser.add_argument("--partitions", type=opt.amounts, metavar="NAME=N,...", help=help_text)
+    if "eligible" in fields:
+        help_text = "jobs start not before they were eligible (default: not before their submission)"
+        parser.add_argument("--eligible", action="store_true", help=help_text)
+    if "priority" in fields:
+        help_text = "make head starts of priorities: PriorityWeightAge and PriorityMaxAge in days, as 1000,7"
+        parser.add_argument("--priority-age", type=opt.priority_age, metavar="WEIGHT,DAYS", help=help_text)
+    help_text = (
+        "a time in which a part of the machine is closed, as 2022-11-08T08:00+8h,nodes=50 or START/END; "
+        "may be given several times"
+    )
+    parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
+    help_text = "close nodes while they were down or drained: what sacctmgr -P show event printed"
+    parser.add_argument("--events", type=Path, metavar="FILE", help=help_text)
+
+
+def asked_fields(args: argparse.Namespace) -> LogFields:
+    """Return what is to be read of a log beside plain jobs."""
+    from allocsolve.instances import LogFields  # noqa: PLC0415 - when the command runs
+
+    return LogFields(args.resources, args.partitions, args.eligible, args.priority_age)
+
+
+class ClosedParts(NamedTuple):
+    """What is closed of a machine, and what is to be said about it."""
+
+    windows: tuple[ClosedWindow, ...]
+    lines: tuple[str, ...]
+
+
+def closed_parts(args: argparse.Namespace, log: JobLog) -> ClosedParts:
+    """Return the windows that options name, in seconds of the workload of a log.
+
+    Raises
+    ------
+    InvalidOption
+        If one is none, or lies outside of the log.
+    FormatError
+        If the events cannot be read.
+    """
+    from allocsolve.instances import closed_window, event_windows, read_node_events, time_origin  # noqa: PLC0415 - when the command runs
+
+    if not log.names or not (args.closed or args.events):
+        return ClosedParts((), ())
+    origin = time_origin(log, timezone=args.timezone, from_job=args.from_job, origin=args.origin)
+    windows = [closed_window(text, origin) for text in args.closed]
+    lines = []
+    if args.events:
+        events = read_node_events(args.events, timezone=args.timezone)
+        found = event_windows(
+            events,
+            origin,
+            until=_last(log) - origin.zero,
+            there={"nodes": log.num_nodes, **dict(log.options.fields.resources)},
+            unit=log.machine.unit,
+        )
+        if not found.windows:
+            what = f"none of its {len(events.events)} events closes a node in the time of the log"
+            msg = f"--events {args.events}: {what}"
+            raise InvalidOption(msg)
+        windows += found.windows
+        told = {
+            "outside the time of the log": found.outside,
+            "still open, closed to its end": found.open,
+            "that close nothing": events.others,
+        }
+        counts = "".join(f", {count} {what}" for what, count in told.items() if count)
+        made = f"{counted(found.nodes, 'node')}, {counted(len(found.windows), 'window')}"
+        lines.append(f"{args.events}: {counted(len(events.events), 'event')}{counts}; {made}")
+        if found.cut:
+            what = f"at times {found.cut} more nodes were down than the machine has"
+            lines.append(f"{what}: all of it is closed then")
+    return ClosedParts(tuple(windows), tuple(lines))
+
+
+def _last(log: JobLog) -> float:
+    """Return the last time that a log tells."""
+    import numpy as np  # noqa: PLC0415 - when the command runs
+
+    return float(np.nanmax(np.concatenate([log.ends, log.submits])))
+
+
+def ran_line(problem: WorkloadProblem, schedule: WorkloadSchedule) -> str | None:
+    """Return how many recorded jobs ran where the machine is closed, in one line; None if none did."""
+    from allocsolve.instances import ran_while_closed  # noqa: PLC0415 - when the command runs
+
+    count = ran_while_closed(problem, schedule)
+    if not count:
+        return None
+    return f"{counted(count, 'recorded job')} ran when more was in use than the closed windows leave: the machine was not closed then"

@@ -1,0 +1,311 @@
+"""What a log tells of jobs beside nodes and times: needs, partitions, eligible times, priorities."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import batch_logs
+import numpy as np
+import pytest
+from cli_tools import refused, run, run_json
+from hypothesis import given, strategies as st
+
+from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances import (
+    LogFields,
+    log_problem,
+    read_problem,
+    read_sacct_log,
+    read_swf_log,
+    read_table_log,
+)
+from allocsolve.instances.formats.log_fields import head_starts, tres_needs
+from allocsolve.model import WorkloadProblem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+HEAD = "JobID|Submit|Eligible|Start|End|Timelimit|NNodes|Partition|Priority|AllocTRES|ReqTRES|State|User"
+#: Half an hour on two nodes: GPUs with and without a type, a licence, a partition, a job without any of it.
+ROWS = (
+    "1|{d}08:00:00|{d}08:00:00|{d}08:10:00|{d}08:40:00|60|2|std|2000|{tres}|cpu=64,gres/gpu=8|COMPLETED|ann",
+    "2|{d}08:01:00|{d}08:20:00|{d}08:30:00|{d}09:00:00|60|2|long|1500|cpu=64,mem=1T,node=2|cpu=64|COMPLETED|bob",
+    "3|{d}08:02:00|Unknown|{d}08:30:00|{d}09:00:00|60|1|debug|3000||gres/gpu=1,node=1|COMPLETED|cem",
+    "4|{d}08:03:00|{d}08:50:00|{d}08:30:00|{d}09:00:00|60|1|std|||| COMPLETED|dee",
+    "4.batch|{d}08:03:00|x|{d}08:30:00|{d}09:00:00|60|1|std|||| COMPLETED|dee",
+)
+#: What the first one held.
+TRES = "billing=8,cpu=64,gres/gpu:a100=8,gres/gpu=8,license/cfd=2,mem=480G,node=2"
+
+
+def written(folder: Path, *rows: str, head: str = HEAD) -> Path:
+    path = folder / "log.txt"
+    path.write_text("\n".join([head, *rows]).format(d="2024-03-04T", tres=TRES) + "\n", encoding="utf-8")
+    return path
+
+
+def fields_of(problem: WorkloadProblem) -> list[dict[str, object]]:
+    return [problem.jobs.requirements.of_job(idx) for idx in range(len(problem.jobs))]
+
+
+def test_a_plain_import_leaves_all_of_it_out(tmp_path: Path) -> None:
+    log = read_sacct_log(written(tmp_path, *ROWS), num_nodes=10)
+    assert log_problem(log).is_plain
+    assert not {"no_needs", "no_partition", "no_priority"} & log.report.counts().keys()
+
+
+def test_what_is_asked_for_is_read(tmp_path: Path) -> None:
+    fields = LogFields({"gpus": 16, "cfd": 4}, {"std": 6, "long": 4}, eligible=True, priority_age=(1000, 1))
+    log = read_sacct_log(written(tmp_path, *ROWS), num_nodes=10, fields=fields)
+    problem = log_problem(log)
+    assert dict(problem.resources) == {"gpus": 16, "cfd": 4, "std": 6, "long": 4}
+    day = 86_400
+    assert fields_of(problem) == [
+        {"needs": {"gpus": 8, "cfd": 2}, "partition": "std", "boost": 2 * day - 600},
+        {"partition": "long", "eligible": 1200, "boost": 1.5 * day - 1740},
+        {"needs": {"gpus": 1}, "boost": 3 * day - 1680},
+        {"partition": "std", "eligible": 1800},  # it was eligible when it started
+    ]
+    counts = log.report.counts()
+    assert counts["no_needs"] == 1
+    assert counts["no_partition"] == 0
+    assert counts["no_priority"] == 1
+    assert counts["eligible_after_start"] == 1
+    assert log.asked.remark() == "left out, as no option names them (jobs): partition debug (1)"
+
+
+def test_what_no_option_names_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, *ROWS)
+    log = read_sacct_log(path, num_nodes=10, fields=LogFields({"gpus": 16}))
+    assert log.asked.remark() == "left out, as no option names them (jobs): cfd (1)"
+    log = read_sacct_log(path, num_nodes=10, fields=LogFields({"gpus:a100": 16}))
+    assert log.asked.remark() == "left out, as no option names them (jobs): cfd (1), gpus (1)"
+    assert fields_of(log_problem(log))[0] == {"needs": {"gpus:a100": 8}}
+
+
+def test_a_job_larger_than_what_there_is_is_dropped(tmp_path: Path) -> None:
+    path = written(tmp_path, *ROWS)
+    for fields in (LogFields({"gpus": 7}), LogFields(partitions={"long": 1})):
+        log = read_sacct_log(path, num_nodes=10, fields=fields)
+        assert log.report.dropped["too_large"] == 1
+        assert len(log.names) == 3
+
+
+def test_a_resized_job_has_the_needs_of_its_largest_size(tmp_path: Path) -> None:
+    rows = (
+        "7|{d}08:00:00|{d}08:00:00|{d}08:00:00|{d}08:10:00|60|1|std|5|gres/gpu=4,node=1||RESIZING|u",
+        "7|{d}08:00:00|{d}08:00:00|{d}08:10:00|{d}08:20:00|60|3|std|5|gres/gpu=12,node=3||RESIZING|u",
+        "7|{d}08:00:00|{d}08:00:00|{d}08:20:00|{d}08:30:00|60|2|std|5|gres/gpu=8,node=2||COMPLETED|u",
+    )
+    log = read_sacct_log(written(tmp_path, *rows), num_nodes=9, fields=LogFields({"gpus": 16}, {"std": 9}))
+    assert fields_of(log_problem(log)) == [{"needs": {"gpus": 12}, "partition": "std"}]
+
+
+def test_json_says_the_same(tmp_path: Path) -> None:
+    def number(value: int) -> object:
+        return {"set": True, "infinite": False, "number": value}
+
+    job = {
+        "job_id": 5,
+        "allocation_nodes": 2,
+        "partition": "std",
+        "priority": number(2000),
+        "time": {
+            "submission": 1_709_539_200,
+            "eligible": 1_709_539_260,
+            "start": 1_709_539_800,
+            "end": 1_709_543_400,
+            "elapsed": 3600,
+            "limit": number(120),
+        },
+        "state": {"current": ["COMPLETED"]},
+        "tres": {
+            "allocated": [
+                {"type": "node", "name": "", "count": 2},
+                {"type": "gres", "name": "gpu:a100", "count": 8},
+                {"type": "gres", "name": "gpu", "count": 8},
+                {"type": "license", "name": "cfd", "count": 2},
+            ]
+        },
+    }
+    strange = {**job, "job_id": 6, "partition": ["x"], "priority": True}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"jobs": [job, strange]}), encoding="utf-8")
+    assert len(read_sacct_log(path, num_nodes=9).names) == 2  # nobody asked
+    fields = LogFields({"gpus": 16, "cfd": 2}, {"std": 6}, eligible=True, priority_age=(1000, 1))
+    log = read_sacct_log(path, num_nodes=9, fields=fields)
+    assert log.names == ("5",)
+    assert len(log.report.faults) == 1
+    assert fields_of(log_problem(log)) == [
+        {"needs": {"gpus": 8, "cfd": 2}, "partition": "std", "eligible": 60, "boost": 2 * 86_400 - 600}
+    ]
+
+
+def test_swf_tells_partitions(tmp_path: Path) -> None:
+    line = "{0} {0}0 5 60 4 -1 -1 4 100 -1 1 7 1 1 0 {1} -1 -1\n"
+    lines = [line.format(idx, number) for idx, number in enumerate((1, 2, -1, 1), 1)]
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxProcs: 9\n" + "".join(lines), encoding="utf-8")
+    log = read_swf_log(path, fields=LogFields(partitions={"1": 5}))
+    assert fields_of(log_problem(log)) == [{"partition": "1"}, {}, {}, {"partition": "1"}]
+    assert log.asked.remark() == "left out, as no option names them (jobs): partition 2 (1)"
+    assert log_problem(read_swf_log(path)).is_plain
+    with pytest.raises(InvalidOption, match="--resources: the Standard Workload Format does not tell it"):
+        read_swf_log(path, fields=LogFields({"gpus": 3}))
+
+
+def test_pbs_tells_gpus_queues_and_eligible_times(tmp_path: Path) -> None:
+    made = batch_logs.jobs()
+    lines = batch_logs.pbs(made)
+    begin = batch_logs.EPOCH
+    lines[1] = lines[1].replace("Resource_List", f"etime={begin + 30} Resource_List.ngpus=3 Resource_List", 1)
+    lines[3] = lines[3].replace("Resource_List", "Resource_List.select=2:ncpus=4:ngpus=2 Resource_List", 1)
+    lines[5] = lines[5].replace(
+        "exec_host", "exec_vnode=(n1:ncpus=4:ngpus=1)+(n2:ncpus=4:ngpus=2) exec_host", 1
+    )
+    path = tmp_path / "pbs.txt"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    fields = LogFields({"gpus": 9}, {"batch": 7}, eligible=True)
+    log = read_table_log(path, "pbs", num_nodes=9, fields=fields)
+    batch = {"partition": "batch"}
+    assert fields_of(log_problem(log)) == [
+        {"needs": {"gpus": 3}, "eligible": 30, **batch},
+        {"needs": {"gpus": 4}, **batch},
+        {"needs": {"gpus": 3}, **batch},
+        batch,
+        batch,
+    ]
+    assert log.report.counts()["no_needs"] == 0
+
+
+def test_pods_tell_processors_and_memory(tmp_path: Path) -> None:
+    path = tmp_path / "pods.csv"
+    path.write_text(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
+        "scheduled_time\n"
+        "a,12000,16384,1,460,,LS,Running,0,90,0\n"
+        "b,500,64,2,1000,T4,LS,Running,5,90,6\n"
+        "c,500,64,1,1000,T4|P100,LS,Running,5,90,6\n",
+        encoding="utf-8",
+    )
+    fields = LogFields({"millicpus": 99_000, "mib": 99_999, "milligpus:T4": 5000})
+    log = read_table_log(path, "alibaba-gpu", fields=fields)
+    assert fields_of(log_problem(log)) == [
+        {"needs": {"millicpus": 12_000, "mib": 16_384}},
+        {"needs": {"millicpus": 500, "mib": 64, "milligpus:T4": 2000}},
+        {"needs": {"millicpus": 500, "mib": 64}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("", ""),
+        ("cpu=8,mem=5G,node=1,billing=3", "none=0"),
+        ("gres/gpu=4", "gpus=4"),
+        ("gres/gpu:a100=2,gres/gpu:h100=3", "gpus:a100=2,gpus:h100=3,gpus=5"),
+        ("gres/gpu=4,gres/gpu:a100=2", "gpus=4,gpus:a100=2"),
+        ("license/cfd=2,gres/nvme=1,fs/disk=5,bb/datawarp=4", "cfd=2,nvme=1"),
+        ("gres/gpumem=80G,gres/gpuutil=3", None),
+    ],
+)
+def test_lists_of_resources(text: str, needs: str | None) -> None:
+    if needs is None:
+        with pytest.raises(ValueError, match="'80G' is no number"):
+            tres_needs(text)
+    else:
+        assert tres_needs(text) == needs
+
+
+def test_faults_are_told(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, *ROWS, "9|{d}08:00:00|soon|{d}08:10:00|{d}08:40:00|60|2|std|high|gres/gpu=x||COMPLETED|u"
+    )
+    for fields, said in (
+        (LogFields({"gpus": 9}), "line 7: AllocTRES needs: 'x' is no number"),
+        (LogFields(eligible=True), "line 7: Eligible 'soon' is no time that is read"),
+        (LogFields(priority_age=(1, 1)), "line 7: Priority 'high' is no whole number"),
+    ):
+        faults = read_sacct_log(path, num_nodes=9, unit="nodes", fields=fields).report.faults
+        assert len(faults) == 1
+        assert faults[0].startswith(said)
+    plain = written(tmp_path, "1|{d}08:00:00|{d}08:00:00|{d}09:00:00|1", head="JobID|Submit|Start|End|NNodes")
+    for fields, option in (
+        (LogFields({"gpus": 1}), "--resources: AllocTRES, ReqTRES"),
+        (LogFields(partitions={"p": 1}), "--partitions: Partition"),
+        (LogFields(eligible=True), "--eligible: Eligible, eligible_time, time.eligible"),
+        (LogFields(priority_age=(1, 1)), "--priority-age: Priority"),
+    ):
+        with pytest.raises(FormatError) as caught:
+            read_sacct_log(plain, num_nodes=9, fields=fields)
+        assert f"no column for {option}" in str(caught.value)
+    for bad in (
+        {"resources": {"gpus": 0}},
+        {"resources": {"nodes": 4}},
+        {"resources": {"p": 4}, "partitions": {"p": 4}},
+        {"priority_age": (0, 7)},
+        {"priority_age": (5, float("nan"))},
+    ):
+        with pytest.raises(InvalidOption):
+            LogFields(**bad)  # type: ignore[arg-type]  # of all kinds
+
+
+@given(
+    jobs=st.lists(
+        st.tuples(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6)), min_size=2, max_size=6
+    ),
+    weight=st.integers(1, 10**4),
+)
+def test_the_head_start_gives_the_order_by_priority(jobs: list[tuple[int, int, int]], weight: int) -> None:
+    """At any instant jobs below the maximal age stand by submission minus head start as by priority."""
+    submits, others, waits = (np.array(column, dtype=float) for column in zip(*jobs, strict=True))
+    days = 30.0
+    oldest = 86_400 * days
+    at_start = others + weight * waits / oldest  # the last priority
+    boost = head_starts(at_start, submits, submits + waits, weight, days)
+    now = submits.max()
+    by_priority = others + weight * (now - submits) / oldest
+    ahead = submits - boost
+    for one in range(len(jobs)):
+        for other in range(len(jobs)):
+            if ahead[one] < ahead[other] - 2:  # whole seconds
+                assert by_priority[one] > by_priority[other]
+
+
+def test_the_command_asks(tmp_path: Path, capsys: Capture) -> None:
+    path, out = written(tmp_path, *ROWS), tmp_path / "p.json"
+    said = run(
+        capsys,
+        "import",
+        "sacct",
+        str(path),
+        *("--nodes", "10", "--resources", "gpus=16", "--partitions", "std=6,long=4,debug=1"),
+        *("--closed", "2024-03-04T08:15+30m,gpus=12", "--closed", "2024-03-04T12:00/2024-03-04T13:00"),
+        *("--eligible", "--out", str(out)),
+    )
+    assert "left out, as no option names them (jobs): cfd (1)\n" in said
+    assert "2 recorded jobs ran when more was in use than the closed windows leave" in said
+    problem = read_problem(out)
+    assert isinstance(problem, WorkloadProblem)
+    assert [(window.start, window.end, dict(window.amounts)) for window in problem.closed] == [
+        (900, 2700, {"gpus": 12}),
+        (14_400, 18_000, {}),
+    ]
+    command = ("import", "sacct", path, "--nodes", 10, "--out", out, "--force")
+    document = run_json(capsys, *command, "--resources", "gpus=16")
+    assert document["remarks"] == ["left out, as no option names them (jobs): cfd (1)"]
+    for option, value, words in (
+        ("--resources", "gpus", "'gpus' is not of the form NAME=N"),
+        ("--resources", "gpus=0", "'0' is below 1"),
+        ("--resources", "a=1,a=2", "'a' stands there twice"),
+        ("--priority-age", "5", "'5' is not of the form WEIGHT,DAYS"),
+        ("--priority-age", "5,0", "'5,0' is not two finite numbers above 0"),
+        ("--closed", "8h", "is no window such as"),
+        ("--closed", "2024-03-04T08:15+30m,tapes=1", "the machine has no 'tapes'"),
+        ("--events", "nowhere.txt", "nowhere.txt: cannot be read"),
+    ):
+        message = refused(capsys, *command, option, value)
+        assert words in message

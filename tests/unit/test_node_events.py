@@ -1,0 +1,268 @@
+"""Windows of what ``sacctmgr show event`` prints, against counting node by node."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from cli_tools import run
+from fuzz_changes import with_changed_bytes
+from hypothesis import given, strategies as st
+from offenders import all_offenders
+
+from allocsolve.errors import AllocsolveError, FormatError, InvalidOption
+from allocsolve.instances import (
+    NodeEvent,
+    NodeEvents,
+    TimeOrigin,
+    event_windows,
+    ran_while_closed,
+    read_node_events,
+)
+from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, WorkloadSchedule
+from allocsolve.model.machine import packed_machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+#: 2024-03-04 08:00 UTC.
+EIGHT = 1_709_539_200
+HEAD = "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User|TRES"
+EVENTS = (
+    "snow||2024-03-04T07:00:00|Unknown||Cluster Registered TRES||cpu=640,node=10",
+    "snow|n01|2024-03-04T08:10:00|2024-03-04T09:00:00|DOWN*|Not responding|slurm(500)|cpu=64,gres/gpu=4",
+    "snow|n01|2024-03-04T08:30:00|2024-03-04T09:30:00|DRAIN|disk|root(0)|cpu=64,gres/gpu=4",
+    "snow|n[02-04]|2024-03-04T09:00:00|Unknown|DRNG|a|b|cpu=64",
+    "snow|n07|2024-03-04T09:00:00|2024-03-04T10:00:00|POW_DN||x|cpu=64",
+    "snow|n08|2024-03-03T09:00:00|2024-03-03T10:00:00|DOWN||x|cpu=64",
+)
+WIDTHS = (10, 15, 19, 19, 6, 30, 10)
+
+
+def parsable(*rows: str, head: str = HEAD, end: str = "") -> str:
+    return "".join(f"{row}{end}\n" for row in (head, *rows))
+
+
+def fixed(*rows: str, head: str = HEAD) -> str:
+    """Columns as they are printed by default: cut off with a plus, right-aligned."""
+
+    def line(cells: list[str]) -> str:
+        cut = [
+            cell if len(cell) <= width else f"{cell[: width - 1]}+"
+            for cell, width in zip(cells, WIDTHS, strict=True)
+        ]
+        return " ".join(cell.rjust(width) for cell, width in zip(cut, WIDTHS, strict=True)) + " "
+
+    dashes = " ".join("-" * width for width in WIDTHS) + " "
+    lines = [line(row.split("|")[:7]) for row in (head, *rows)]
+    return "\n".join([lines[0], dashes, *lines[1:]]) + "\n"
+
+
+def read(folder: Path, text: str | bytes, timezone: str = "UTC") -> NodeEvents:
+    path = folder / "events.txt"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_node_events(path, timezone=timezone)
+
+
+def windows_of(events: NodeEvents, **there: int) -> list[tuple[float, float, dict[str, int]]]:
+    found = event_windows(
+        events, TimeOrigin(0.0, EIGHT), until=3 * 3600, there={"nodes": 10, **there}
+    ).windows
+    return [(window.start, window.end, dict(window.amounts)) for window in found]
+
+
+def test_events_become_windows(tmp_path: Path) -> None:
+    nodes = [(600, 3600, {"nodes": 1}), (3600, 5400, {"nodes": 4}), (5400, 10_800, {"nodes": 3})]
+    layouts = {
+        "parsable2": parsable(*EVENTS),
+        "parsable": parsable(*EVENTS, head=f"{HEAD}|", end="|"),
+        "fixed": fixed(*EVENTS),
+        "twice": parsable(*EVENTS) + parsable(*EVENTS),
+        "older names": parsable(*EVENTS, head=HEAD.replace("TimeStart|TimeEnd", "Start|End")),
+        "another order": parsable(
+            *("|".join(reversed(row.split("|"))) for row in EVENTS), head="|".join(reversed(HEAD.split("|")))
+        ),
+        "ends of lines": parsable(*EVENTS).replace("\n", "\r\n"),
+    }
+    with all_offenders() as check:
+        for name, text in layouts.items():
+            with check(name):
+                events = read(tmp_path, text)
+                assert windows_of(events) == nodes
+                assert events.others == 2 * (2 if name == "twice" else 1)
+    found = event_windows(
+        read(tmp_path, parsable(*EVENTS)), TimeOrigin(0.0, EIGHT), until=9, there={"nodes": 2}
+    )
+    assert found.windows == ()
+    found = event_windows(
+        read(tmp_path, parsable(*EVENTS)), TimeOrigin(0.0, EIGHT), until=10_800, there={"nodes": 2}
+    )
+    assert (found.nodes, found.outside, found.open, found.cut) == (4, 1, 1, 2)
+
+
+def test_what_nodes_have_is_closed_with_them(tmp_path: Path) -> None:
+    events = read(tmp_path, parsable(*EVENTS))
+    assert windows_of(events, gpus=40) == [
+        (600, 3600, {"nodes": 1, "gpus": 4}),
+        (3600, 5400, {"nodes": 4, "gpus": 4}),
+        (5400, 10_800, {"nodes": 3}),
+    ]
+    found = event_windows(events, TimeOrigin(0.0, EIGHT), until=3600, there={"nodes": 640}, unit="processors")
+    assert [dict(window.amounts) for window in found.windows] == [{"nodes": 64}]
+    with pytest.raises(InvalidOption, match="tells no processors of node n01, and sizes count them"):
+        event_windows(
+            read(tmp_path, fixed(*EVENTS)),
+            TimeOrigin(0.0, EIGHT),
+            until=3600,
+            there={"nodes": 640},
+            unit="processors",
+        )
+    with pytest.raises(InvalidOption, match="nothing tells on which date the log begins"):
+        event_windows(events, TimeOrigin(), until=9, there={"nodes": 10})
+
+
+def test_times_are_local(tmp_path: Path) -> None:
+    row = "c|n1|2024-03-04T09:10:00|2024-03-04T09:20:00|DOWN|r|u|"
+    assert windows_of(read(tmp_path, parsable(row), "Europe/Berlin")) == [(600, 1200, {"nodes": 1})]
+    back = "c|n1|2023-10-29T02:50:00|2023-10-29T02:10:00|DOWN|r|u|"  # clocks were set back at 03:00
+    event = read(tmp_path, parsable(back), "Europe/Berlin").events[0]
+    assert event.end - event.start == 1200
+
+
+SPANS = st.lists(
+    st.tuples(st.lists(st.integers(0, 4), min_size=1, max_size=3), st.integers(-20, 60), st.integers(0, 40)),
+    max_size=12,
+)
+
+
+@given(spans=SPANS, until=st.integers(1, 80), size=st.integers(1, 6))
+def test_windows_count_nodes_second_by_second(
+    spans: list[tuple[list[int], int, int]], until: int, size: int
+) -> None:
+    listed = [
+        NodeEvent(tuple(f"n{node}" for node in nodes), EIGHT + start, EIGHT + start + length, "DOWN", "", "")
+        for nodes, start, length in spans
+    ]
+    found = event_windows(
+        NodeEvents("e", tuple(listed), 0), TimeOrigin(0.0, EIGHT), until=until, there={"nodes": size}
+    )
+    for second in range(-25, 110):
+        down = {
+            node
+            for nodes, start, length in spans
+            for node in nodes
+            if start <= second < start + length and 0 <= second < until
+        }
+        closed = [
+            dict(window.amounts)["nodes"] for window in found.windows if window.start <= second < window.end
+        ]
+        assert sum(closed) == min(len(down), size)
+
+
+@given(data=st.data())
+def test_jobs_that_ran_while_closed_are_counted(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 6))
+    sizes = [data.draw(st.integers(1, 3)) for _ in range(count)]
+    gpus = [data.draw(st.integers(0, 2)) for _ in range(count)]
+    starts = [data.draw(st.integers(0, 12)) for _ in range(count)]
+    runs = [data.draw(st.integers(1, 8)) for _ in range(count)]
+    closed = data.draw(
+        st.lists(
+            st.builds(
+                lambda start, length, amounts: ClosedWindow(start, start + length, amounts),
+                st.integers(0, 15),
+                st.integers(1, 9),
+                st.dictionaries(st.sampled_from(["nodes", "gpus"]), st.integers(1, 3)),
+            ),
+            max_size=3,
+        )
+    )
+    jobs = Jobs([0] * count, sizes, runs, needs=[{"gpus": number} for number in gpus])
+    problem = WorkloadProblem(4, jobs, resources={"gpus": 3}, closed=closed)
+    ends = [start + run for start, run in zip(starts, runs, strict=True)]
+    schedule = WorkloadSchedule(np.arange(count + 1), starts, ends, sizes)
+    machine = packed_machine(problem)
+    met = set()
+    for second in range(30):
+        running = [idx for idx in range(count) if starts[idx] <= second < ends[idx]]
+        left = machine.capacity[np.searchsorted(machine.times, second, side="right") - 1]
+        for kind, (needs, whole) in enumerate(((sizes, 4), (gpus, 3))):
+            if left[kind] < whole and sum(needs[idx] for idx in running) > left[kind]:
+                met |= {idx for idx in running if needs[idx]}
+    assert ran_while_closed(problem, schedule) == len(met)
+
+
+FAULTS = {
+    "": "is empty",
+    "\n \n": "is empty",
+    "n01 down\n": "names no columns; print it with sacctmgr",
+    "JobID|Submit\n1|2\n": "no column nodename, timestart, timeend, state",
+    HEAD.replace("State|", "") + "\n": "no column state",
+    parsable("snow|n1|x|Unknown|DOWN|a|b|"): "line 2: TimeStart 'x' is no time that is read",
+    parsable("snow|n1|Unknown|Unknown|DOWN|a|b|"): "line 2: TimeStart 'Unknown' is no time",
+    parsable("snow|n1|2024-03-04T08:00:00|y|DOWN|a|b|"): "line 2: TimeEnd 'y'",
+    parsable("snow|n1|2024-03-04T08:00:00|2024-03-03T08:00:00|DOWN|a|b|"): "is before TimeStart",
+    parsable("snow|n[1|2024-03-04T08:00:00|Unknown|DOWN|a|b|"): "opening bracket that is not closed",
+    parsable("snow|n1+|2024-03-04T08:00:00|Unknown|DOWN|a|b|"): "'n1+' is cut off: print it with",
+    parsable("snow|n1|2024-03-04T08:00:00|Unknown|5|a|b|"): "the state '5' is none",
+    parsable("snow|n1|2024-03-04T08:00:00|Unknown|MIXED+|a|b|"): "'MIXED+' is cut off",
+    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a|b|cpu=x"): "'x' is no number",
+    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a|b|cpu=4,gres/g+"): "is cut off",
+    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a"): "line 2: 6 cells for 8 columns",
+}
+
+
+def test_faults_are_told(tmp_path: Path) -> None:
+    with all_offenders() as check:
+        for text, said in FAULTS.items():
+            with check(text):
+                with pytest.raises(FormatError) as caught:
+                    read(tmp_path, text)
+                assert said in str(caught.value)
+                assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("layout", ["parsable", "fixed"])
+def test_broken_files_give_one_line(layout: str, tmp_path: Path) -> None:
+    """Bytes changed at random, 120 files: read or refused in one line."""
+    rng = random.Random(layout)
+    good = (parsable if layout == "parsable" else fixed)(*EVENTS).encode()
+    said = [_fault(tmp_path, with_changed_bytes(rng, good, b"|-[]:+ \n")) for _ in range(120)]
+    assert not [fault for fault in said if "\n" in fault]
+    assert len([fault for fault in said if fault]) >= 60
+
+
+def _fault(folder: Path, data: bytes) -> str:
+    try:
+        read(folder, data)
+    except AllocsolveError as fault:
+        return str(fault)
+    return ""
+
+
+def test_the_command_closes_nodes(tmp_path: Path, capsys: Capture) -> None:
+    log, events, out = tmp_path / "log.txt", tmp_path / "events.txt", tmp_path / "p.json"
+    log.write_text(
+        "JobID|Submit|Start|End|Timelimit|NNodes|State\n"
+        "1|2024-03-04T08:00:00|2024-03-04T08:00:00|2024-03-04T08:40:00|60|10|COMPLETED\n"
+        "2|2024-03-04T08:01:00|2024-03-04T09:30:00|2024-03-04T11:00:00|60|2|COMPLETED\n",
+        encoding="utf-8",
+    )
+    events.write_text(parsable(*EVENTS), encoding="utf-8")
+    said = run(capsys, "import", "sacct", log, "--nodes", 10, "--events", events, "--out", out)
+    assert "5 events" not in said
+    assert (
+        f"{events}: 4 events, 1 outside the time of the log, 1 still open, closed to its end, "
+        "2 that close nothing; 4 nodes, 3 windows\n"
+    ) in said
+    assert "1 recorded job ran when more was in use than the closed windows leave" in said
+    assert json.loads(out.read_text(encoding="utf-8"))["closed"] == [
+        {"start": 600, "end": 3600, "nodes": 1},
+        {"start": 3600, "end": 5400, "nodes": 4},
+        {"start": 5400, "end": 10_800, "nodes": 3},
+    ]
