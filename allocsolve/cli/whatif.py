@@ -14,7 +14,7 @@ from allocsolve.cli.files import check_absent, check_outputs
 from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
+from allocsolve.instances import LOG_FORMATS, LogFields, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.log_times import zone
 from allocsolve.instances.formats.logs import UNITS
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
@@ -72,6 +72,17 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     help_text = "what if users knew how long their jobs run: given,actual"
     limits = opt.distinct(opt.one_of("limits", LIMIT_SOURCES))
     parser.add_argument("--limits", type=limits, default=(), metavar="given,actual", help=help_text)
+    help_text = "partitions, and how many nodes the jobs of each hold at most at once (default: none)"
+    parser.add_argument("--partitions", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
+    help_text = "what if these partitions were one pool, such as std,long; needs --partitions"
+    parser.add_argument(
+        "--merge",
+        type=opt.distinct(str),
+        action="append",
+        default=[],
+        metavar="P,Q,...",
+        help=help_text,
+    )
     help_text = "show who gains and who loses"
     parser.add_argument("--by", choices=SPLITS, help=help_text)
 
@@ -101,6 +112,7 @@ def whatif(args: argparse.Namespace) -> int:
             orders=args.order,
             closed=args.closed,
             limits=args.limits,
+            merged=args.merge,
             timezone=args.timezone,
         )
         split = classes_of(log, problem, args.by) if args.by else None
@@ -148,10 +160,17 @@ def _read(args: argparse.Namespace) -> JobLog:
 
 def _read_with(args: argparse.Namespace, num_nodes: int | None) -> JobLog:
     kind = args.format or log_format(args.log)
+    fields = LogFields(partitions=args.partitions, tells_partitions=args.by == "partition")
     if kind == "swf":
-        return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit)
+        return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit, fields=fields)
     return read_table_log(
-        args.log, kind, num_nodes=num_nodes, unit=args.unit, timezone=args.timezone, time_unit=args.time_unit
+        args.log,
+        kind,
+        num_nodes=num_nodes,
+        unit=args.unit,
+        timezone=args.timezone,
+        time_unit=args.time_unit,
+        fields=fields,
     )
 
 

@@ -17,11 +17,11 @@ from allocsolve import bench
 from allocsolve.cli import main
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.instances import closed_window, log_problem, read_sacct_log, time_origin
+from allocsolve.instances.generators.examples import random_workload
 from allocsolve.judge import workload_value
 from allocsolve.model import Budget, Jobs, WorkloadProblem
 from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
-from allocsolve.report.whatif.questions import of_size, size_label
 from allocsolve.report.whatif.words import ORDER_NAMES, anchor, at_least
 
 if TYPE_CHECKING:
@@ -204,3 +204,134 @@ def test_what_is_certain(sizes: str, sentence: str, tmp_path: Path, capsys: Capt
     assert told["machine"].startswith("6 nodes (MaxNodes")  # as the log tells
     (answer,) = told["answers"]
     assert re.match(sentence, answer), answer
+
+
+#: Of these jobs of 8 nodes, EASY makes more wait on 9 nodes than on 8.
+CROWDED = random_workload(0, 12, 8, load=1.5)
+
+
+def test_more_nodes_may_be_worse(tmp_path: Path, capsys: Capture) -> None:
+    waits = [solved(WorkloadProblem(size, CROWDED.jobs), "easy") for size in (8, 9)]
+    assert waits[0] < waits[1]
+    rows = (
+        f"{idx} {job.submit:.0f} 0 {job.runtime:.0f} {job.nodes} -1 -1 {job.nodes} {limit:.0f} -1 1 {idx}"
+        for idx, (job, limit) in enumerate(zip(CROWDED.jobs, CROWDED.packed.estimate, strict=True), 1)
+    )
+    text = "; MaxNodes: 8\n; MaxProcs: 8\n" + "".join(f"{row} -1 -1 -1 -1 -1 -1\n" for row in rows)
+    (tmp_path / "jobs.swf").write_text(text)
+    argv = ("whatif", tmp_path / "jobs.swf", *SECONDS, "--out", tmp_path / "page.html")
+    told = run_json(capsys, *argv, "--nodes", "9,64")
+    here, more, most = (row["schedules"]["easy"]["wait"] for row in told["questions"])
+    assert here < more
+    assert most == 0
+    assert told["answers"][-1] == (
+        "More nodes are not always better under a policy: with EASY backfilling jobs wait "
+        f"{duration(more)} on 9 nodes, but {duration(here)} on 8."
+    )
+    told = run_json(capsys, *argv, "--nodes", "8,64")
+    assert not [one for one in told["answers"] if one.startswith("More nodes")]
+
+
+#: Two partitions of a machine of 8 nodes: in one of them jobs wait, in the other nobody runs.
+HALVES = "JobID|User|Partition|Submit|Start|End|Elapsed|Timelimit|NNodes|State\n" + "".join(
+    f"{job}|ann|{name}|2024-03-04T0{hour}:00:00|2024-03-04T0{hour}:00:00|2024-03-04T0{hour + 1}:00:00|"
+    f"01:00:00|01:30:00|4|COMPLETED\n"
+    for job, (name, hour) in enumerate([("std", 1), ("std", 1), ("std", 1), ("std", 2), ("long", 7)], 1)
+)
+
+
+def test_partitions_become_one_pool(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "jobs.txt").write_text(HALVES)
+    argv = ("whatif", tmp_path / "jobs.txt", "--nodes", 8, *SECONDS, "--out", tmp_path / "page.html")
+    halves = ("--partitions", "std=4,long=4")
+    told = run_json(capsys, *argv, *halves, "--merge", "std,long", "--by", "partition")
+    apart, together = told["questions"]
+    assert (together["option"], together["value"]) == ("merge", "std,long")
+    assert (apart["schedules"]["easy"]["wait"], together["schedules"]["easy"]["wait"]) == (3600, 720)
+    assert told["split"]["mean_wait"] == {
+        apart["label"]: {"long": 0, "std": 4500},
+        "std and long as one": {"long": 0, "std": 900},
+    }
+    # Without their sizes partitions hold nobody back, but tell who waits.
+    split = run_json(capsys, *argv, "--by", "partition")["split"]["mean_wait"]
+    assert split["EASY backfilling"] == {"long": 0, "std": 900}
+    assert "does not say how many nodes the jobs of 'fat'" in refused(
+        capsys, *argv, *halves, "--merge", "std,fat"
+    )
+    assert "does not say how many nodes the jobs of 'std'" in refused(capsys, *argv, "--merge", "std,long")
+    assert "one pool is made of two partitions at least" in refused(capsys, *argv, *halves, "--merge", "std")
+    none = ("--partitions", "std=4,gpu=4", "--merge", "std,gpu")
+    assert "the log has no job in 'gpu'" in refused(capsys, *argv, *none)
+
+
+def test_what_cannot_be_asked_gets_one_line(tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "jobs.txt"
+    log.write_text(sacct())
+    argv = ("whatif", log, "--nodes", NODES, "--out", tmp_path / "page.html")
+    for more, message in (
+        (("--nodes", "16,0"), "argument --nodes: '0' is below 1"),
+        (("--nodes", "16,24,24"), "argument --nodes: 24 is named twice"),
+        (("--nodes", "16,"), "argument --nodes: '' is not an integer"),
+        (("--order", "fastest"), "argument --order: unknown order 'fastest'"),
+        (("--order", "submit,submission"), "argument --order: submission is named twice"),
+        (("--limits", "none"), "argument --limits: unknown limits 'none'"),
+        (("--closed", "tomorrow"), "closed window 'tomorrow': "),
+        (("--closed", "2024-01-10T21:00+2h,nodes=17"), "2h,nodes=17: closed window from 3"),
+        (("--closed", "2034-01-10T21:00+2h"), "begins after the last job of jobs.txt has ended"),
+        (("--closed", "2004-01-10T21:00+2h"), "ends before second 0 of the workload"),
+        (("--closed", WINDOW, "--closed", WINDOW), f"--closed {WINDOW} is asked twice"),
+        (("--by", "weekday"), "argument --by: "),
+        (("--by", "partition"), "no column for --partitions: Partition"),
+    ):
+        assert message in refused(capsys, *argv, *more), more
+    log.write_text(sacct().replace("|User|", "|Account|"))
+    assert "--by user: jobs.txt does not tell the users of jobs" in refused(capsys, *argv, "--by", "user")
+    assert [one.name for one in tmp_path.iterdir()] == ["jobs.txt"]
+
+
+def test_an_interrupt_keeps_the_rows_that_are_done(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jobs.txt").write_text(sacct())
+    argv = ["whatif", str(tmp_path / "jobs.txt"), "--nodes", f"{NODES},24", *SECONDS]
+    argv += ["--out", str(tmp_path / "page.html")]
+    original = bench.run_missing
+
+    def interrupted(tasks: Any, *rest: Any, **more: Any) -> None:
+        original([task for task in tasks if task.solver == "easy"], *rest, **more)
+        if len(tasks) < 4:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("allocsolve.bench.run_missing", interrupted)
+        assert main(argv) == 130
+    out, err = capsys.readouterr()
+    assert "interrupted; what is known is in " in without_compiling(err)
+    assert "prices with 24 nodes" in out
+    assert re.search(r"^24 nodes +\S+ \S+ +-\S+ \S+ +- +no bound$", out, re.MULTILINE)
+    told = run_json(capsys, *argv)
+    assert told["missing"] == []
+    assert told["questions"][1]["wait_bound"] is not None
+
+
+def test_all_orders_have_a_name() -> None:
+    assert tuple(ORDER_NAMES) == QUEUE_ORDERS
+
+
+@pytest.mark.parametrize("width", [420, 1300])
+def test_the_page_opens_in_a_browser(made: Path, browser: Browser, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    faults: list[str] = []
+    page.on("console", lambda message: faults.append(message.text))
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto((made / "page.html").as_uri())
+    assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    page.locator('nav a[href="#asked"]').click()
+    heads = page.locator("#asked th button").all_inner_texts()
+    assert heads[:2] == ["what if", "mean wait"]
+    page.locator("#asked th button").nth(1).click()  # sorts by the mean wait
+    waits = page.locator("#asked table").first.locator("tbody td:nth-child(2)")
+    keys = [float(cell.get_attribute("data-key") or "") for cell in waits.all()]
+    assert keys == sorted(keys)
+    assert faults == []
+    page.close()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_arg
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances import closed_window, log_problem, time_origin
+from allocsolve.model import Jobs
 from allocsolve.pictures.workload import size_classes
 from allocsolve.registry import canonical_name
 from allocsolve.report.whatif.words import EXACT_LIMITS, ORDER_NAMES
@@ -65,7 +66,9 @@ def of_size(log: JobLog, problem: WorkloadProblem, size: int) -> Question:
     asked = _named(log_problem(smaller), problem, f"{size}-{unit}")
     larger = int((log.nodes > size).sum())
     jobs = "1 job holds" if larger == 1 else f"{larger:,} jobs hold"
+    kept = " The partitions keep their sizes." if problem.resources else ""
     note = f"{jobs} more than {size:,} {unit} in the log, and all {size:,} in this row." if larger else ""
+    note = (note + kept).strip()
     label = f"{size:,} {unit}"
     return Question("nodes", str(size), label, f"With {label}", asked, size=size, note=note)
 
@@ -101,8 +104,53 @@ def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: st
     if closed.start > over:
         msg = f"closed window {window!r}: begins after the last job of {log.source} has ended"
         raise InvalidOption(msg)
-    asked = _named(replace(problem, closed=(*problem.closed, closed)), problem, f"closed {window}")
+    try:
+        shut = replace(problem, closed=(*problem.closed, closed))
+    except InvalidProblem as fault:  # it closes more than there is
+        msg = f"--closed {window}: {fault}"
+        raise InvalidOption(msg) from None
+    asked = _named(shut, problem, f"closed {window}")
     return Question("closed", window, f"closed {window}", f"Closed {window},", asked)
+
+
+def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
+    """Ask for one pool in place of several partitions.
+
+    Raises
+    ------
+    InvalidOption
+        If there are not two of them at least, or the machine has none of that name.
+    """
+    value = ",".join(names)
+    sizes = dict(problem.resources)
+    jobs, asked = problem.jobs, problem.jobs.requirements
+    if len(names) < 2:
+        msg = f"--merge {value}: one pool is made of two partitions at least, such as std,long"
+        raise InvalidOption(msg)
+    for name in names:
+        if name not in sizes:
+            msg = f"--merge {value}: --partitions does not say how many nodes the jobs of {name!r} may hold"
+            raise InvalidOption(msg)
+        if name not in asked.partitions:
+            msg = f"--merge {value}: the log has no job in {name!r}"
+            raise InvalidOption(msg)
+    pool = "+".join(names)
+    there = {name: size for name, size in sizes.items() if name not in names}
+    packed = jobs.packed
+    together = Jobs(
+        *(packed.submit, packed.nodes, packed.runtime, jobs.limit),
+        names=jobs.names,
+        users=jobs.users or None,
+        weight=packed.weight,
+        needs=asked.needs or None,
+        partitions=[pool if name in names else name for name in asked.partitions],
+        eligible=asked.eligible if len(asked.eligible) else None,
+        boost=asked.boost if len(asked.boost) else None,
+    )
+    resources = there | {pool: sum(sizes[name] for name in names)}
+    merged = replace(problem, jobs=together, resources=resources)
+    label = f"{' and '.join((', '.join(names[:-1]), names[-1]))} as one"
+    return Question("merge", value, label, f"With {label}", _named(merged, problem, label))
 
 
 def questions(
@@ -113,6 +161,7 @@ def questions(
     orders: Sequence[QueueOrder] = (),
     closed: Sequence[str] = (),
     limits: Sequence[LimitSource] = (),
+    merged: Sequence[Sequence[str]] = (),
     timezone: str = "UTC",
 ) -> tuple[Question, ...]:
     """Return what is asked of a log, a question for each value; those of the log itself ask for nothing.
@@ -129,6 +178,8 @@ def questions(
         Windows, each for itself; see `allocsolve.instances.closed_window`.
     limits
         With which run times a policy plans.
+    merged
+        Partitions that become one pool, each list for itself.
     timezone
         Of times of windows without one.
 
@@ -141,6 +192,12 @@ def questions(
     asked += [in_order(problem, order) for order in orders if order != "submission"]
     asked += [with_closed(log, problem, window, timezone) for window in closed]
     asked += [with_exact_limits(problem) for source in limits if source == "actual"]
+    asked += [with_merged(problem, names) for names in merged]
+    values = [(question.option, question.value) for question in asked]
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None:
+        msg = f"--{twice[0]} {twice[1]} is asked twice"
+        raise InvalidOption(msg)
     return tuple(asked)
 
 
@@ -168,8 +225,8 @@ def classes_of(log: JobLog, problem: WorkloadProblem, by: Split) -> Classes:
     if by == "size":
         of_jobs = size_classes(problem)[0]
         return Classes(by, tuple(map(size_label, range(int(of_jobs.max(initial=0)) + 1))), of_jobs)
-    told = problem.jobs.users if by == "user" else problem.jobs.requirements.partitions
-    if not told:
+    told = problem.jobs.users if by == "user" else log.asked.told_partitions
+    if not any(told):
         msg = f"--by {by}: {log.source} does not tell the {by}s of jobs"
         raise InvalidOption(msg)
     names = [name or "not known" for name in told]
