@@ -19,7 +19,7 @@ from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.instances import closed_window, log_problem, read_sacct_log, time_origin
 from allocsolve.instances.generators.examples import random_workload
 from allocsolve.judge import workload_value
-from allocsolve.model import Budget, Jobs, WorkloadProblem
+from allocsolve.model import Budget, Jobs, WorkloadProblem, terms
 from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
 from allocsolve.report.whatif.words import ORDER_NAMES, anchor, at_least
@@ -62,7 +62,8 @@ def again(made: Path) -> tuple[object, ...]:
 def solved(problem: WorkloadProblem, solver: str) -> float:
     """The mean wait of a solver, in seconds, as the judge has it."""
     answer = make_solver(solver, problem, "wait")(problem, Budget(seconds=60)).answer
-    return workload_value(problem, answer, ("wait",))
+    assert answer is not None
+    return terms(workload_value(problem, answer, ("wait",)))[0]
 
 
 def test_each_row_is_a_problem_of_its_own(made: Path, capsys: Capture) -> None:
@@ -80,7 +81,7 @@ def test_each_row_is_a_problem_of_its_own(made: Path, capsys: Capture) -> None:
         "7": (WorkloadProblem(7, small), "easy"),
         "24": (WorkloadProblem(24, plain.jobs), "easy"),
         "shortest-estimate": (plain, SHORTEST),
-        WINDOW: (replace(plain, closed=[window]), "easy"),
+        WINDOW: (replace(plain, closed=(window,)), "easy"),
         "actual": (plain, "easy(estimate=actual)"),
     }
     for row in rows:

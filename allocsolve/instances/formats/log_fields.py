@@ -271,7 +271,7 @@ class FieldColumns(NamedTuple):
             return AskedJobs(), {}
         needs: list[dict[str, int]] = []
         partitions: list[str | None] = []
-        told: list[str | None] = []
+        named_partitions: list[str | None] = []
         left_out: Counter[str] = Counter()
         eligible, boost = np.empty(0), np.empty(0)
         counts: dict[str, int] = {}
@@ -288,11 +288,11 @@ class FieldColumns(NamedTuple):
             counts["no_needs"] = sum(place < 0 for place in places)
         if self.partition is not None:
             names = [*self.texts.partitions, None]
-            told = [names[place] for place in self.partition[rows].astype(np.int64).tolist()]
-            counts["no_partition"] = told.count(None)
+            named_partitions = [names[place] for place in self.partition[rows].astype(np.int64).tolist()]
+            counts["no_partition"] = named_partitions.count(None)
         if listed:
-            partitions = [name if name in listed else None for name in told]
-            left_out.update(f"partition {name}" for name in told if name and name not in listed)
+            partitions = [name if name in listed else None for name in named_partitions]
+            left_out.update(f"partition {name}" for name in named_partitions if name and name not in listed)
         if self.eligible is not None:
             told = self.eligible[rows]
             early = told > starts

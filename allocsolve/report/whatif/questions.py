@@ -148,7 +148,7 @@ def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
         boost=asked.boost if len(asked.boost) else None,
     )
     resources = there | {pool: sum(sizes[name] for name in names)}
-    merged = replace(problem, jobs=together, resources=resources)
+    merged = replace(problem, jobs=together, resources=tuple(sorted(resources.items())))
     label = f"{' and '.join((', '.join(names[:-1]), names[-1]))} as one"
     return Question("merge", value, label, f"With {label}", _named(merged, problem, label))
 
