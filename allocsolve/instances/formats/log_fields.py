@@ -303,7 +303,7 @@ class FieldColumns(NamedTuple):
             counts["no_priority"] = int(np.isnan(boost).sum())
             boost = np.nan_to_num(boost)
         return AskedJobs(
-            tuple(needs), tuple(partitions), eligible, boost, dict(left_out), tuple(told)
+            tuple(needs), tuple(partitions), eligible, boost, dict(left_out), tuple(named_partitions)
         ), counts
 
 
