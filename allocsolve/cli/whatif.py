@@ -304,5 +304,5 @@ def _outlook_document(outlook: Outlook) -> dict[str, Any]:
         "hindsight_wait": outlook.hindsight,
         "wait_bound": outlook.bound,
         "note": question.note,
-        "refused": outlook.refused,
+        "faults": outlook.faults,
     }

@@ -97,7 +97,7 @@ def test_each_row_is_a_problem_of_its_own(made: Path, capsys: Capture) -> None:
     assert first["hindsight_wait"] == told["schedules"]["prices"]["wait"] == limits["hindsight_wait"]
     assert window_row["schedules"]["easy"]["wait"] > first["schedules"]["easy"]["wait"]
     # What does not take closed windows says so, and is no failure.
-    assert bool(window_row["refused"]) == (window_row["hindsight_wait"] is None)
+    assert [*window_row["faults"]] == ["prices"] * (window_row["hindsight_wait"] is None)
     assert (told["failed"], told["missing"]) == ([], [])
 
 
@@ -309,10 +309,33 @@ def test_an_interrupt_keeps_the_rows_that_are_done(
     out, err = capsys.readouterr()
     assert "interrupted; what is known is in " in without_compiling(err)
     assert "prices with 24 nodes" in out
-    assert re.search(r"^24 nodes +\S+ \S+ +-\S+ \S+ +- +no bound$", out, re.MULTILINE)
+    assert "With 24 nodes" not in out  # nothing is known of it
+    assert re.search(r"^24 nodes +\S+ \S+ +-\S+ \S+ +- +-$", out, re.MULTILINE)
     told = run_json(capsys, *argv)
     assert told["missing"] == []
     assert told["questions"][1]["wait_bound"] is not None
+
+
+def test_a_row_that_fails_says_why(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jobs.txt").write_text(sacct())
+    argv = ["whatif", str(tmp_path / "jobs.txt"), "--nodes", f"{NODES},24", *SECONDS]
+    argv += ["--out", str(tmp_path / "page.html")]
+    # The processes that run solvers have no room for it.
+    original = bench.run_missing
+
+    def starved(tasks: Any, *rest: Any, **more: Any) -> None:
+        few = {} if len(tasks) > 3 else {"memory_mb": 1.0}
+        original(tasks, *rest, **more, **few)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("allocsolve.bench.run_missing", starved)
+        text = run(capsys, *argv, status=1)
+    assert "Some computations failed, so their figures are not here: prices with 24 nodes, easy with" in text
+    assert re.search(r" No schedule for 24 nodes: easy: .*MB", text)
+    assert re.search(r"^24 nodes +- +- +- +no bound$", text, re.MULTILINE)
+    assert "\nWith 24 nodes nothing is certain: no bound was found.\n" in text
+    told = run_json(capsys, *argv)  # what has failed is run again
+    assert told["failed"] == []
 
 
 def test_all_orders_have_a_name() -> None:

@@ -91,6 +91,11 @@ ELASTIC_POLICIES: Final = ("malleable-min", "static-price")
 #: What stands beside them for the schedule that the log records.
 RECORDED: Final = "recorded"
 
+#: How the error of a solver begins that does not take the machine of a problem.
+_REFUSED: Final = f"{UnsupportedProblem.__name__}: "
+#: Of what is shown of an error.
+_MOST_LETTERS: Final = 200
+
 #: The seed draws the jobs that can change their size; their points are this number of seconds apart.
 _SEED: Final = 1
 _TICK_S: Final = 10.0
@@ -179,13 +184,18 @@ class Outlook:
     policies: Mapping[str, Case]  #: by the names of the solvers
     hindsight: float | None  #: mean wait of the best schedule that the search has found, in seconds
     bound: float | None  #: on the mean wait, in seconds
-    refused: tuple[str, ...]  #: what solvers say that do not take such a machine
+    faults: Mapping[str, str]  #: why solvers have no answer, a line for each that has none
 
     @property
     def wait(self) -> float | None:
         """The mean wait, in seconds, under the policy of the question."""
         case = self.policies.get(self.question.policy)
         return None if case is None else case.metrics.wait
+
+    @property
+    def searched(self) -> bool:
+        """Whether the search for the best schedule and the bound is over."""
+        return self.hindsight is not None or HINDSIGHT in self.faults
 
     @property
     def best(self) -> float | None:
@@ -298,16 +308,20 @@ def what_if(
         sizes=size_classes(problem)[0],
         periods=periods_of(packed.submit, problem.meta.get("unix_time"), zone),
         failed=tuple(
-            name for name, row in rows.items() if row is not None and row.error and not _refusal(row)
+            name for name, row in rows.items() if row is not None and row.error and not _is_refused(row)
         ),
         missing=tuple(name for name, row in rows.items() if row is None),
     )
 
 
-def _refusal(record: Record | None) -> str:
-    """Return why a solver does not take the machine of its problem; empty if it does."""
-    kind, _, why = ("" if record is None else record.error).partition(": ")
-    return why if kind == UnsupportedProblem.__name__ else ""
+def _is_refused(record: Record) -> bool:
+    """Return whether a solver does not take the machine of its problem: that is no failure."""
+    return record.error.startswith(_REFUSED)
+
+
+def _fault(record: Record) -> str:
+    """Return why a run has no answer, in one line; empty if it has one."""
+    return record.error.removeprefix(_REFUSED)[:_MOST_LETTERS]
 
 
 def _recorded(log: JobLog, problem: WorkloadProblem) -> tuple[Case | None, str, tuple[str, ...]]:
@@ -377,13 +391,14 @@ class _Runs:
         found = {task.solver: self.case(task, question.problem) for task in tasks}
         cases = {solver: case for solver, case in found.items() if case is not None}
         hindsight = cases.get(HINDSIGHT)
-        why = {task.solver: _refusal(self.record(task)) for task in tasks}
+        records = {task.solver: self.record(task) for task in tasks}
+        faults = {solver: _fault(record) for solver, record in records.items() if record is not None}
         return Outlook(
             question,
             {solver: case for solver, case in cases.items() if solver in policies},
             None if hindsight is None else hindsight.metrics.wait,
             self.bound(tasks),
-            tuple(f"{solver}: {reason}" for solver, reason in why.items() if reason),
+            {solver: fault for solver, fault in faults.items() if fault},
         )
 
     def elastic_case(self, variant: Variant) -> ElasticCase:

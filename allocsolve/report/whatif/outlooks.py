@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.pictures.chart import duration
 from allocsolve.report.tables import Table, TableCell, text
-from allocsolve.report.whatif.findings import means_by
+from allocsolve.report.whatif.findings import HINDSIGHT, means_by
 from allocsolve.report.whatif.questions import EASY, order_policy
 from allocsolve.report.whatif.words import (
     EXACT_LIMITS,
@@ -64,7 +64,7 @@ def outlooks_table(figures: WhatIf) -> Table:
                 time_cell(outlook.wait),
                 changed,
                 time_cell(outlook.hindsight),
-                bound_cell(outlook.bound, "no bound"),
+                bound_cell(outlook.bound, "no bound" if outlook.searched else "-"),
             )
         )
     heads = ("what if", "mean wait", "change", NAMES["prices"], IMPOSSIBLE)
@@ -77,13 +77,18 @@ def _signed(seconds: float) -> TableCell:
 
 
 def notes(figures: WhatIf) -> Iterator[str]:
-    """Yield what else has changed in a row, and why there is no bound."""
+    """Yield what else has changed in a row, and why figures are missing."""
     yield "One thing is otherwise in each row."
+    told: set[tuple[int, str]] = set()
     for outlook in figures.outlooks:
-        if outlook.question.note:
-            yield outlook.question.note
-        if outlook.bound is None and outlook.refused:
-            yield f"No bound for {outlook.question.label}: {'; '.join(outlook.refused)}."
+        question = outlook.question
+        if question.note:
+            yield question.note
+        for solver, why in outlook.faults.items():
+            if (id(question.problem), solver) not in told:  # rows may share their runs
+                told.add((id(question.problem), solver))
+                what = "bound" if solver == HINDSIGHT else "schedule"
+                yield f"No {what} for {question.label}: {solver}: {why}."
 
 
 def orders_table(figures: WhatIf) -> Iterator[Table]:
@@ -146,8 +151,9 @@ def _certain(outlook: Outlook, here: Outlook) -> Iterator[Sentence]:
                 best = Linked("with hindsight", NAMES["prices"])
                 yield f"{clause} the mean wait ", best, " is ", wait, ": certainly at least ", gain, end
             return
-    if outlook.bound is None:
+    if outlook.bound is None and outlook.searched:
         yield (f"{clause} nothing is certain: no bound was found.",)
+    if outlook.bound is None:
         return
     bound = Linked(at_least(outlook.bound), IMPOSSIBLE)
     if here.best is not None and _gap(outlook.bound, here.best):
