@@ -100,6 +100,9 @@ def whatif(args: argparse.Namespace) -> int:
     if 0 in args.malleable:
         msg = "--malleable 0: without jobs that can change their size is what the page tells anyway"
         raise InvalidOption(msg)
+    if args.malleable and args.partitions:
+        msg = "--malleable and --partitions: jobs of partitions cannot change their size"
+        raise InvalidOption(msg)
     out, rows = _outputs(args)
     days = zone(args.timezone)
     with time_bar(f"reading {args.log}"):
@@ -224,9 +227,8 @@ def _show(figures: WhatIf) -> None:
         _print(report.elastic_table(figures))
     say(*map(report.plain, report.headlines(figures)), "")
     if figures.outlooks:
-        table = report.outlooks_table(figures)
-        _print(table)
-        say(table.note, *map(report.plain, report.outlook_sentences(figures)), "")
+        _print(report.outlooks_table(figures))
+        say(*report.outlook_notes(figures), *map(report.plain, report.outlook_sentences(figures)), "")
         for more in report.orders_table(figures):
             _print(more)
     for split in report.split_tables(figures):

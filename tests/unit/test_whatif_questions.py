@@ -127,7 +127,7 @@ def test_the_terminal_shows_rows_and_what_is_certain(made: Path, capsys: Capture
     ):
         assert re.search(f"^{line}", text, re.MULTILINE), line
     held = sum(job.nodes > 7 for job in PROBLEM.jobs)
-    assert f" {held:,} jobs hold more than 7 nodes in the log, and all 7 in this row." in text
+    assert f"\n{held:,} jobs hold more than 7 nodes in the log, and all 7 in this row." in text
     assert "What if: EASY backfilling in other orders" in text
     assert "Who gains, who loses, by user" in text
     assert ("no bound" in text) == (window["wait_bound"] is None)
@@ -261,6 +261,7 @@ def test_partitions_become_one_pool(tmp_path: Path, capsys: Capture) -> None:
     )
     assert "does not say how many nodes the jobs of 'std'" in refused(capsys, *argv, "--merge", "std,long")
     assert "one pool is made of two partitions at least" in refused(capsys, *argv, *halves, "--merge", "std")
+    assert "--malleable and --partitions" in refused(capsys, *argv, *halves, "--malleable", 50)
     none = ("--partitions", "std=4,gpu=4", "--merge", "std,gpu")
     assert "the log has no job in 'gpu'" in refused(capsys, *argv, *none)
 
@@ -331,7 +332,7 @@ def test_a_row_that_fails_says_why(tmp_path: Path, capsys: Capture, monkeypatch:
         patch.setattr("allocsolve.bench.run_missing", starved)
         text = run(capsys, *argv, status=1)
     assert "Some computations failed, so their figures are not here: prices with 24 nodes, easy with" in text
-    assert re.search(r" No schedule for 24 nodes: easy: .*MB", text)
+    assert re.search(r"^No schedule \(24 nodes\): easy: .*MB", text, re.MULTILINE)
     assert re.search(r"^24 nodes +- +- +- +no bound$", text, re.MULTILINE)
     assert "\nWith 24 nodes nothing is certain: no bound was found.\n" in text
     told = run_json(capsys, *argv)  # what has failed is run again

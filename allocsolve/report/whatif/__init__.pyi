@@ -9,6 +9,7 @@ from .findings import (
 )
 from .outlooks import (
     orders_table as orders_table,
+    outlook_notes as outlook_notes,
     outlook_sentences as outlook_sentences,
     outlooks_table as outlooks_table,
     split_means as split_means,

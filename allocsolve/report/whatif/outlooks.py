@@ -68,7 +68,7 @@ def outlooks_table(figures: WhatIf) -> Table:
             )
         )
     heads = ("what if", "mean wait", "change", NAMES["prices"], IMPOSSIBLE)
-    return Table(f"What if: {NAMES[EASY]}", heads, tuple(rows), " ".join(notes(figures)))
+    return Table(f"What if: {NAMES[EASY]}", heads, tuple(rows), " ".join(outlook_notes(figures)))
 
 
 def _signed(seconds: float) -> TableCell:
@@ -76,7 +76,7 @@ def _signed(seconds: float) -> TableCell:
     return TableCell(f"{sign}{duration(abs(seconds))}", seconds)
 
 
-def notes(figures: WhatIf) -> Iterator[str]:
+def outlook_notes(figures: WhatIf) -> Iterator[str]:
     """Yield what else has changed in a row, and why figures are missing."""
     yield "One thing is otherwise in each row."
     told: set[tuple[int, str]] = set()
@@ -88,7 +88,7 @@ def notes(figures: WhatIf) -> Iterator[str]:
             if (id(question.problem), solver) not in told:  # rows may share their runs
                 told.add((id(question.problem), solver))
                 what = "bound" if solver == HINDSIGHT else "schedule"
-                yield f"No {what} for {question.label}: {solver}: {why}."
+                yield f"No {what} ({question.label}): {solver}: {why}."
 
 
 def orders_table(figures: WhatIf) -> Iterator[Table]:

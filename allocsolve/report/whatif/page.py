@@ -172,6 +172,8 @@ def limits(figures: WhatIf) -> Iterator[str]:
             f"{raised:,} jobs ran longer than they had asked for; they were taken to have asked for what "
             "they ran."
         )
+    if (remark := figures.log.asked.remark()) is not None:
+        yield f"{remark[0].upper()}{remark[1:]}."
     yield (
         "Policies start a job as soon as their rule allows. Limits for users or groups, priorities, jobs "
         "that wait for others, parts of the machine kept for some, and nodes that were down are not known "

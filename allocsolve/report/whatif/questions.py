@@ -66,7 +66,7 @@ def of_size(log: JobLog, problem: WorkloadProblem, size: int) -> Question:
     asked = _named(log_problem(smaller), problem, f"{size}-{unit}")
     larger = int((log.nodes > size).sum())
     jobs = "1 job holds" if larger == 1 else f"{larger:,} jobs hold"
-    kept = " The partitions keep their sizes." if problem.resources else ""
+    kept = f" With {size:,} {unit} the partitions keep their sizes." if problem.resources else ""
     note = f"{jobs} more than {size:,} {unit} in the log, and all {size:,} in this row." if larger else ""
     note = (note + kept).strip()
     label = f"{size:,} {unit}"
