@@ -126,6 +126,10 @@ def check_exports(args: argparse.Namespace, problem: Problem) -> None:
     if strange is not None:
         msg = f"--{strange}: no such file is written for problems of the kind {family.kind}"
         raise InvalidOption(msg)
+    for name in paths:
+        if more := family.view.exports[name].cannot_hold(problem):
+            msg = f"--{name}: the problem has {more}, for which such a file has no place"
+            raise InvalidOption(msg)
     if args.window is not None and not any(family.view.exports[name].windowed for name in paths):
         msg = f"--window is for {args.windowed}"
         raise InvalidOption(msg)

@@ -114,4 +114,5 @@ def ran_line(problem: WorkloadProblem, schedule: WorkloadSchedule) -> str | None
     count = ran_while_closed(problem, schedule)
     if not count:
         return None
-    return f"{counted(count, 'recorded job')} ran when more was in use than the closed windows leave: the machine was not closed then"
+    when = "when more was in use than the closed windows leave: the machine was not closed then"
+    return f"{counted(count, 'recorded job')} ran {when}"

@@ -117,12 +117,13 @@ def score(args: argparse.Namespace) -> int:
         )
     else:
         total = len(best_by_digest)
-        count = counted(total, "problem")
-        first, *others = minimised
-        gaps = f"gap of {first}" if others else "gap"
-        title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
+        gaps = (
+            f"{'gap of ' + minimised[0] if minimised[1:] else 'gap'} in % to the best bound, to proven optima"
+        )
+        title = f"{args.objective} on {counted(total, 'problem')}: {gaps}"
         show_table(_HEADS, map(_row, scores), title=title)
-        say("", *map(struck_out, contradictions), *_remarks(scores), *_rounded(answers))
+        cautions = filter(None, dict.fromkeys(family.view.caution(problem) for _, problem in problems))
+        say("", *map(struck_out, contradictions), *_remarks(scores), *_rounded(answers), *cautions)
         say(*failure_lines(failed, rows, verbose=args.verbose))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",

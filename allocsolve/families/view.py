@@ -41,6 +41,12 @@ class Exhibit(NamedTuple):
     rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
 
 
+def _nothing(problem: object) -> str:
+    """Return nothing: most problems are all that they are made of, and fit a file."""
+    del problem
+    return ""
+
+
 class Export(NamedTuple):
     """A file that another program reads, made of a problem, an answer and a window of time."""
 
@@ -51,6 +57,8 @@ class Export(NamedTuple):
     text: Callable[[Any, Any, tuple[float, float] | None], str]
     #: Whether a window makes a difference.
     windowed: bool = True
+    #: What a problem has that such a file cannot hold, so that none is written; nothing by default.
+    cannot_hold: Callable[[Any], str] = _nothing
 
 
 def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:
@@ -78,6 +86,8 @@ class View(Generic[P, A]):
     metric_fields: Callable[[P, Any], list[tuple[str, str]]]
     #: The lines that show an answer in a terminal of a given width; none if it does not fit.
     terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
+    #: What a problem leaves out of what it is made of, such that figures may mislead; nothing by default.
+    caution: Callable[[P], str] = _nothing
     #: What is shown of a problem, its answers by the names of their solvers (the best first), the
     #: certificates of its bounds (the tightest first), and the names of answers that no solver has made; left
     #: out where the pictures of answers show it all.
@@ -88,6 +98,11 @@ class View(Generic[P, A]):
     exports: Mapping[str, Export] = field(default_factory=dict)
     #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.
     plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None
+
+    def about(self, problem: P) -> str:
+        """Return a problem in a few words, and what it leaves out of what it is made of."""
+        caution = self.caution(problem)
+        return f"{self.describe(problem)}. {caution}" if caution else self.describe(problem)
 
     def plots(self, problem: P, answers: Sequence[A]) -> Sequence[Picture]:
         """Return the drawings of several answers, to be compared side by side."""

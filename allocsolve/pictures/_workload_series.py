@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.instances.formats.workload_foreign import node_intervals, pieces_within, start_reasons
+from allocsolve.model.machine import NODES
+from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 
 if TYPE_CHECKING:
@@ -196,9 +198,11 @@ def gantt(
     """
     pieces, jobs = pieces_within(schedule, window)
     unit = time_unit(window[1] - window[0])
+    edges = np.linspace(*window, _BINS + 1)
+    strips = _use_strips(problem, [schedule], [""], edges, last=True)
     chart = Chart(
         title,
-        unit.axis(*window),
+        unit.axis(*window, title=not strips),
         Axis("nodes", 0.0, float(problem.num_nodes), whole=True),
         legend=_KINDS,
         marks="solid",
@@ -207,7 +211,14 @@ def gantt(
         heading=heading,
     )
     reasons = start_reasons(problem, schedule)
-    held = node_intervals(problem, schedule, pieces)
+    parts = [part for part in closed_parts(problem) if part.start < window[1] and part.end > window[0]]
+    held = node_intervals(problem, schedule, pieces, [(one.start, one.end, one.closed) for one in parts])
+    for part, intervals in zip(parts, held, strict=False):
+        left, right = (chart.x(min(max(at, window[0]), window[1]) / unit.seconds) for at in part[:2])
+        areas = [(chart.y(last + 1), chart.y(first)) for first, last in intervals]
+        boxes = [(left, top, round(max(right - left, _LEAST), 1), round(low - top, 1)) for top, low in areas]
+        chart.drawing.rectangles(SHADE, boxes, str(part))
+    held = held[len(parts) :]
     starts = np.clip(schedule.starts[pieces], *window).tolist()
     ends = np.clip(schedule.ends[pieces], *window).tolist()
     framed: list[tuple[float, float, float, float]] = []
@@ -230,7 +241,7 @@ def gantt(
             right, bottom = left + width, top + height
             corners = ((left, top), (right, top), (right, bottom), (left, bottom), (left, top))
             chart.drawing.line(*corners, kind="median", label=problem.jobs.names[mark.job])
-    return chart.drawing
+    return _stacked(title, [chart.drawing, *strips])
 
 
 def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reason: StartReason) -> str:
@@ -275,6 +286,8 @@ def busiest_window(
 
 
 _STRIP: Final = 110
+#: What fits beside a strip.
+_LETTERS: Final = 16
 _OVERLAP: Final = 24
 
 #: A mean for each two pixels or so.
@@ -334,25 +347,57 @@ def timeline(
     prices = None if certificate is None else node_prices(problem, certificate, scale.edges)
     title = heading[0] if heading else "busy nodes and waiting jobs"
     legend = names if len(names) > 1 else []
+    percent = Axis("busy nodes [%]", 0, 100, steps=5)
+    edges = scale.edges
     strips = [
-        _strip(
-            title, scale, Axis("busy nodes [%]", 0, 100, steps=5), busy, names, legend=legend, heading=heading
-        ),
-        _strip(title, scale, scale.queue, queues, names, last=prices is None),
+        _strip(title, edges, percent, busy, names, legend=legend, heading=heading, machine=problem),
+        *_use_strips(problem, list(schedules.values()), names, edges),
+        _strip(title, edges, scale.queue, queues, names, last=prices is None),
     ]
     if prices is not None:
         price = Axis.around("price", [float(prices.max())], steps=5)
-        strips.append(_strip(title, scale, price, [prices], ["price"], last=True, first_idx=_PRICE))
-    heights = [strip.size[1] - _OVERLAP for strip in strips]
+        strips.append(_strip(title, edges, price, [prices], ["price"], last=True, first_idx=_PRICE))
+    return _stacked(title, strips)
+
+
+def _stacked(title: str, drawings: Sequence[Drawing]) -> Drawing:
+    """Return drawings one under another; all but the last have no title under their axis of time."""
+    if len(drawings) == 1:
+        return drawings[0]
+    heights = [drawing.size[1] - _OVERLAP for drawing in drawings]
     whole = Drawing(_WIDTH, sum(heights) + _OVERLAP, title)
-    for idx, strip in enumerate(strips):
-        whole.place(strip, 0, sum(heights[:idx]))
+    for idx, drawing in enumerate(drawings):
+        whole.place(drawing, 0, sum(heights[:idx]))
     return whole
+
+
+def _use_strips(
+    problem: WorkloadProblem,
+    schedules: Sequence[WorkloadSchedule],
+    names: Sequence[str],
+    edges: FloatArray,
+    *,
+    last: bool = False,
+) -> list[Drawing]:
+    """Return a strip for each resource: what schedules use of it, and what of it is closed."""
+    if not problem.resources:
+        return []
+    shown = panels(problem)
+    strips = []
+    for idx, (name, number) in enumerate(shown):
+        use = [binned(*use_changes(problem, schedule, name), edges) for schedule in schedules]
+        labels = [f"{name} of {one}" if one else name for one in names]
+        title = f"{name} of {number:,}"
+        short = title if len(title) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+        y = Axis(short, 0.0, float(number), steps=5, whole=True)
+        is_last = last and idx == len(shown) - 1
+        strips.append(_strip(name, edges, y, use, labels, last=is_last, machine=problem, resource=name))
+    return strips
 
 
 def _strip(
     title: str,
-    scale: Scale,
+    edges: FloatArray,
     y: Axis,
     series: Sequence[FloatArray],
     names: Sequence[str],
@@ -361,8 +406,10 @@ def _strip(
     heading: Sequence[str] = (),
     last: bool = False,
     first_idx: int = 0,
+    machine: WorkloadProblem | None = None,
+    resource: str = NODES,
 ) -> Drawing:
-    low, high = float(scale.edges[0]), float(scale.edges[-1])
+    low, high = float(edges[0]), float(edges[-1])
     unit = time_unit(high - low)
     chart = Chart(
         title,
@@ -374,7 +421,9 @@ def _strip(
         height=_STRIP,
         heading=heading,
     )
-    times = (scale.edges[1:-1] / unit.seconds).tolist()
+    if machine is not None:
+        shade(chart, machine, (low, high), 1 / unit.seconds, name=resource, top=y.high)
+    times = (edges[1:-1] / unit.seconds).tolist()
     for idx, means in enumerate(series):
         first, *others = means.tolist()
         chart.steps(first_idx + idx, list(zip(times, others, strict=True)), first, label=names[idx], sort="c")

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Exhibit, Export, View
+from allocsolve.instances.formats.logs import nodes_not_modelled
 from allocsolve.instances.formats.workload_swf import swf_text
 from allocsolve.instances.formats.workload_viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
+from allocsolve.pictures._workload_machine import PANELS
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,
     Mark,
@@ -216,6 +218,10 @@ def _over_time(
     with_prices = (proof for proof in certificates if node_prices(problem, proof, scale.edges) is not None)
     priced = next(with_prices, None)
     note = f"Means over {duration(float(scale.edges[1] - scale.edges[0]))} each.{more}"
+    if problem.closed:
+        note += " Grey: closed; how much, and when, shows under the mouse."
+    if len(problem.resources) > PANELS:
+        note += f" Of {len(problem.resources)} resources the {PANELS} scarcest have a panel."
     if priced is not None:
         note += (
             " Below: the price of a node-second in the bound, by how much one more node would lower the bound"
@@ -308,12 +314,13 @@ def _windows(
         "job is, and past whom it was backfilled, shows under the mouse. A schedule says how many nodes a "
         "job has; which, is drawn as they fit best."
     )
+    closed = " What is closed is grey: as many nodes, wherever some are free." if problem.closed else ""
     exhibits: list[Exhibit] = []
     for name, schedule in _chosen(answers, given, reversed(names), _GANTTS).items():
         title = f"{name}: jobs on nodes"
         note = f"From {window[0]:.10g} s to {window[1]:.10g} s, where the queue of {names[-1]} is longest."
         drawing = gantt(problem, schedule, window, title)
-        exhibits.append(Exhibit(title, note if exhibits else note + how, drawing))
+        exhibits.append(Exhibit(title, note if exhibits else note + how + closed, drawing))
     return exhibits
 
 
@@ -329,6 +336,10 @@ def _describe(problem: WorkloadProblem) -> str:
     return f"{jobs}, {nodes}{over}{kinds}{more}"
 
 
+def _beyond_plain(problem: WorkloadProblem) -> str:
+    return problem.beyond_plain
+
+
 def _undrawable(problem: WorkloadProblem) -> str:
     """Return nothing: what is drawn of many jobs are means over time, however many they are."""
     del problem
@@ -341,6 +352,8 @@ def _plot(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Drawing:
 
 def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> list[Drawing]:
     heading = [problem.name or "Workload", _describe(problem)]
+    if problem.closed:
+        heading[1] += "; grey is closed"
     if max((len(schedule.starts) for schedule in schedules), default=0) > GANTT_PIECES:
         scale = Scale.of(problem, schedules)
         return [timeline(problem, {"": schedule}, scale, heading=heading) for schedule in schedules]
@@ -384,14 +397,19 @@ WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
     units={"turnaround": "s", "slowdown": "", "wait": "s", "makespan": "s"},
     describe=_describe,
     undrawable=_undrawable,
+    caution=lambda problem: nodes_not_modelled(problem.meta),
     plot=_plot,
     metric_fields=_metric_fields,
     plot_together=_plot_together,
     exhibits=workload_exhibits,
     exports={
         "perfetto": Export("a trace for Perfetto and Chrome's trace viewer", perfetto_text),
-        "evalys": Export("a jobs.csv as evalys and Batsim's tools read it", evalys_text),
-        "swf": Export("a log in the Standard Workload Format, with waits", swf_text),
+        "evalys": Export(
+            "a jobs.csv as evalys and Batsim's tools read it", evalys_text, cannot_hold=_beyond_plain
+        ),
+        "swf": Export(
+            "a log in the Standard Workload Format, with waits", swf_text, cannot_hold=_beyond_plain
+        ),
     },
 )
 

@@ -173,7 +173,7 @@ class _Index:
         else:
             view = family_of(instance.problem).view
             section["units"] |= view.units
-            about, missing = view.describe(instance.problem), view.undrawable(instance.problem)
+            about, missing = view.about(instance.problem), view.undrawable(instance.problem)
         if not missing and self._blocks.full:
             missing = "left out: the page would be too large"
         place = len(section["instances"])
@@ -247,7 +247,7 @@ class _Exhibits:
         problem, digest = instance.problem, instance.digest
         if digest in self.collected or problem is None or (view := family_of(problem).view).exhibits is None:
             return
-        name, about = instance.best.instance, view.describe(problem)
+        name, about = instance.best.instance, view.about(problem)
         if self._size >= EXHIBIT_BYTES:
             about += "; its pictures are left out: the page would be too large"
             self.collected[digest] = InstanceExhibits(name, about, ())

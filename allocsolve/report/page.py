@@ -276,7 +276,7 @@ def log_page(
     shown = () if view.exhibits is None else tuple(view.exhibits(problem, answers, certificates, given))
     title = title or problem.name or "Problem"
     body = [f"<header><h1>{isolated(title)}</h1></header>", "<main>"]
-    body += exhibit_lines(InstanceExhibits(title, view.describe(problem), shown), count())
+    body += exhibit_lines(InstanceExhibits(title, view.about(problem), shown), count())
     return document(title, [*body, "</main>"])
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING
 
 import batch_logs
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cli_tools import refused, run, run_json
+from fuzz_changes import with_changed_bytes
 from hypothesis import given, strategies as st
 
-from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.errors import AllocsolveError, FormatError, InvalidOption
 from allocsolve.instances import (
     LogFields,
     log_problem,
@@ -200,6 +204,33 @@ def test_pods_tell_processors_and_memory(tmp_path: Path) -> None:
     ]
 
 
+def test_tables_of_parquet_tell_them(tmp_path: Path) -> None:
+    begin = batch_logs.EPOCH
+    rows: dict[str, list[object]] = {
+        "job_id": [1, 2],
+        "submit_time": [begin, begin],
+        "start_time": [begin + 90, begin + 90],
+        "end_time": [begin + 690, begin + 690],
+        "run_time": [600, 600],
+        "time_limit": [20, 20],
+        "num_nodes_alloc": [1, 2],
+        "num_gpus_alloc": [4, None],
+        "num_gpus_req": [2, 8],
+        "partition": ["p1", "p2"],
+        "eligible_time": [begin, begin + 60],
+        "priority": [2000, 1000],
+        "unread": ["x", "y"],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "jobs.parquet")
+    fields = LogFields({"gpus": 99}, {"p1": 9}, eligible=True, priority_age=(1000, 1))
+    log = read_table_log(tmp_path / "jobs.parquet", "pm100", fields=fields)
+    assert fields_of(log_problem(log)) == [
+        {"needs": {"gpus": 4}, "partition": "p1", "boost": 2 * 86_400 - 90},
+        {"needs": {"gpus": 8}, "eligible": 60, "boost": 86_400 - 90},
+    ]
+    assert log_problem(read_table_log(tmp_path / "jobs.parquet", "pm100")).is_plain
+
+
 @pytest.mark.parametrize(
     ("text", "needs"),
     [
@@ -250,7 +281,40 @@ def test_faults_are_told(tmp_path: Path) -> None:
         {"priority_age": (5, float("nan"))},
     ):
         with pytest.raises(InvalidOption):
-            LogFields(**bad)  # type: ignore[arg-type]  # of all kinds
+            LogFields(**bad)
+
+
+def _broken(folder: Path, name: str, good: bytes, rng: random.Random) -> str:
+    """Return what is said of a file whose bytes are changed: faults of lines, or why it is refused."""
+    path = folder / f"broken.{name}"
+    path.write_bytes(with_changed_bytes(rng, good, b"|=;,:+- \n"))
+    fields = LogFields({} if name == "swf" else {"gpus": 16}, {"std": 6, "batch": 6, "1": 5}, name != "swf")
+    try:
+        if name == "swf":
+            log = read_swf_log(path, num_nodes=10, fields=fields)
+        else:
+            log = read_table_log(path, name, num_nodes=10, fields=fields)
+        log_problem(log)
+    except AllocsolveError as fault:
+        return str(fault)
+    return " ".join(log.report.faults)
+
+
+@pytest.mark.parametrize("name", ["sacct", "pbs", "swf"])
+def test_broken_files_give_one_line(name: str, tmp_path: Path) -> None:
+    """60 files and more."""
+    good = {
+        "sacct": written(tmp_path, *ROWS).read_bytes(),
+        "pbs": "\n".join(batch_logs.pbs(batch_logs.jobs())).encode(),
+        "swf": b"; MaxProcs: 9\n"
+        + b"".join(
+            b"%d %d 5 60 4 -1 -1 4 100 -1 1 7 1 1 0 %d -1 -1\n" % (idx, idx, idx % 2) for idx in range(1, 5)
+        ),
+    }[name]
+    rng = random.Random(name)
+    said = [_broken(tmp_path, name, good, rng) for _ in range(150)]
+    assert not [fault for fault in said if "\n" in fault]
+    assert len([fault for fault in said if fault]) >= 60
 
 
 @given(

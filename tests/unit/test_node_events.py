@@ -89,6 +89,8 @@ def test_events_become_windows(tmp_path: Path) -> None:
         ),
         "ends of lines": parsable(*EVENTS).replace("\n", "\r\n"),
     }
+    layouts["a mark in a reason"] = layouts["parsable2"].replace("Not responding", "Not | responding|")
+    layouts["lower case, no end"] = layouts["parsable2"].replace("DRNG", "drain").replace("Unknown", "")
     with all_offenders() as check:
         for name, text in layouts.items():
             with check(name):
@@ -169,8 +171,8 @@ def test_jobs_that_ran_while_closed_are_counted(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 6))
     sizes = [data.draw(st.integers(1, 3)) for _ in range(count)]
     gpus = [data.draw(st.integers(0, 2)) for _ in range(count)]
-    starts = [data.draw(st.integers(0, 12)) for _ in range(count)]
-    runs = [data.draw(st.integers(1, 8)) for _ in range(count)]
+    starts = np.array([data.draw(st.integers(0, 12)) for _ in range(count)], dtype=float)
+    runs = np.array([data.draw(st.integers(1, 8)) for _ in range(count)], dtype=float)
     closed = data.draw(
         st.lists(
             st.builds(
@@ -184,8 +186,8 @@ def test_jobs_that_ran_while_closed_are_counted(data: st.DataObject) -> None:
     )
     jobs = Jobs([0] * count, sizes, runs, needs=[{"gpus": number} for number in gpus])
     problem = WorkloadProblem(4, jobs, resources={"gpus": 3}, closed=closed)
-    ends = [start + run for start, run in zip(starts, runs, strict=True)]
-    schedule = WorkloadSchedule(np.arange(count + 1), starts, ends, sizes)
+    ends = starts + runs
+    schedule = WorkloadSchedule(np.arange(count + 1), starts, ends, np.array(sizes))
     machine = packed_machine(problem)
     met = set()
     for second in range(30):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats.log_fields import ASKED_FIELDS, PLAIN, LogFields
 from allocsolve.instances.formats.log_tables import plain_name
-from allocsolve.instances.formats.logs import PARTS, UNITS
+from allocsolve.instances.formats.logs import PARTS, UNITS, WHOLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Columns(NamedTuple):
     at: dict[str, int]  #: places by field, of those that are there
     sizes: tuple[int, ...]  #: columns that tell the size, the first known one is taken
     requested: frozenset[int]  #: those of them that tell the requested one
-    parts: tuple[int, ...]  #: those that tell the size in `PARTS` of the unit
+    parts: tuple[int, ...]  #: those that tell the size in `PARTS` or `WHOLES` of the unit
     unit: str
 
     @property
@@ -97,7 +97,7 @@ def columns_of(
     if twice:
         raise FormatError(source, [f"the column {name} stands twice" for name in twice])
     requested = {places[0] for places in places_of.get(f"requested_{unit}", ())}
-    parts = sizes[PARTS[unit]] if unit in PARTS else []
+    parts = sizes[{**PARTS, **WHOLES}[unit]]
     return Columns(at, tuple(sizes[unit]), frozenset(requested), tuple(parts), unit)
 
 

@@ -32,7 +32,7 @@ from allocsolve.instances.formats.log_lines import (
 )
 from allocsolve.instances.formats.log_tables import LOG_TABLES, refusal
 from allocsolve.instances.formats.log_times import TIME_UNITS, Clock, check_times, duration, time_limit, zone
-from allocsolve.instances.formats.logs import LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.instances.formats.logs import PARTS, WHOLES, LogColumns, LogOptions, MachineSize, cleaned
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 #: What is kept of a job, a number each; 1 and 0 for yes and no.
 NUMBERS: Final = (
     *("submit", "start", "end", "run", "limit", "size"),
-    "parts",  # processors of a size in nodes, milligpus of one in GPUs; 0 if unknown or for other sizes
+    "parts",  # the size in processors if it is in nodes, and the other way round; so for GPUs; 0 if unknown
     "cancelled",
     "resizing",
     "requested",  # whether the size is the requested one
@@ -165,7 +165,7 @@ class JobRows:
             raise self._fault("end", what)
         limit = self._seconds(cells, "limit", time_limit if self._table.limit == "minutes" else duration)
         size, is_requested = self._size(cells, self._columns.sizes)
-        parts = self._size(cells, self._columns.parts)[0]
+        parts = self._parts(cells)
         if (machine := self._columns.at.get("machine")) is not None:
             self.machine = max(self.machine, self._size(cells, (machine,))[0])
         user = self._text(cells, "user")
@@ -175,6 +175,15 @@ class JobRows:
         self._numbers.extend((parts, cancelled, resizing, is_requested, moved, *asked))
         self.names.append(name)
         self.users.append(self._known_users.setdefault(user, user) if user else None)
+
+    def _parts(self, cells: Sequence[str]) -> float:
+        """Return the size in parts of the unit, or in what the unit is a part of; 0 if it is not known."""
+        try:
+            return self._size(cells, self._columns.parts)[0]
+        except ValueError:
+            if self.unit in PARTS:
+                raise
+            return 0.0
 
     def _asked_number(self, cells: Sequence[str], field: str) -> float:
         """Return what is kept of a field of `ASKED`."""
@@ -383,10 +392,11 @@ def read_table_log(
         dropped=rows.dropped,
         changed={
             "requested_size": numbers["requested"] > 0,
-            "part_of_a_node": _shares(columns.nodes, numbers["parts"]),
+            "part_of_a_node": _shares(columns.nodes, numbers["parts"], is_whole=rows.unit in PARTS),
             "clock_set_back": numbers["moved"] > 0,
             **joined,
         },
+        sharing=_shares(numbers["parts"], columns.nodes, is_whole=rows.unit in WHOLES),
     )
 
 
@@ -408,9 +418,12 @@ def _machine(layout: LogTable, options: LogOptions, rows: JobRows) -> MachineSiz
     return MachineSize(options.num_nodes, rows.unit, f"given; {sizes}")
 
 
-def _shares(nodes: FloatArray, parts: FloatArray) -> NDArray[np.bool_]:
-    """Tell which jobs have fewer parts of a node than jobs on several nodes have, by their median."""
-    known = (nodes > 0) & (parts > 0)
+def _shares(nodes: FloatArray, parts: FloatArray, *, is_whole: bool) -> NDArray[np.bool_]:
+    """Tell which jobs have fewer parts of a node than jobs on several nodes have, by their median.
+
+    None do if these are not the numbers of nodes and of their parts.
+    """
+    known = (nodes > 0) & (parts > 0) & is_whole
     several = known & (nodes > 1)
     per_node = float(np.median(parts[several] / nodes[several])) if several.any() else 0.0
     shares: NDArray[np.bool_] = known & (parts < per_node * nodes)
@@ -485,7 +498,10 @@ def _read_columns(path: PathLike, layout: LogTable, options: LogOptions, times: 
     titles: list[str] = []
 
     def wanted(names: Sequence[str]) -> Sequence[int]:
-        places = sorted(columns_of(layout, names, unit, source, options.fields).used)
+        derived = derivable(layout, names)
+        used = columns_of(layout, [*names, *derived], unit, source, options.fields).used
+        sources = [*((place,) for place in range(len(names))), *(places for _, places in derived.values())]
+        places = sorted({place for one in used for place in sources[one]})
         titles.extend(names[place] for place in places)
         return places
 

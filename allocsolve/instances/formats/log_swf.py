@@ -279,6 +279,7 @@ def read_swf_log(
         if machine.per_node > 1
         else np.zeros(len(sizes), dtype=bool),
     }
+    per_node = _per_node(lines) if machine.unit == "processors" else 0
     epoch = header_size(lines.header, "UnixStartTime")
     return cleaned(
         columns,
@@ -291,6 +292,7 @@ def read_swf_log(
         faults=lines.faults,
         changed=changed,
         unusual={"more_fields": lines.more_fields},
+        sharing=sizes % per_node > 0 if per_node > 1 else None,
     )
 
 
@@ -309,6 +311,12 @@ def _partial(fields: Mapping[int, FloatArray]) -> np.ndarray[tuple[int], np.dtyp
     return partial & np.isin(fields[1], fields[1][~partial])
 
 
+def _per_node(lines: SwfLines) -> int:
+    """Return the processors of a node as the header tells them, 0 if it does not."""
+    max_procs, max_nodes = (header_size(lines.header, key) for key in ("MaxProcs", "MaxNodes"))
+    return max_procs // max_nodes if max_procs and max_nodes and max_procs % max_nodes == 0 else 0
+
+
 def _sizes(lines: SwfLines, procs: FloatArray, options: LogOptions) -> tuple[FloatArray, MachineSize]:
     """Return the sizes of jobs in the unit that is taken, and the machine."""
     max_procs, max_nodes = (header_size(lines.header, key) for key in ("MaxProcs", "MaxNodes"))
@@ -320,9 +328,7 @@ def _sizes(lines: SwfLines, procs: FloatArray, options: LogOptions) -> tuple[Flo
         size = given or (max_nodes if unit == "nodes" else max_procs)
         source = "given" if given else f"Max{'Nodes' if unit == 'nodes' else 'Procs'} of the header"
         return np.where(shaped, shape, procs), MachineSize(size, unit, f"sizes of field 21, {source}")
-    per_node = 0
-    if max_procs and max_nodes and max_procs % max_nodes == 0:
-        per_node = max_procs // max_nodes
+    per_node = _per_node(lines)
     if unit is None:
         whole = per_node and not (procs[procs > 0] % per_node).any()
         unit = "nodes" if whole and (given is None or given <= (max_nodes or 0)) else "processors"

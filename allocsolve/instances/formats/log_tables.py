@@ -76,7 +76,7 @@ class LogTable:
         first that is there is taken. Of sizes all are looked at, in this order, for one that is known; what
         sizes count is, unless told, the first unit that there is.
     derived
-        Columns that are computed of others, by name; of text only.
+        Columns that are computed of others, by name.
     separators
         What may stand between the cells of a line; empty for Parquet files.
     rows
@@ -204,6 +204,12 @@ _ALCF: Final = LogTable(
     max_line=2**20,  # the column LOCATION names all nodes of a job
     source="https://reports.alcf.anl.gov/data/",
 )
+
+
+def _gpus_of(text: str) -> str:
+    return listed_needs({"gpus": text}) if text else ""
+
+
 _PM100: Final = LogTable(
     name="pm100",
     summary="the table of jobs of PM100 (Marconi100), a Parquet file",
@@ -220,7 +226,13 @@ _PM100: Final = LogTable(
         "requested_processors": ("num_cores_req",),
         "state": ("job_state",),
         "user": ("user_id",),
+        "needs": ("gpus of num_gpus_alloc",),
+        "requested_needs": ("gpus of num_gpus_req",),
+        "partition": ("partition",),
+        "eligible": ("eligible_time",),
+        "priority": ("priority",),
     },
+    derived={f"gpus of {name}": Derived((name,), _gpus_of) for name in ("num_gpus_alloc", "num_gpus_req")},
     separators=(),
     limit="minutes",
     machine="Marconi100",

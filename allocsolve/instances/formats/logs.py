@@ -35,6 +35,10 @@ UNITS: Final = ("nodes", "processors", "gpus", "milligpus")
 SWF_UNITS: Final = UNITS[:2]
 #: Where sizes count whole ones: what tells of which jobs had a part only.
 PARTS: Final[Mapping[str, str]] = MappingProxyType({"nodes": "processors", "gpus": "milligpus"})
+#: Where sizes count parts: what tells of which jobs had whole ones.
+WHOLES: Final[Mapping[str, str]] = MappingProxyType({part: whole for whole, part in PARTS.items()})
+#: In the meta of a problem: how many jobs had a part of a node or GPU only, where sizes count such parts.
+_SHARED: Final = "shared_nodes"
 LIMITS: Final = ("at-least-run", "keep", "cut")
 ORIGINS: Final = ("first", "header")
 #: Changes that make one job of several lines: how many lines a job took in.
@@ -164,6 +168,8 @@ class JobLog:
     options: LogOptions
     report: CleaningReport
     asked: AskedJobs = field(default_factory=AskedJobs)  #: what `LogFields` asked for
+    #: Jobs that had a part of a node (or GPU) only, where sizes count such parts.
+    sharing: int = 0
 
     @property
     def num_nodes(self) -> int:
@@ -234,6 +240,8 @@ def log_problem(
         problem_meta["unix_time"] = log.epoch + zero
     if log.timezone:
         problem_meta["timezone"] = log.timezone
+    if log.sharing:
+        problem_meta[_SHARED] = log.sharing
     if warm_up or cool_down:
         problem_meta |= {"warm_up": warm_up, "cool_down": cool_down}
     return WorkloadProblem(
@@ -326,6 +334,7 @@ def cleaned(
     dropped: Mapping[str, int] | None = None,
     changed: Mapping[str, NDArray[np.bool_] | int] | None = None,
     unusual: Mapping[str, int] | None = None,
+    sharing: NDArray[np.bool_] | None = None,
 ) -> JobLog:
     """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
 
@@ -340,6 +349,8 @@ def cleaned(
     dropped, changed, unusual
         What the reader has counted already: lines; rows of `columns` that differ from the log, by mask (of
         these, the rows that are kept count) or by number; lines.
+    sharing
+        Which rows had a part of a node only, where sizes count such parts.
 
     Raises
     ------
@@ -420,6 +431,7 @@ def cleaned(
         options=options,
         report=report,
         asked=asked,
+        sharing=0 if sharing is None else int(sharing[rows].sum()),
     )
 
 
@@ -470,11 +482,26 @@ def _size_hint(columns: LogColumns, unit: str) -> str:
     return f"{given} (jobs held up to {peak} at a time)"
 
 
+def nodes_not_modelled(meta: Mapping[str, object]) -> str:
+    """Return what a problem cannot say since its jobs share nodes, by its meta; empty if none do.
+
+    Where sizes count processors, or thousandths of GPUs, a schedule finds room that is spread over nodes
+    where a machine would not: figures of policies are those of another machine; bounds hold for this one.
+    """
+    count = meta.get(_SHARED)
+    if not isinstance(count, int) or count <= 0:
+        return ""
+    return (
+        f"Nodes not modelled: {count:,} jobs had a part of a node or GPU only, and such parts are counted "
+        "wherever they are. Policies find room here that the machine has not; the bounds hold for it, too."
+    )
+
+
 def shared_advice(log: JobLog) -> str | None:
-    """Return what to do about jobs that had a part of a node or GPU only; None if there is none."""
+    """Return what to know about jobs that had a part of a node or GPU only; None if there is none."""
     count = log.report.changed.get("part_of_a_node", 0)
     if not count:
-        return None
+        return nodes_not_modelled({_SHARED: log.sharing}) or None
     unit = log.machine.unit
     one = {"nodes": "node", "gpus": "GPU"}[unit]
     return (

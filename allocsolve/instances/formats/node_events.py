@@ -133,6 +133,10 @@ def _rows(text: str, source: str) -> Iterator[tuple[int, Mapping[str, str]]]:
         cells = _split(line, spans)
         if len(cells) == len(titles) + 1 and not cells[-1]:
             cells.pop()
+        more = len(cells) - len(titles)
+        if more > 0 and spans is None and "reason" in titles:  # a reason may have the mark in it, too
+            at = titles.index("reason")
+            cells[at : at + more + 1] = ["|".join(cells[at : at + more + 1])]
         if len(cells) != len(titles):
             raise FormatError(source, [f"line {number}: {len(cells)} cells for {len(titles)} columns"])
         yield number, dict(zip(titles, cells, strict=True))

@@ -121,7 +121,7 @@ def _window(text: str, origin: TimeOrigin) -> ClosedWindow:
         msg = "it ends before it begins"
         raise ValueError(msg)
     if end <= 0:
-        msg = "it ends before second 0 of the workload"
+        msg = f"it ends before the first submission, second {origin.zero:.10g} of the log"
         raise ValueError(msg)
     return ClosedWindow(max(start, 0.0), end, _amounts(listed))
 

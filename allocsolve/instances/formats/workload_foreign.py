@@ -29,6 +29,7 @@ from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import show
 from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.model.job_kinds import job_kind
+from allocsolve.model.machine import packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -259,13 +260,16 @@ def lanes(starts: Sequence[float], ends: Sequence[float]) -> list[int]:
 
 
 def node_intervals(
-    problem: WorkloadProblem, schedule: WorkloadSchedule, pieces: IntArray
+    problem: WorkloadProblem,
+    schedule: WorkloadSchedule,
+    pieces: IntArray,
+    closed: Sequence[tuple[float, float, int]] = (),
 ) -> list[tuple[tuple[int, int], ...]]:
     """Give each piece nodes of its own, by number.
 
     A piece takes the smallest interval of free nodes that suffices, the lowest of these; if none does, the
     lowest free nodes. Where a schedule holds more nodes than there are, as those that machines record may,
-    the numbers go on.
+    the numbers go on. What is closed for a time is the highest nodes that are free then.
 
     Parameters
     ----------
@@ -275,12 +279,14 @@ def node_intervals(
         Of its jobs.
     pieces
         As `pieces_within` returns them.
+    closed
+        From which second to which how many nodes are closed.
 
     Returns
     -------
     list
-        Of each piece the first and last number of each interval of nodes: disjoint, sorted, none beside
-        another. Nodes are numbered from 0.
+        Of each time in which some are closed, and then of each piece, the first and last number of each
+        interval of nodes: disjoint, sorted, none beside another. Nodes are numbered from 0.
 
     Notes
     -----
@@ -291,18 +297,25 @@ def node_intervals(
     free = _FreeNodes(problem.num_nodes)
     running: list[tuple[float, int]] = []
     held: list[tuple[tuple[int, int], ...]] = []
-    rows = zip(
-        schedule.starts[pieces].tolist(),
-        schedule.ends[pieces].tolist(),
-        schedule.nodes[pieces].tolist(),
-        strict=True,
-    )
-    for idx, (start, end, nodes) in enumerate(rows):
+    rows = [
+        *((start, end, nodes, True) for start, end, nodes in closed),
+        *zip(
+            schedule.starts[pieces].tolist(),
+            schedule.ends[pieces].tolist(),
+            schedule.nodes[pieces].tolist(),
+            [False] * len(pieces),
+            strict=True,
+        ),
+    ]
+    order = sorted(range(len(rows)), key=lambda idx: rows[idx][0]) if closed else range(len(rows))
+    for place, idx in enumerate(order):
+        start, end, nodes, is_closed = rows[idx]
         while running and running[0][0] <= start + tolerance:
             free.give_back(held[heappop(running)[1]])
-        held.append(free.take(nodes))
-        heappush(running, (end, idx))
-    return held
+        held.append(free.take_highest(nodes) if is_closed else free.take(nodes))
+        heappush(running, (end, place))
+    by_row = dict(zip(order, held, strict=True))
+    return [by_row[idx] for idx in range(len(rows))]
 
 
 class _FreeNodes:
@@ -311,6 +324,22 @@ class _FreeNodes:
     def __init__(self, num_nodes: int) -> None:
         self._firsts, self._lasts = [0], [num_nodes - 1]
         self._count = self._highest = num_nodes
+
+    def take_highest(self, nodes: int) -> tuple[tuple[int, int], ...]:
+        """Return the intervals of the highest nodes, as many as wanted or as are free."""
+        nodes = min(nodes, self._count)
+        self._count -= nodes
+        taken = []
+        while nodes:
+            last = self._lasts.pop()
+            first = max(self._firsts[-1], last - nodes + 1)
+            taken.append((first, last))
+            nodes -= last - first + 1
+            if first == self._firsts[-1]:
+                self._firsts.pop()
+            else:
+                self._lasts.append(first - 1)
+        return tuple(reversed(taken))
 
     def take(self, nodes: int) -> tuple[tuple[int, int], ...]:
         """Return the intervals of as many nodes as wanted, which are free no more."""
@@ -355,8 +384,9 @@ class _FreeNodes:
 def start_reasons(problem: WorkloadProblem, schedule: WorkloadSchedule) -> list[StartReason]:
     """Tell of each job why it started when it did, as far as the schedule shows it.
 
-    The queue is in order of submission; a job is *backfilled* if one that came before it starts later. The
-    first such job is the head that it was backfilled past.
+    The queue is in order of submission minus head start; a job is *backfilled* if one that came before it
+    starts later. The first such job is the head that it was backfilled past. Who was not eligible on its
+    submission is no head here.
 
     Returns
     -------
@@ -367,13 +397,15 @@ def start_reasons(problem: WorkloadProblem, schedule: WorkloadSchedule) -> list[
     -----
     *Complexity*: O(n log n).
     """
-    starts, submit = schedule.first_starts, problem.packed.submit
-    queue = np.argsort(submit, kind="stable")
+    starts, machine = schedule.first_starts, packed_machine(problem)
+    submit, release = problem.jobs.packed.submit, machine.release
+    queue = np.argsort(machine.order, kind="stable")
     # The first job of the queue that starts after an instant: the latest starts so far never fall.
-    latest = np.fmax.accumulate(starts[queue]) if len(queue) else starts
+    in_queue = np.where(release > submit, -np.inf, starts)[queue]
+    latest = np.fmax.accumulate(in_queue) if len(queue) else starts
     heads = np.searchsorted(latest, starts[queue], side="right")
     reasons = [StartReason("in turn", -1)] * len(queue)
-    at_once = (starts <= submit).tolist()
+    at_once = (starts <= release).tolist()
     for place, (job, head) in enumerate(zip(queue.tolist(), heads.tolist(), strict=True)):
         if head < place:
             reasons[job] = StartReason("backfilled", int(queue[head]))

@@ -16,6 +16,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.formats.workload_foreign import lanes, node_intervals, pieces_within, start_reasons
+from allocsolve.model.machine import packed_machine
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
@@ -137,7 +138,7 @@ def perfetto_events(
     starts, ends = _microseconds(schedule.starts[pieces]), _microseconds(schedule.ends[pieces])
     lane_of = lanes(starts, ends)
     events += [_name("thread_name", _CLUSTER, 1 + lane, f"lane {lane}") for lane in sorted(set(lane_of))]
-    reasons, packed, table = start_reasons(problem, schedule), problem.packed, problem.jobs
+    reasons, packed, table = start_reasons(problem, schedule), problem.jobs.packed, problem.jobs
     first_starts = schedule.first_starts
     nodes = schedule.nodes[pieces].tolist()
     for at, job in enumerate(jobs.tolist()):
@@ -172,6 +173,10 @@ def perfetto_events(
         events.append(row)
     held = np.concatenate([schedule.starts, schedule.ends])
     change = np.concatenate([-schedule.nodes, schedule.nodes])
+    if problem.closed:
+        machine = packed_machine(problem)
+        held = np.concatenate([held, machine.times])
+        change = np.concatenate([change, np.diff(machine.capacity[:, 0], prepend=problem.num_nodes)])
     events += _counter("free nodes", problem.num_nodes, held, change, window)
     queued = np.flatnonzero(first_starts > packed.submit)
     moments = np.concatenate([packed.submit[queued], first_starts[queued]])
