@@ -325,7 +325,7 @@ def test_a_row_that_fails_says_why(tmp_path: Path, capsys: Capture, monkeypatch:
     original = bench.run_missing
 
     def starved(tasks: Any, *rest: Any, **more: Any) -> None:
-        few = {} if len(tasks) > 3 else {"memory_mb": 1.0}
+        few: dict[str, Any] = {} if len(tasks) > 3 else {"memory_mb": 1.0}
         original(tasks, *rest, **more, **few)
 
     with monkeypatch.context() as patch:
