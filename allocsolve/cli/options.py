@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
@@ -18,7 +18,9 @@ from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry import canonical_name, check_solver_name, plugin_place, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+
+_Value = TypeVar("_Value")
 
 MACHINE_NAMES = tuple(MACHINE_SOURCES)
 
@@ -77,6 +79,31 @@ def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
             msg = f"{_short(text)} is above {'2^53' if high == MAX_INTEGER else high}"
             raise argparse.ArgumentTypeError(msg)
         return value
+
+    return read
+
+
+def distinct(read: Callable[[str], _Value]) -> Callable[[str], tuple[_Value, ...]]:
+    """Return the reader of values separated by commas, each once."""
+
+    def read_all(text: str) -> tuple[_Value, ...]:
+        values = tuple(read(part.strip()) for part in text.split(","))
+        twice = next((value for value in values if values.count(value) > 1), None)
+        if twice is not None:
+            msg = f"{twice} is named twice"
+            raise argparse.ArgumentTypeError(msg)
+        return values
+
+    return read_all
+
+
+def one_of(what: str, known: Sequence[str]) -> Callable[[str], str]:
+    """Return the reader of one of these names."""
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(str(UnknownName(what, text, known)))
+        return text
 
     return read
 

@@ -13,10 +13,12 @@ from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_absent, check_outputs
 from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
-from allocsolve.errors import InvalidOption
-from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
+from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances import LOG_FORMATS, LogFields, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.log_times import zone
 from allocsolve.instances.formats.logs import UNITS
+from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
+from allocsolve.report.whatif.words import ORDER_NAMES
 
 if TYPE_CHECKING:
     import argparse
@@ -25,15 +27,19 @@ if TYPE_CHECKING:
     from allocsolve.bench import RecordStore
     from allocsolve.instances import JobLog
     from allocsolve.report.tables import Table
-    from allocsolve.report.whatif import Variant, WhatIf
+    from allocsolve.report.whatif import Outlook, Variant, WhatIf
 
 
 def add_whatif(parser: argparse.ArgumentParser) -> None:
     """Add the options of `whatif`."""
     make_command(parser, whatif)
     parser.add_argument("log", metavar="FILE", help="the log: see --format; may be gzipped")
-    help_text = "size of the machine (default for .swf: that of the header)"
-    parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = (
+        "size of the machine (default for .swf: that of the header); several ask what if it had these sizes: "
+        "as it is it has that of the log, or the first one if the log tells none"
+    )
+    sizes = opt.distinct(opt.integer(1))
+    parser.add_argument("--nodes", type=sizes, default=(), metavar="N,...", help=help_text)
     help_text = "what sizes count, also that of the machine (default: nodes, if the log has them)"
     parser.add_argument("--unit", choices=UNITS, help=help_text)
     parser.add_argument("--format", choices=LOG_FORMATS, help="of the log (default: as its first lines say)")
@@ -46,6 +52,7 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--malleable", type=opt.percentages, default=(), metavar="PERCENT,...", help=help_text
     )
+    _add_questions(parser)
     opt.add_budget(parser, "of each search for the best schedule and the bound (default: %(default)s)", 10.0)
     opt.add_policy_seconds(parser)
     help_text = "the page, one file that needs nothing else (default: LOG-whatif.html in this folder)"
@@ -53,19 +60,66 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
+def _add_questions(parser: argparse.ArgumentParser) -> None:
+    """Add what is asked of the log: each value changes one thing."""
+    help_text = "what if EASY backfilling took the queue in these orders, such as submit,shortest-estimate"
+    parser.add_argument("--order", type=opt.distinct(_order), default=(), metavar="ORDER,...", help=help_text)
+    help_text = (
+        "what if the machine were closed for a time, such as 2022-11-08T08:00+8h, or a part of it: "
+        "2022-11-08/2022-11-09,nodes=50; each window that is given is asked for alone"
+    )
+    parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
+    help_text = "what if users knew how long their jobs run: given,actual"
+    limits = opt.distinct(opt.one_of("limits", LIMIT_SOURCES))
+    parser.add_argument("--limits", type=limits, default=(), metavar="given,actual", help=help_text)
+    help_text = "partitions, and how many nodes the jobs of each hold at most at once (default: none)"
+    parser.add_argument("--partitions", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
+    help_text = "what if these partitions were one pool, such as std,long; needs --partitions"
+    parser.add_argument(
+        "--merge",
+        type=opt.distinct(str),
+        action="append",
+        default=[],
+        metavar="P,Q,...",
+        help=help_text,
+    )
+    help_text = "show who gains and who loses"
+    parser.add_argument("--by", choices=SPLITS, help=help_text)
+
+
+def _order(text: str) -> str:
+    """Read an order of the queue; that of submission has a short name, too."""
+    return opt.one_of("order", tuple(ORDER_NAMES))("submission" if text == "submit" else text)
+
+
 def whatif(args: argparse.Namespace) -> int:
     """Show what was, what could have been and what is impossible, and write it as a page."""
     from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
-    from allocsolve.report.whatif import variants, what_if, whatif_page  # noqa: PLC0415 - when the command runs
+    from allocsolve.report.whatif import classes_of, questions, variants, what_if, whatif_page  # noqa: PLC0415 - when the command runs
 
     if 0 in args.malleable:
         msg = "--malleable 0: without jobs that can change their size is what the page tells anyway"
+        raise InvalidOption(msg)
+    if args.malleable and args.partitions:
+        msg = "--malleable and --partitions: jobs of partitions cannot change their size"
         raise InvalidOption(msg)
     out, rows = _outputs(args)
     days = zone(args.timezone)
     with time_bar(f"reading {args.log}"):
         log = _read(args)
-        planned = variants(log_problem(log), args.malleable, seconds=args.seconds, workers=args.workers)
+        problem = log_problem(log)
+        asked = questions(
+            log,
+            problem,
+            nodes=args.nodes if len(args.nodes) > 1 else (),
+            orders=args.order,
+            closed=args.closed,
+            limits=args.limits,
+            merged=args.merge,
+            timezone=args.timezone,
+        )
+        split = classes_of(log, problem, args.by) if args.by else None
+        planned = variants(problem, args.malleable, asked, seconds=args.seconds, workers=args.workers)
     interrupted = False
     with RecordStore(rows, tell=remark) as store:
         try:
@@ -73,7 +127,7 @@ def whatif(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             interrupted = True
         with time_bar(f"writing {out}"):
-            figures = what_if(log, planned, store, days)
+            figures = what_if(log, planned, store, days, asked=asked, split=split)
             out.write_text(whatif_page(figures, made=_made(args)), encoding="utf-8", errors="replace")
     if args.json:
         write_json({**_document(figures), "page": out, "records": rows, "interrupted": interrupted})
@@ -98,11 +152,28 @@ def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
 
 
 def _read(args: argparse.Namespace) -> JobLog:
+    """Read the log, with the size of the machine as it is."""
+    if len(args.nodes) > 1:
+        try:
+            return _read_with(args, None)
+        except FormatError:  # it tells no size
+            pass
+    return _read_with(args, args.nodes[0] if args.nodes else None)
+
+
+def _read_with(args: argparse.Namespace, num_nodes: int | None) -> JobLog:
     kind = args.format or log_format(args.log)
+    fields = LogFields(partitions=args.partitions, tells_partitions=args.by == "partition")
     if kind == "swf":
-        return read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit)
+        return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit, fields=fields)
     return read_table_log(
-        args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone, time_unit=args.time_unit
+        args.log,
+        kind,
+        num_nodes=num_nodes,
+        unit=args.unit,
+        timezone=args.timezone,
+        time_unit=args.time_unit,
+        fields=fields,
     )
 
 
@@ -110,7 +181,7 @@ def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) 
     """Run what has no record yet.
 
     The first variant has one long run, beside which the short ones are made: so kernels are compiled side by
-    side. The others have two policies each that take as long as the processors let them.
+    side. The others have searches that use all processors, and policies that take as long as these let them.
     """
     from allocsolve.bench import open_executor, run_missing  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.runs.tasks import again  # noqa: PLC0415 - when the command runs
@@ -119,15 +190,16 @@ def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) 
     retried = again(tasks, store, failed=True)
     with count_bar("starting") as progress:
         before = 0
-        for idx, variant in enumerate(planned):
-            jobs = 1 if idx else min(2, os.cpu_count() or 1)
+        # One process runs all others: each new one has to load what it runs.
+        others = [task for variant in planned[1:] for task in variant.tasks]
+        for jobs, part in ((min(2, os.cpu_count() or 1), planned[0].tasks), (1, others)):
 
             def tell(done: int, _: int, what: str, before: int = before) -> None:
                 progress(before + done, len(tasks), what)
 
             with open_executor("local", jobs) as cells:
                 run_missing(
-                    variant.tasks,
+                    part,
                     store,
                     again=retried,
                     executor=cells,
@@ -135,7 +207,7 @@ def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) 
                     progress=tell,
                     announce=remark,
                 )
-            before += len(variant.tasks)
+            before += len(part)
 
 
 def _made(args: argparse.Namespace) -> str:
@@ -146,14 +218,21 @@ def _made(args: argparse.Namespace) -> str:
 
 def _show(figures: WhatIf) -> None:
     """Print the sentences and tables that stand first on the page."""
-    from allocsolve.report.whatif import cases_table, cautions, elastic_table, headlines, plain, subject  # noqa: PLC0415 - when the command runs
+    from allocsolve.report import whatif as report  # noqa: PLC0415 - when the command runs
 
-    say(f"{figures.log.source}: {subject(figures)}", *cautions(figures), "")
+    say(f"{figures.log.source}: {report.subject(figures)}", *report.cautions(figures), "")
     if figures.cases:
-        _print(cases_table(figures))
+        _print(report.cases_table(figures))
     if figures.elastic:
-        _print(elastic_table(figures))
-    say(*map(plain, headlines(figures)), "")
+        _print(report.elastic_table(figures))
+    say(*map(report.plain, report.headlines(figures)), "")
+    if figures.outlooks:
+        _print(report.outlooks_table(figures))
+        say(*report.outlook_notes(figures), *map(report.plain, report.outlook_sentences(figures)), "")
+        for more in report.orders_table(figures):
+            _print(more)
+    for split in report.split_tables(figures):
+        _print(split)
 
 
 def _print(table: Table) -> None:
@@ -164,7 +243,15 @@ def _print(table: Table) -> None:
 
 def _document(figures: WhatIf) -> dict[str, Any]:
     """Return what the page says, as JSON has it; times in seconds."""
-    from allocsolve.report.whatif import RECORDED, cautions, headlines, means_by, plain  # noqa: PLC0415 - when the command runs
+    from allocsolve.report.whatif import (  # noqa: PLC0415 - when the command runs
+        RECORDED,
+        cautions,
+        headlines,
+        means_by,
+        outlook_sentences,
+        plain,
+        split_means,
+    )
 
     cases = {case.key: case.metrics for case in figures.cases}
     waits = {case.key: figures.waits(case) for case in figures.cases}
@@ -195,8 +282,29 @@ def _document(figures: WhatIf) -> dict[str, Any]:
             }
             for case in figures.elastic
         ],
+        "questions": [*map(_outlook_document, figures.outlooks)],
+        "answers": [plain(sentence) for sentence in outlook_sentences(figures)],
+        "split": None
+        if figures.split is None
+        else {"by": figures.split.by, "mean_wait": split_means(figures)},
         "sentences": [plain(sentence) for sentence in headlines(figures)],
         "cautions": [*cautions(figures)],
         "failed": figures.failed,
         "missing": figures.missing,
+    }
+
+
+def _outlook_document(outlook: Outlook) -> dict[str, Any]:
+    """Return what would have been if one thing had been otherwise; the log as it is has no option."""
+    question = outlook.question
+    return {
+        "option": question.option,
+        "value": question.value,
+        "label": question.label,
+        "policy": question.policy,
+        "schedules": {solver: case.metrics for solver, case in outlook.policies.items()},
+        "hindsight_wait": outlook.hindsight,
+        "wait_bound": outlook.bound,
+        "note": question.note,
+        "faults": outlook.faults,
     }

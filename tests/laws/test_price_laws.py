@@ -15,9 +15,12 @@ from price_strategies import price_lists
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, cheapest
+from allocsolve.instances.generators.examples import random_workload
+from allocsolve.judge import workload_value
 from allocsolve.judge.workload import certificate as workload_certificate
 from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem, frozen
+from allocsolve.model import Amdahl, Budget, Job, PowerLaw, SpeedupTable, WorkloadProblem, frozen, terms
+from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from allocsolve.model import Speedup, WorkloadTerm
@@ -112,6 +115,17 @@ def test_waits(problem: WorkloadProblem, certificate: dict[str, Any]) -> None:
     assert certified <= bound.value + 1e-9
     assert workload_certified_bound(problem, {**certificate, "term": "wait"}, ("wait",)) <= best
     assert workload_bound(problem, "wait") == 0
+
+
+def test_slots_that_a_short_queue_does_not_fill_are_halved() -> None:
+    """The first ones are two mean run times long, and the machine is half empty over each."""
+    problem = random_workload(0, 300, 64, load=0.5)
+    bound = time_prices(problem, "wait")
+    certified = workload_certified_bound(problem, bound.certificate, ("wait",))
+    schedule = make_solver("serial-generation", problem, "wait")(problem, Budget()).answer
+    assert schedule is not None
+    value = terms(workload_value(problem, schedule, ("wait",)))[0]
+    assert 10 < bound.value <= certified <= value
 
 
 @given(problem=workloads(), term=MEANS, certificate=price_lists())

@@ -195,6 +195,7 @@ OF_A_FAMILY = (
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
     *("registry/reservation.py", "registry/allocators.py", "registry/placement.py", "registry/place.py"),
     *("judge/placement", "pictures/placement.py", "instances/formats/placement.py"),
+    *("report/whatif", "cli/whatif.py"),  # pages of logs
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator

@@ -6,7 +6,7 @@ import gzip
 import html
 import re
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -15,19 +15,19 @@ import pytest
 from browser_tools import open_browser
 from cli_tools import Capture, refused, run, run_json, without_compiling
 from first_fit import in_order
+from whatif_logs import NODES, PROBLEM, SECONDS, sacct
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.errors import FormatError
 from allocsolve.instances import elastic_workload, log_format
-from allocsolve.instances.generators.examples import random_workload
 from allocsolve.judge import workload_value
 from allocsolve.model import Budget
 from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
 from allocsolve.report.whatif.findings import periods_of
-from allocsolve.report.whatif.page import anchor, at_least, definitions
+from allocsolve.report.whatif.words import anchor, at_least, definitions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,23 +37,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("browser")
 browser = pytest.fixture(scope="module")(open_browser)
 
-NODES = 16
-PROBLEM = random_workload(3, 60, NODES, load=1.2)
-FIRST = datetime(2024, 1, 10, 20, tzinfo=UTC)
 EVIL = "<img src=x onerror=alert(1)>"
-SECONDS = ("--seconds", "1", "--workers", "1")
-
-
-def sacct(delay: float = 0, *, name: str = "7") -> str:
-    """A log whose jobs started in order of submission, each so many seconds later than it could have."""
-    rows = ["JobID|Submit|Start|End|Elapsed|Timelimit|NNodes|State"]
-    starts = in_order(PROBLEM).first_starts + delay
-    for idx, (job, start) in enumerate(zip(PROBLEM.jobs, starts.tolist(), strict=True)):
-        seconds = job.submit, start, start + job.runtime
-        times = "|".join(f"{FIRST + timedelta(seconds=one):%Y-%m-%dT%H:%M:%S}" for one in seconds)
-        spans = "|".join(str(timedelta(seconds=one)).replace(" days, ", "-") for one in (job.runtime, 80_000))
-        rows.append(f"{name if idx == 50 else idx}|{times}|{spans}|{job.nodes}|COMPLETED")
-    return "\n".join([*rows, ""])
 
 
 @pytest.fixture(scope="module")

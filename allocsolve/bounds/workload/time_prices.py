@@ -228,11 +228,12 @@ class _Ascent:
     def refine(self, most_slots: int) -> None:
         """Halve the slots that have a price or touch one, and add a slot if the last has a price.
 
-        No slot is halved when there would be more than `most_slots`.
+        Where none has a price, all are halved: a short queue may not fill slots so long. No slot is halved
+        when there would be more than `most_slots`.
         """
         edges, prices, value = self.best
         priced = prices > _NO_PRICE * prices.max(initial=0.0)
-        near = priced.copy()
+        near = priced.copy() if priced.any() else ~priced
         near[1:] |= priced[:-1]
         near[:-1] |= priced[1:]
         near &= edges[1:] - edges[:-1] >= 2

@@ -62,6 +62,8 @@ class LogFields:
         Slurm's PriorityWeightAge, and PriorityMaxAge in days: makes a head start of the priority that a job
         had last. Below PriorityMaxAge the order of the queue by priority is that by submission minus head
         start.
+    tells_partitions
+        Whether `AskedJobs` has the partition of each job as the log names it, also if its size is not given.
 
     Raises
     ------
@@ -73,6 +75,7 @@ class LogFields:
     partitions: Mapping[str, int] | Amounts = ()
     eligible: bool = False
     priority_age: tuple[float, float] | None = None
+    tells_partitions: bool = False
 
     def __post_init__(self) -> None:
         for what in ("resources", "partitions"):
@@ -100,7 +103,8 @@ class LogFields:
         """Tell whether a field of `ASKED_FIELDS` is to be read."""
         if name in {"needs", "requested_needs"}:
             return bool(self.resources)
-        return bool({"partition": self.partitions, "priority": self.priority_age}.get(name, self.eligible))
+        partition = self.partitions or self.tells_partitions
+        return bool({"partition": partition, "priority": self.priority_age}.get(name, self.eligible))
 
     def missing(self, there: Mapping[str, object]) -> str | None:
         """Return the option that asks for what a log does not tell; None if it tells all.
@@ -267,9 +271,11 @@ class FieldColumns(NamedTuple):
             return AskedJobs(), {}
         needs: list[dict[str, int]] = []
         partitions: list[str | None] = []
+        named_partitions: list[str | None] = []
         left_out: Counter[str] = Counter()
         eligible, boost = np.empty(0), np.empty(0)
         counts: dict[str, int] = {}
+        listed = dict(self.fields.partitions)
         if self.needs is not None:
             lists = [dict(one) for one in self.texts.needs]
             named = dict(self.fields.resources)
@@ -282,11 +288,11 @@ class FieldColumns(NamedTuple):
             counts["no_needs"] = sum(place < 0 for place in places)
         if self.partition is not None:
             names = [*self.texts.partitions, None]
-            listed = dict(self.fields.partitions)
-            found = [names[place] for place in self.partition[rows].astype(np.int64).tolist()]
-            partitions = [name if name in listed else None for name in found]
-            left_out.update(f"partition {name}" for name in found if name and name not in listed)
-            counts["no_partition"] = found.count(None)
+            named_partitions = [names[place] for place in self.partition[rows].astype(np.int64).tolist()]
+            counts["no_partition"] = named_partitions.count(None)
+        if listed:
+            partitions = [name if name in listed else None for name in named_partitions]
+            left_out.update(f"partition {name}" for name in named_partitions if name and name not in listed)
         if self.eligible is not None:
             told = self.eligible[rows]
             early = told > starts
@@ -296,7 +302,9 @@ class FieldColumns(NamedTuple):
             boost = head_starts(self.priority[rows], submits, starts, *self.fields.priority_age)
             counts["no_priority"] = int(np.isnan(boost).sum())
             boost = np.nan_to_num(boost)
-        return AskedJobs(tuple(needs), tuple(partitions), eligible, boost, dict(left_out)), counts
+        return AskedJobs(
+            tuple(needs), tuple(partitions), eligible, boost, dict(left_out), tuple(named_partitions)
+        ), counts
 
 
 def _not_named(needs: Mapping[str, int], named: Mapping[str, int]) -> list[str]:
@@ -352,6 +360,7 @@ class AskedJobs:
     boost: FloatArray = field(default_factory=lambda: np.empty(0))  #: seconds
     #: How many jobs need a resource, or are of a partition, that no option names.
     left_out: Mapping[str, int] = field(default_factory=dict)
+    told_partitions: Sequence[str | None] = ()  #: as the log names them
 
     def columns(self, window: slice, submits: FloatArray, zero: float) -> dict[str, Any]:
         """Return the columns that `allocsolve.model.Jobs` takes.

@@ -254,7 +254,7 @@ def read_swf_log(
         raise InvalidOption(msg)
     if unit is not None:
         choice("unit", unit, SWF_UNITS)
-    lines, sha256 = read_swf_lines(path, partitions=bool(fields.partitions))
+    lines, sha256 = read_swf_lines(path, partitions=fields.asks("partition"))
     asked = _asked(lines, fields)
     of_line = lines.fields
     allocated, requested = of_line[5], of_line[8]
@@ -298,7 +298,7 @@ def read_swf_log(
 
 def _asked(lines: SwfLines, fields: LogFields) -> FieldColumns:
     """Return the partitions of the job lines if they are asked for."""
-    if not fields.partitions:
+    if not fields.asks("partition"):
         return FieldColumns()
     texts = FieldTexts()
     found = [float(texts.partition(f"{number:.15g}")) if number >= 0 else -1.0 for number in lines.partitions]

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.bench import Task, plan
-from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.errors import FormatError, InvalidAnswer, UnsupportedProblem
 from allocsolve.instances import elastic_workload, recorded_schedule
 from allocsolve.judge import WorkloadMetrics, workload_metrics, workload_violations
 from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule, terms
 from allocsolve.pictures.workload import size_classes
+from allocsolve.report.whatif.questions import EASY, as_it_is
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import tzinfo
 
     from allocsolve.bench import Record, RecordKey, RecordStore
     from allocsolve.instances import JobLog
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from allocsolve.report.whatif.questions import Classes, Question
 
 _DAY_S: Final = 86400.0
 _WEEK: Final = 7
@@ -89,6 +91,11 @@ ELASTIC_POLICIES: Final = ("malleable-min", "static-price")
 #: What stands beside them for the schedule that the log records.
 RECORDED: Final = "recorded"
 
+#: How the error of a solver begins that does not take the machine of a problem.
+_REFUSED: Final = f"{UnsupportedProblem.__name__}: "
+#: Of what is shown of an error.
+_MOST_LETTERS: Final = 200
+
 #: The seed draws the jobs that can change their size; their points are this number of seconds apart.
 _SEED: Final = 1
 _TICK_S: Final = 10.0
@@ -97,18 +104,25 @@ _TICK_S: Final = 10.0
 class Variant(NamedTuple):
     """The jobs of a log, of which a share can change their size, and the runs that tell about them."""
 
-    share: float  #: 0 for the log as it is
+    share: float  #: 0 if none can
     problem: WorkloadProblem
     tasks: tuple[Task, ...]  #: the longest first
+    what: str = ""  #: how it differs from the log as it is
 
 
 def variants(
-    problem: WorkloadProblem, shares: Sequence[float] = (), *, seconds: float, workers: int
+    problem: WorkloadProblem,
+    shares: Sequence[float] = (),
+    asked: Sequence[Question] = (),
+    *,
+    seconds: float,
+    workers: int,
 ) -> tuple[Variant, ...]:
-    """Return the variants of a log, that without changes of sizes first.
+    """Return the variants of a log: as it is, with what is asked for, with jobs that change their size.
 
-    That one is about the mean wait. A job that changes its size may start earlier and end later, so the
-    others are about the mean time from submission to end.
+    All but the last are about the mean wait. A job that changes its size may start earlier and end later, so
+    those are about the mean time from submission to end. Questions that leave jobs and machine as they are
+    add policies to the first variant; the others have one each, with EASY and all orders that are asked for.
 
     Parameters
     ----------
@@ -116,18 +130,31 @@ def variants(
         The log; all of its jobs are rigid.
     shares
         Of the jobs that can change their size, each above 0 and at most 1.
+    asked
+        What is asked of the log, see `questions`.
     seconds, workers
-        Of the search for the best schedule and for the bound.
+        Of each search for the best schedule and for the bound: the same for all, so that they compare.
     """
     budgets = [Budget(seconds=seconds, workers=workers)]
-    rigid = plan([("", problem)], [HINDSIGHT, *POLICIES], objective="wait", budgets=budgets)
+    here = [question.policy for question in asked if question.problem is problem]
+    rigid = plan([("", problem)], [HINDSIGHT, *POLICIES, *here], objective="wait", budgets=budgets)
     planned = [Variant(0.0, problem, tuple(rigid))]
+    for question in asked:
+        if question.problem is not problem:
+            solvers = [HINDSIGHT, *_policies_everywhere(asked)]
+            tasks = plan([("", question.problem)], solvers, objective="wait", budgets=budgets)
+            planned.append(Variant(0.0, question.problem, tuple(tasks), f" with {question.label}"))
     for share in sorted(set(shares)):
         elastic = elastic_workload(problem, share=share, seed=_SEED, tick=_TICK_S)
         solvers = [HINDSIGHT, *ELASTIC_POLICIES]
         tasks = plan([("", elastic)], solvers, objective="turnaround", budgets=budgets)
-        planned.append(Variant(share, elastic, tuple(tasks)))
+        planned.append(Variant(share, elastic, tuple(tasks), f" at {100 * share:g} %"))
     return tuple(planned)
+
+
+def _policies_everywhere(asked: Sequence[Question]) -> list[str]:
+    """Return the policies that are run on every machine that is asked for."""
+    return [EASY, *(question.policy for question in asked if question.option == "order")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +177,34 @@ class ElasticCase:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """What would have been if one thing had been otherwise."""
+
+    question: Question
+    policies: Mapping[str, Case]  #: by the names of the solvers
+    hindsight: float | None  #: mean wait of the best schedule that the search has found, in seconds
+    bound: float | None  #: on the mean wait, in seconds
+    faults: Mapping[str, str]  #: why solvers have no answer, a line for each that has none
+
+    @property
+    def wait(self) -> float | None:
+        """The mean wait, in seconds, under the policy of the question."""
+        case = self.policies.get(self.question.policy)
+        return None if case is None else case.metrics.wait
+
+    @property
+    def searched(self) -> bool:
+        """Whether the search for the best schedule and the bound is over."""
+        return self.hindsight is not None or HINDSIGHT in self.faults
+
+    @property
+    def best(self) -> float | None:
+        """The least mean wait that is known, in seconds."""
+        known = [case.metrics.wait for case in self.policies.values()]
+        return min(known if self.hindsight is None else [*known, self.hindsight], default=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class WhatIf:
     """All figures of the page of a log."""
 
@@ -162,7 +217,9 @@ class WhatIf:
     hindsight: Case | None
     bound: float | None  #: on the mean wait in seconds, recomputed by the judge; None if nothing is proved
     mean_runtime: float  #: seconds
+    outlooks: tuple[Outlook, ...]  #: what was asked for, after the log as it is; empty if nothing was
     elastic: tuple[ElasticCase, ...]
+    split: Classes | None  #: the jobs in classes that were asked for
     sizes: IntArray  #: shape (jobs,), see `size_classes`
     periods: Periods
     failed: tuple[str, ...]  #: solvers that have failed
@@ -182,7 +239,7 @@ class WhatIf:
 
     def waits(self, case: Case) -> FloatArray:
         """Return how long each job waits, in seconds."""
-        return case.schedule.first_starts - self.problem.packed.submit
+        return case.schedule.first_starts - self.problem.jobs.packed.submit
 
 
 def means_by(classes: IntArray, values: FloatArray) -> dict[int, float]:
@@ -192,7 +249,15 @@ def means_by(classes: IntArray, values: FloatArray) -> dict[int, float]:
     return {int(number): float(sums[number] / counts[number]) for number in np.flatnonzero(counts)}
 
 
-def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: tzinfo) -> WhatIf:
+def what_if(
+    log: JobLog,
+    planned: Sequence[Variant],
+    store: RecordStore,
+    zone: tzinfo,
+    *,
+    asked: Sequence[Question] = (),
+    split: Classes | None = None,
+) -> WhatIf:
     """Return what the records say of a log; runs that have no record are named as missing.
 
     Parameters
@@ -205,17 +270,28 @@ def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: t
         Where the records are.
     zone
         In which days and weeks begin.
+    asked
+        The questions of the variants.
+    split
+        The jobs in classes whose waits are shown besides.
     """
-    (_, problem, tasks), *others = planned
+    first, *others = planned
+    _, problem, tasks, _ = first
     recorded, no_record, faults = _recorded(log, problem)
     runs = _Runs(store)
     cases = {case.key: case for task in tasks if (case := runs.case(task, problem)) is not None}
     rows = {
-        f"{task.solver} at {100 * variant.share:g} %" if variant.share else task.solver: runs.record(task)
-        for variant in planned
-        for task in variant.tasks
+        f"{task.solver}{variant.what}": runs.record(task) for variant in planned for task in variant.tasks
     }
-    packed = problem.packed
+    packed = problem.jobs.packed
+    outlooks: list[Outlook] = []
+    if asked:
+        everywhere = {*_policies_everywhere(asked), *(question.policy for question in asked)}
+        by_problem = {id(variant.problem): variant for variant in planned}
+        outlooks += [
+            runs.outlook(question, by_problem[id(question.problem)].tasks, everywhere)
+            for question in (as_it_is(problem, log.machine.unit), *asked)
+        ]
     return WhatIf(
         log=log,
         problem=problem,
@@ -226,12 +302,26 @@ def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: t
         hindsight=cases.get(HINDSIGHT),
         bound=runs.bound(tasks),
         mean_runtime=float(packed.runtime.mean()),
-        elastic=tuple(runs.elastic_case(variant) for variant in others),
+        outlooks=tuple(outlooks),
+        elastic=tuple(runs.elastic_case(variant) for variant in others if variant.share),
+        split=split,
         sizes=size_classes(problem)[0],
         periods=periods_of(packed.submit, problem.meta.get("unix_time"), zone),
-        failed=tuple(name for name, row in rows.items() if row is not None and row.error),
+        failed=tuple(
+            name for name, row in rows.items() if row is not None and row.error and not _is_refused(row)
+        ),
         missing=tuple(name for name, row in rows.items() if row is None),
     )
+
+
+def _is_refused(record: Record) -> bool:
+    """Return whether a solver does not take the machine of its problem: that is no failure."""
+    return record.error.startswith(_REFUSED)
+
+
+def _fault(record: Record) -> str:
+    """Return why a run has no answer, in one line; empty if it has one."""
+    return record.error.removeprefix(_REFUSED)[:_MOST_LETTERS]
 
 
 def _recorded(log: JobLog, problem: WorkloadProblem) -> tuple[Case | None, str, tuple[str, ...]]:
@@ -295,6 +385,21 @@ class _Runs:
             (terms(row.certified_bound)[0] for row in records if row is not None), default=-math.inf
         )
         return float(largest) if largest > 0 else None
+
+    def outlook(self, question: Question, tasks: Sequence[Task], policies: Collection[str]) -> Outlook:
+        """Return what would have been if one thing had been otherwise."""
+        found = {task.solver: self.case(task, question.problem) for task in tasks}
+        cases = {solver: case for solver, case in found.items() if case is not None}
+        hindsight = cases.get(HINDSIGHT)
+        records = {task.solver: self.record(task) for task in tasks}
+        faults = {solver: _fault(record) for solver, record in records.items() if record is not None}
+        return Outlook(
+            question,
+            {solver: case for solver, case in cases.items() if solver in policies},
+            None if hindsight is None else hindsight.metrics.wait,
+            self.bound(tasks),
+            {solver: fault for solver, fault in faults.items() if fault},
+        )
 
     def elastic_case(self, variant: Variant) -> ElasticCase:
         """Return what would have been if a share of the jobs could change their size."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,141 +14,43 @@ from allocsolve.pictures.workload import over_time, size_classes, wait_bars, wai
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, means_by
+from allocsolve.report.whatif.outlooks import (
+    asked_words,
+    bound_cell,
+    orders_table,
+    outlook_sentences,
+    outlooks_table,
+    split_tables,
+    time_cell,
+)
+from allocsolve.report.whatif.questions import size_label
+from allocsolve.report.whatif.words import (
+    ELASTIC_NAMES,
+    IMPOSSIBLE,
+    NAMES,
+    Linked,
+    anchor,
+    at_least,
+    definitions,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from allocsolve.judge import WorkloadMetrics
     from allocsolve.model import IntArray, WorkloadSchedule
     from allocsolve.report.whatif.findings import WhatIf
-
-#: What people call the schedules, by the names of their solvers.
-NAMES: Final = {
-    "recorded": "as it was",
-    "fcfs": "strict order",
-    "first-fit": "first fit",
-    "easy": "EASY backfilling",
-    "conservative": "conservative backfilling",
-    "prices": "best known with hindsight",
-}
-ELASTIC_NAMES: Final = {
-    "malleable-min": "shrink for the waiting",
-    "static-price": "share out anew",
-    "prices": NAMES["prices"],
-}
-
-#: Each word with its meaning; {unit} is what sizes of jobs count.
-_MEANINGS: Final = {
-    "wait": "The time from the submission of a job to its start.",
-    "mean wait": "The sum of the waits of all jobs, divided by the number of jobs. A few jobs that wait for "
-    "days can make it long although most jobs do not wait at all.",
-    "half waited at most": "The median: one half of the jobs waited so long or less, the other half so long "
-    "or longer.",
-    "95 % waited at most": "Of 100 jobs, 95 waited so long or less, and 5 so long or longer.",
-    "longest wait": "The wait of the job that waited longest.",
-    "busy": "How much of the machine was in use: the {unit} that jobs held, times how long they held them, "
-    "divided by all {unit} times the span from the first submission to the last end. If a schedule ends "
-    "later, its span is longer and its share smaller, although the work is the same.",
-    "time to result": "The time from the submission of a job to its end: its wait and its run together, as a "
-    "mean over all jobs. It is the better measure where jobs can change their size, since a job may "
-    "start early on few {unit} and take longer.",
-    "as it was": "The starts and ends that the log records, whatever made them.",
-    "strict order": "First come, first served. The job that was submitted first starts first; nobody goes "
-    "past it, even if {unit} stand idle meanwhile.",
-    "first fit": "Whenever {unit} are free, the waiting jobs are looked at in the order of submission, "
-    "and each that fits is started. Large jobs may wait for long, since small ones keep going past them.",
-    "EASY backfilling": "The most common policy. A job may go past others if it does not delay the first of "
-    "the queue, as far as the run times that users asked for tell.",
-    "conservative backfilling": "As EASY backfilling, but every waiting job has a planned start, and nobody "
-    "may go past if that delays any of them.",
-    "best known with hindsight": "The best schedule that this program found knowing all jobs and their run "
-    "times before the first one was submitted. No real scheduler knows that, so none can be expected to "
-    "reach it. It shows what was possible.",
-    "certainly impossible": "A mean below this figure cannot be reached by any scheduler, however clever, "
-    "not even by one that knows the future. That is proved, not estimated: whatever the schedule, the jobs "
-    "need their {unit} for their run times, and there are only so many. A second, independent part of the "
-    "program has recomputed the proof. Between this figure and the best known schedule nothing is known.",
-    "ran for": "The time from the start of a job to its end.",
-    "size": "How many {unit} a job held.",
-    "submitted in": "The day or the week in which a job was submitted. Of weeks the first day is shown, a "
-    "Monday.",
-    "can change size": "A job that can go on with fewer or more {unit} while it runs, if the scheduler tells "
-    "it to (a malleable job). Few programs can do that today.",
-    "shrink for the waiting": "Running jobs that can change their size give {unit} back so that a waiting "
-    "job can start, and grow again when {unit} are free. The scheduler knows no run times.",
-    "share out anew": "Whenever a job comes or ends, all {unit} are shared out anew among the jobs that can "
-    "change their size, such that those get most that make the best use of them. The scheduler knows no "
-    "run times.",
-}
-
-
-class Linked(NamedTuple):
-    """A figure or a name in a sentence, and the word that tells what it means."""
-
-    shown: str
-    word: str
-
-
-#: A sentence made of texts, and of what leads to a definition.
-Sentence = tuple[str | Linked, ...]
-
-
-def plain(sentence: Iterable[str | Linked]) -> str:
-    """Return a sentence as a text."""
-    return "".join(part if isinstance(part, str) else part.shown for part in sentence)
-
-
-def anchor(word: str) -> str:
-    """Return where on the page a word is defined.
-
-    Raises
-    ------
-    KeyError
-        If it is not.
-    """
-    if word not in _MEANINGS:
-        raise KeyError(word)
-    return "means-" + "".join(letter if letter.isalnum() else "-" for letter in word.lower())
-
-
-def definitions(unit: str, *, elastic: bool) -> dict[str, str]:
-    """Return the words of a page with their meanings.
-
-    Parameters
-    ----------
-    unit
-        What sizes count: ``nodes`` or ``processors``.
-    elastic
-        Whether the page tells about jobs that can change their size.
-    """
-    only_elastic = {"can change size", *ELASTIC_NAMES.values()} - {*NAMES.values()}
-    return {
-        word: meaning.format(unit=unit)
-        for word, meaning in _MEANINGS.items()
-        if elastic or word not in only_elastic
-    }
-
+    from allocsolve.report.whatif.words import Sentence
 
 #: A policy whose mean wait is so near to the least is as good.
 _AS_GOOD: Final = 1.01
-_TENTH: Final = 10
-
-
-def at_least(seconds: float) -> str:
-    """Return a duration that is not above another: of a bound, that nothing is promised that is not proved.
-
-    >>> at_least(839.9), at_least(59.99), at_least(0.04)
-    ('13.9 min', '59.9 s', '0 s')
-    """
-    size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
-    return duration(math.floor(_TENTH * seconds / size) / _TENTH * size)
 
 
 def subject(figures: WhatIf) -> str:
     """Return what the log is, in a few words."""
     unit = figures.log.machine.unit
     jobs, size = f"{len(figures.problem.jobs):,} jobs", f"{figures.problem.num_nodes:,} {unit}"
-    submits = figures.problem.packed.submit
+    submits = figures.problem.jobs.packed.submit
     return f"{jobs} on {size}, submitted over {duration(float(submits.max() - submits.min()))}"
 
 
@@ -270,6 +172,8 @@ def limits(figures: WhatIf) -> Iterator[str]:
             f"{raised:,} jobs ran longer than they had asked for; they were taken to have asked for what "
             "they ran."
         )
+    if (remark := figures.log.asked.remark()) is not None:
+        yield f"{remark[0].upper()}{remark[1:]}."
     yield (
         "Policies start a job as soon as their rule allows. Limits for users or groups, priorities, jobs "
         "that wait for others, parts of the machine kept for some, and nodes that were down are not known "
@@ -295,12 +199,6 @@ def limits(figures: WhatIf) -> Iterator[str]:
 
 #: Jobs in the table of the longest waits.
 _LONGEST: Final = 10
-_BOUND: Final = "certainly impossible"
-
-
-def _time(seconds: float | None) -> TableCell:
-    """Return the cell of a duration; exact where it is sorted."""
-    return TableCell("-", math.nan) if seconds is None else TableCell(duration(seconds), float(seconds))
 
 
 def _count(number: int) -> TableCell:
@@ -315,11 +213,10 @@ def cases_table(figures: WhatIf) -> Table:
         of = case.metrics
         times = of.wait, of.median_wait, of.p95_wait, of.max_wait
         busy = TableCell(percent(of.utilisation), of.utilisation)
-        rows.append((text(NAMES[case.key]), *map(_time, times), busy))
+        rows.append((text(NAMES[case.key]), *map(time_cell, times), busy))
     if figures.bound is not None:
-        below = TableCell(f"below {at_least(figures.bound)}", figures.bound)
         nothing = TableCell("", math.nan)
-        rows.append((text(_BOUND), below, *[nothing] * 4))
+        rows.append((text(IMPOSSIBLE), bound_cell(figures.bound), *[nothing] * 4))
     return Table("Waits and use of the machine", heads, tuple(rows))
 
 
@@ -328,15 +225,15 @@ def waits_table(figures: WhatIf) -> Table:
     case = figures.cases[0]
     waits = figures.waits(case)
     longest = [job for job in np.argsort(-waits, kind="stable")[:_LONGEST].tolist() if waits[job] > 0]
-    packed = figures.problem.packed
+    packed = figures.problem.jobs.packed
     columns = [(NAMES[case.key], figures.waits(case)) for case in figures.cases]
     rows = tuple(
         (
             text(figures.problem.jobs.names[job]),
             text(figures.periods.labels[int(figures.periods.of_jobs[job])]),
             _count(int(packed.nodes[job])),
-            _time(float(packed.runtime[job])),
-            *(_time(float(column[job])) for _, column in columns),
+            time_cell(float(packed.runtime[job])),
+            *(time_cell(float(column[job])) for _, column in columns),
         )
         for job in longest
     )
@@ -347,14 +244,7 @@ def waits_table(figures: WhatIf) -> Table:
 
 def size_table(figures: WhatIf) -> Table:
     """Return the mean waits of jobs by their size."""
-    labels = {
-        size_class: "1"
-        if size_class == 0
-        else "2"
-        if size_class == 1
-        else f"{2 ** (size_class - 1) + 1:,} to {2**size_class:,}"
-        for size_class in range(int(figures.sizes.max(initial=0)) + 1)
-    }
+    labels = {number: size_label(number) for number in range(int(figures.sizes.max(initial=0)) + 1)}
     return _by_class("Mean wait by size", "size", figures, figures.sizes, labels)
 
 
@@ -371,7 +261,7 @@ def _by_class(title: str, what: str, figures: WhatIf, classes: IntArray, labels:
         (
             TableCell(labels[number], float(number)),
             _count(int(counts[number])),
-            *(_time(mean[number]) for mean in means),
+            *(time_cell(mean[number]) for mean in means),
         )
         for number in np.flatnonzero(counts).tolist()
     )
@@ -390,7 +280,7 @@ def elastic_table(figures: WhatIf) -> Table:
         _elastic_row(f"{100 * case.share:g} %", case.changeable, case.bound, case.metrics)
         for case in figures.elastic
     ]
-    heads = ("can change size", "jobs", _BOUND, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
+    heads = ("can change size", "jobs", IMPOSSIBLE, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
     return Table("Mean time to result", heads, tuple(rows), "Where no job can, both policies are first fit.")
 
 
@@ -401,8 +291,7 @@ def _elastic_row(
     label: str, jobs: int, bound: float | None, metrics: Mapping[str, WorkloadMetrics]
 ) -> tuple[TableCell, ...]:
     times = (metrics[name].turnaround if name in metrics else None for name in _ELASTIC)
-    below = TableCell("-", math.nan) if bound is None else TableCell(f"below {at_least(bound)}", bound)
-    return text(label), _count(jobs), below, *map(_time, times)
+    return text(label), _count(jobs), bound_cell(bound), *map(time_cell, times)
 
 
 def whatif_page(figures: WhatIf, *, made: str = "") -> str:
@@ -427,6 +316,7 @@ def whatif_page(figures: WhatIf, *, made: str = "") -> str:
         "</header>",
         "<main>",
         *_compared(figures, numbers),
+        *_asked(figures, numbers),
         *_who(figures, numbers),
     ]
     body += _elastic(figures, numbers) if figures.elastic else []
@@ -445,9 +335,9 @@ def _linked(sentence: Sentence) -> str:
     )
 
 
-def _table(table: Table, numbers: Iterator[int]) -> str:
+def _table(table: Table, numbers: Iterator[int], asked: Collection[str] = ()) -> str:
     """Return a table whose heads lead to their definitions."""
-    words = definitions(unit="", elastic=True)
+    words = definitions(unit="", elastic=True, asked=asked)
     return table_html(table, next(numbers), {head: anchor(head) for head in table.heads if head in words})
 
 
@@ -477,6 +367,8 @@ def _cards(figures: WhatIf) -> Iterator[str]:
 def _contents(figures: WhatIf) -> Iterator[str]:
     yield "<nav><ul>"
     yield '<li><a href="#compared">Was, could have been, impossible</a></li>'
+    if figures.outlooks or figures.split is not None:
+        yield '<li><a href="#asked">What was asked</a></li>'
     yield '<li><a href="#who">Who waited</a></li>'
     if figures.elastic:
         yield '<li><a href="#elastic">If jobs could change their size</a></li>'
@@ -550,6 +442,22 @@ def _who(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     yield "</div></section>"
 
 
+def _asked(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
+    """Yield what would have been if one thing had been otherwise, and who gains and loses."""
+    words = asked_words(figures)
+    tables = [*split_tables(figures)]
+    if figures.outlooks:
+        tables = [outlooks_table(figures), *orders_table(figures), *tables]
+    if not tables:
+        return
+    yield '<section id="asked"><h2>What was asked</h2>'
+    yield from (f"<p>{_linked(sentence)}</p>" for sentence in outlook_sentences(figures))
+    for table in tables:
+        yield _table(table, numbers, words)
+    yield _see(*words) if words else ""
+    yield "</section>"
+
+
 def _elastic(figures: WhatIf, numbers: Iterator[int]) -> list[str]:
     ask = (
         *(
@@ -566,7 +474,8 @@ def _elastic(figures: WhatIf, numbers: Iterator[int]) -> list[str]:
 
 def _words(figures: WhatIf) -> Iterator[str]:
     yield '<section id="words"><h2>What the words mean</h2><dl>'
-    for word, meaning in definitions(figures.log.machine.unit, elastic=bool(figures.elastic)).items():
+    unit, elastic = figures.log.machine.unit, bool(figures.elastic)
+    for word, meaning in definitions(unit, elastic=elastic, asked=asked_words(figures)).items():
         yield f'<dt id="{anchor(word)}">{escape(word)}</dt><dd>{escape(meaning)}</dd>'
     yield "</dl></section>"
 

@@ -1,0 +1,244 @@
+"""What operators ask of a log: each question changes one thing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.instances import closed_window, log_problem, time_origin
+from allocsolve.model import Jobs
+from allocsolve.pictures.workload import size_classes
+from allocsolve.registry import canonical_name
+from allocsolve.report.whatif.words import EXACT_LIMITS, ORDER_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.heuristics.workload.policies import QueueOrder
+    from allocsolve.instances import JobLog
+    from allocsolve.model import IntArray, WorkloadProblem
+
+#: The policy of all questions that do not ask for another one.
+EASY: Final = "easy"
+
+#: Which run times a policy plans with: those that users asked for, or the true ones.
+LimitSource: TypeAlias = Literal["given", "actual"]
+LIMIT_SOURCES: Final[tuple[LimitSource, ...]] = get_args(LimitSource)
+
+#: By what the waits of a log are split.
+Split: TypeAlias = Literal["partition", "size", "user"]
+SPLITS: Final[tuple[Split, ...]] = get_args(Split)
+
+
+class Question(NamedTuple):
+    """One thing that could have been otherwise."""
+
+    option: str  #: ``nodes``, ``order``, ``closed``, ``limits`` or ``merge``; empty for the log as it is
+    value: str  #: as it was asked for
+    label: str  #: what tables call it
+    clause: str  #: how sentences about it begin
+    problem: WorkloadProblem  #: that of the log if its jobs and its machine stay
+    policy: str = EASY  #: the solver that runs the jobs
+    size: int = 0  #: of the machine, where that is asked for
+    note: str = ""  #: what else has changed
+
+
+def as_it_is(problem: WorkloadProblem, unit: str) -> Question:
+    """Return the question that changes nothing."""
+    label = f"as it is: {problem.num_nodes:,} {unit}"
+    return Question("", "", label, "As it is", problem, size=problem.num_nodes)
+
+
+def of_size(log: JobLog, problem: WorkloadProblem, size: int) -> Question:
+    """Ask for a machine of another size.
+
+    Jobs that are larger than it hold all of it, and run as long: so all jobs are there in each row.
+    """
+    unit = log.machine.unit
+    smaller = replace(
+        log,
+        machine=log.machine._replace(size=size, told_by="asked for"),
+        nodes=np.minimum(log.nodes, size),
+    )
+    asked = _named(log_problem(smaller), problem, f"{size}-{unit}")
+    larger = int((log.nodes > size).sum())
+    jobs = "1 job holds" if larger == 1 else f"{larger:,} jobs hold"
+    kept = f" With {size:,} {unit} the partitions keep their sizes." if problem.resources else ""
+    note = f"{jobs} more than {size:,} {unit} in the log, and all {size:,} in this row." if larger else ""
+    note = (note + kept).strip()
+    label = f"{size:,} {unit}"
+    return Question("nodes", str(size), label, f"With {label}", asked, size=size, note=note)
+
+
+def in_order(problem: WorkloadProblem, order: QueueOrder) -> Question:
+    """Ask for another order of the queue."""
+    name = ORDER_NAMES[order]
+    return Question("order", order, name, f"With {name}", problem, order_policy(order))
+
+
+def order_policy(order: QueueOrder) -> str:
+    """Return the solver that takes the queue in an order."""
+    return canonical_name(f"{EASY}(order={order})")
+
+
+def with_exact_limits(problem: WorkloadProblem) -> Question:
+    """Ask for users who know how long their jobs will run."""
+    policy = canonical_name(f"{EASY}(estimate=actual)")
+    return Question("limits", "actual", EXACT_LIMITS, f"With {EXACT_LIMITS}", problem, policy)
+
+
+def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: str) -> Question:
+    """Ask for a time in which the machine, or a part of it, is closed.
+
+    Raises
+    ------
+    InvalidOption
+        If the text is not that of a window, or it begins when all is over.
+    """
+    origin = time_origin(log, timezone=timezone)
+    closed = closed_window(window, origin)
+    over = max(float(np.nanmax(log.ends, initial=-np.inf)), float(log.submits.max())) - origin.zero
+    if closed.start > over:
+        msg = f"closed window {window!r}: begins after the last job of {log.source} has ended"
+        raise InvalidOption(msg)
+    try:
+        shut = replace(problem, closed=(*problem.closed, closed))
+    except InvalidProblem as fault:  # it closes more than there is
+        msg = f"--closed {window}: {fault}"
+        raise InvalidOption(msg) from None
+    asked = _named(shut, problem, f"closed {window}")
+    return Question("closed", window, f"closed {window}", f"Closed {window},", asked)
+
+
+def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
+    """Ask for one pool in place of several partitions.
+
+    Raises
+    ------
+    InvalidOption
+        If there are not two of them at least, or the machine has none of that name.
+    """
+    value = ",".join(names)
+    sizes = dict(problem.resources)
+    jobs, asked = problem.jobs, problem.jobs.requirements
+    if len(names) < 2:
+        msg = f"--merge {value}: one pool is made of two partitions at least, such as std,long"
+        raise InvalidOption(msg)
+    for name in names:
+        if name not in sizes:
+            msg = f"--merge {value}: --partitions does not say how many nodes the jobs of {name!r} may hold"
+            raise InvalidOption(msg)
+        if name not in asked.partitions:
+            msg = f"--merge {value}: the log has no job in {name!r}"
+            raise InvalidOption(msg)
+    pool = "+".join(names)
+    there = {name: size for name, size in sizes.items() if name not in names}
+    packed = jobs.packed
+    together = Jobs(
+        *(packed.submit, packed.nodes, packed.runtime, jobs.limit),
+        names=jobs.names,
+        users=jobs.users or None,
+        weight=packed.weight,
+        needs=asked.needs or None,
+        partitions=[pool if name in names else name for name in asked.partitions],
+        eligible=asked.eligible if len(asked.eligible) else None,
+        boost=asked.boost if len(asked.boost) else None,
+    )
+    resources = there | {pool: sum(sizes[name] for name in names)}
+    merged = replace(problem, jobs=together, resources=tuple(sorted(resources.items())))
+    label = f"{' and '.join((', '.join(names[:-1]), names[-1]))} as one"
+    return Question("merge", value, label, f"With {label}", _named(merged, problem, label))
+
+
+def questions(
+    log: JobLog,
+    problem: WorkloadProblem,
+    *,
+    nodes: Sequence[int] = (),
+    orders: Sequence[QueueOrder] = (),
+    closed: Sequence[str] = (),
+    limits: Sequence[LimitSource] = (),
+    merged: Sequence[Sequence[str]] = (),
+    timezone: str = "UTC",
+) -> tuple[Question, ...]:
+    """Return what is asked of a log, a question for each value; those of the log itself ask for nothing.
+
+    Parameters
+    ----------
+    log, problem
+        The log and its workload.
+    nodes
+        Sizes of the machine, in the unit of the log.
+    orders
+        Of the queue.
+    closed
+        Windows, each for itself; see `allocsolve.instances.closed_window`.
+    limits
+        With which run times a policy plans.
+    merged
+        Partitions that become one pool, each list for itself.
+    timezone
+        Of times of windows without one.
+
+    Raises
+    ------
+    InvalidOption
+        If something cannot be asked of this log.
+    """
+    asked = [of_size(log, problem, size) for size in sorted(nodes) if size != problem.num_nodes]
+    asked += [in_order(problem, order) for order in orders if order != "submission"]
+    asked += [with_closed(log, problem, window, timezone) for window in closed]
+    asked += [with_exact_limits(problem) for source in limits if source == "actual"]
+    asked += [with_merged(problem, names) for names in merged]
+    values = [(question.option, question.value) for question in asked]
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None:
+        msg = f"--{twice[0]} {twice[1]} is asked twice"
+        raise InvalidOption(msg)
+    return tuple(asked)
+
+
+def _named(asked: WorkloadProblem, problem: WorkloadProblem, what: str) -> WorkloadProblem:
+    """Return a workload whose name tells how it differs from that of the log."""
+    return replace(asked, name=f"{problem.name}, {what}")
+
+
+class Classes(NamedTuple):
+    """The jobs of a log, split into classes."""
+
+    by: Split
+    labels: tuple[str, ...]  #: of the classes
+    of_jobs: IntArray  #: shape (jobs,)
+
+
+def classes_of(log: JobLog, problem: WorkloadProblem, by: Split) -> Classes:
+    """Split the jobs of a log.
+
+    Raises
+    ------
+    InvalidOption
+        If the log does not tell what they are split by.
+    """
+    if by == "size":
+        of_jobs = size_classes(problem)[0]
+        return Classes(by, tuple(map(size_label, range(int(of_jobs.max(initial=0)) + 1))), of_jobs)
+    told = problem.jobs.users if by == "user" else log.asked.told_partitions
+    if not any(told):
+        msg = f"--by {by}: {log.source} does not tell the {by}s of jobs"
+        raise InvalidOption(msg)
+    names = [name or "not known" for name in told]
+    labels, numbers = np.unique(np.array(names), return_inverse=True)
+    return Classes(by, tuple(labels.tolist()), numbers.astype(np.int64))
+
+
+def size_label(size_class: int) -> str:
+    """Return the sizes of a class, see `size_classes`.
+
+    >>> size_label(0), size_label(1), size_label(4)
+    ('1', '2', '9 to 16')
+    """
+    most = 2**size_class
+    return str(most) if most <= 2 else f"{most // 2 + 1:,} to {most:,}"

@@ -1,0 +1,31 @@
+"""A log of a queue for the tests of `whatif`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from first_fit import in_order
+
+from allocsolve.instances.generators.examples import random_workload
+
+NODES = 16
+PROBLEM = random_workload(3, 60, NODES, load=1.2)
+FIRST = datetime(2024, 1, 10, 20, tzinfo=UTC)
+USERS = ("ann", "bob", "cem")
+SECONDS = ("--seconds", "1", "--workers", "1")
+
+
+def sacct(delay: float = 0, *, name: str = "7", limits: bool = False) -> str:
+    """A log whose jobs started in order of submission, each so many seconds later than it could have.
+
+    The limits of jobs differ if that is asked for.
+    """
+    rows = ["JobID|User|Submit|Start|End|Elapsed|Timelimit|NNodes|State"]
+    starts = in_order(PROBLEM).first_starts + delay
+    for idx, (job, start) in enumerate(zip(PROBLEM.jobs, starts.tolist(), strict=True)):
+        limit = job.runtime + 900 * (idx % 7) if limits else 80_000
+        seconds = job.submit, start, start + job.runtime
+        times = "|".join(f"{FIRST + timedelta(seconds=one):%Y-%m-%dT%H:%M:%S}" for one in seconds)
+        spans = "|".join(str(timedelta(seconds=one)).replace(" days, ", "-") for one in (job.runtime, limit))
+        rows.append(f"{name if idx == 50 else idx}|{USERS[idx % 3]}|{times}|{spans}|{job.nodes}|COMPLETED")
+    return "\n".join([*rows, ""])
