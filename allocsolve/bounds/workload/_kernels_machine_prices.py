@@ -16,9 +16,9 @@ class MachinePriceList(NamedTuple):
 
     #: Shape (slots + 1,), increasing, seconds.
     edges: FloatArray
-    #: Shape (slots + 1, resources): the prices in each slot, and 0 after the last.
+    #: Shape (resources, slots + 1): the prices in each slot, and 0 after the last.
     prices: FloatArray
-    #: Shape (slots + 1, resources): the cost from the first edge to each edge.
+    #: Shape (resources, slots + 1): the cost from the first edge to each edge.
     integral: FloatArray
 
 
@@ -43,81 +43,78 @@ class CheapestStarts(NamedTuple):
     #: Shape (jobs,).
     costs: FloatArray
     starts: FloatArray
-    #: Shape (slots + 1, resources): what is used in each slot, times seconds; one row for the rest of time.
+    #: Shape (resources, slots + 1): what is used in each slot, times seconds; a column for the rest of time.
     usage: FloatArray
-    #: Shape (slots + 2, resources), work space of the kernel.
+    #: Shape (resources, slots + 2), work space of the kernel.
     steps: FloatArray
+    #: Shape (2, slots + 1), work space: the composite price of a job in each slot, and its sum up to edges.
+    composite: FloatArray
+
+
+class _Run(NamedTuple):
+    """A job as `RigidJobs` has it, and the slots in which it begins and ends if it starts at its release."""
+
+    submit: float
+    release: float
+    length: float
+    slope: float
+    floor: float
+    begun: int
+    ended: int
 
 
 @inner_kernel
-def _paid(
-    listed: MachinePriceList, jobs: RigidJobs, job: int, begun: int, begin: float, ended: int, end: float
+def _paid(edges: FloatArray, prices: FloatArray, integral: FloatArray, slot: int, moment: float) -> float:
+    """Return what is paid until a moment, which lies in the slot."""
+    if slot < 0:
+        return 0.0
+    return float(integral[slot] + prices[slot] * (moment - edges[slot]))
+
+
+@inner_kernel
+def _cost_between(
+    edges: FloatArray,
+    prices: FloatArray,
+    integral: FloatArray,
+    begun: int,
+    begin: float,
+    ended: int,
+    end: float,
 ) -> float:
-    """Return what a job pays from a moment in the slot `begun` to one in the slot `ended`."""
-    edges, prices, integral = listed.edges, listed.prices, listed.integral
-    paid = 0.0
-    for at in range(jobs.offsets[job], jobs.offsets[job + 1]):
-        resource = jobs.resource[at]
-        one = 0.0
-        if ended >= 0:
-            one = integral[ended, resource] + prices[ended, resource] * (end - edges[ended])
-        if begun >= 0:
-            one -= integral[begun, resource] + prices[begun, resource] * (begin - edges[begun])
-        paid += jobs.amount[at] * one
-    return paid
+    """Return what is paid from a moment in one slot to a moment in another one."""
+    return _paid(edges, prices, integral, ended, end) - _paid(edges, prices, integral, begun, begin)
 
 
 @inner_kernel
-def _rise(listed: MachinePriceList, jobs: RigidJobs, job: int, k: int) -> float:
-    """Return by how much the composite price of a job rises at an edge."""
-    rise = 0.0
-    for at in range(jobs.offsets[job], jobs.offsets[job + 1]):
-        resource = jobs.resource[at]
-        before = listed.prices[k - 1, resource] if k > 0 else 0.0
-        rise += jobs.amount[at] * (listed.prices[k, resource] - before)
-    return rise
-
-
-@inner_kernel
-def _best_start(listed: MachinePriceList, jobs: RigidJobs, job: int, length: float) -> tuple[float, float]:
-    """Return the least cost of a job and its start.
+def _best_start(
+    edges: FloatArray, prices: FloatArray, integral: FloatArray, amount: float, last: int, run: _Run
+) -> tuple[float, float]:
+    """Return the least cost of a job that pays `amount` times these prices, and its start.
 
     The cost is linear in the start between those where the job starts or ends at an edge or leaves its floor.
     Its minimum is at the release, or where its slope rises: where the job leaves the floor, starts at an edge
-    at which the composite price falls, or ends at one at which it rises.
+    at which the price falls, or ends at one at which it rises. Edges after `last` are not looked at.
     """
-    edges = listed.edges
-    last = len(edges) - 1
-    submit, release, slope, floor = (
-        jobs.submit[job],
-        jobs.release[job],
-        jobs.slope[job],
-        jobs.floor[job],
-    )
-    start = release
-    begun, ended = slot_of(edges, start), slot_of(edges, start + length)
-    best = max(floor, slope * (start + length - submit)) + _paid(
-        listed, jobs, job, begun, start, ended, start + length
-    )
-    if slope == 0:
-        return (floor, max(release, edges[last])) if floor < best else (best, start)
+    submit, start, length, slope, floor, begun, ended = run
+    end = start + length
+    best = max(floor, slope * (end - submit))
+    best += amount * _cost_between(edges, prices, integral, begun, start, ended, end)
     free = submit + floor / slope - length
-    if free > release and floor < best:
-        cost = floor + _paid(
-            listed, jobs, job, slot_of(edges, free), free, slot_of(edges, free + length), free + length
-        )
-        if cost < best:
-            best, start = cost, free
+    if free > start and floor < best:
+        slot, until = slot_of(edges, free), slot_of(edges, free + length)
+        paid = _cost_between(edges, prices, integral, slot, free, until, free + length)
+        if floor + amount * paid < best:
+            best, start = floor + amount * paid, free
     until = ended
     for k in range(begun + 1, last + 1):
         end = edges[k] + length
         delay = max(floor, slope * (end - submit))
         if delay >= best:
             break
-        if _rise(listed, jobs, job, k) < 0:
-            while until < last and edges[until + 1] <= end:
+        if k > 0 and prices[k] < prices[k - 1]:
+            while until + 1 < len(edges) and edges[until + 1] <= end:
                 until += 1
-            cost = delay + _paid(listed, jobs, job, k, edges[k], until, end)
+            cost = delay + amount * (_paid(edges, prices, integral, until, end) - integral[k])
             if cost < best:
                 best, start = cost, edges[k]
     at = begun
@@ -125,14 +122,49 @@ def _best_start(listed: MachinePriceList, jobs: RigidJobs, job: int, length: flo
         delay = max(floor, slope * (edges[k] - submit))
         if delay >= best:
             break
-        if _rise(listed, jobs, job, k) > 0:
+        if k == 0 or prices[k] > prices[k - 1]:
             begin = edges[k] - length
-            while at < last and edges[at + 1] <= begin:
+            while at + 1 < len(edges) and edges[at + 1] <= begin:
                 at += 1
-            cost = delay + _paid(listed, jobs, job, at, begin, k, edges[k])
+            cost = delay + amount * (integral[k] - _paid(edges, prices, integral, at, begin))
             if cost < best:
                 best, start = cost, begin
     return best, start
+
+
+@inner_kernel
+def _compose(listed: MachinePriceList, jobs: RigidJobs, job: int, run: _Run, composite: FloatArray) -> int:
+    """Write the composite price of a job as far as it may matter; return the last edge to be looked at.
+
+    An edge does not matter if the delay of a job that starts or ends there costs more than a start at the
+    release.
+    """
+    edges, last = listed.edges, len(listed.edges) - 1
+    at_release = max(run.floor, run.slope * (run.release + run.length - run.submit))
+    for at in range(jobs.offsets[job], jobs.offsets[job + 1]):
+        row = jobs.resource[at]
+        at_release += jobs.amount[at] * _cost_between(
+            edges,
+            listed.prices[row],
+            listed.integral[row],
+            run.begun,
+            run.release,
+            run.ended,
+            run.release + run.length,
+        )
+    latest = run.submit + at_release / run.slope
+    until = min(last, slot_of(edges, latest) + 1)
+    stop = min(last, slot_of(edges, latest + run.length) + 1)
+    begin = max(0, run.begun)
+    for k in range(begin, stop + 1):
+        composite[0, k] = composite[1, k] = 0.0
+    for at in range(jobs.offsets[job], jobs.offsets[job + 1]):
+        row, amount = jobs.resource[at], float(jobs.amount[at])
+        prices, integral = listed.prices[row], listed.integral[row]
+        for k in range(begin, stop + 1):
+            composite[0, k] += amount * prices[k]
+            composite[1, k] += amount * integral[k]
+    return int(until)
 
 
 @kernel
@@ -149,23 +181,38 @@ def cheapest_on_machine(
     usage[:] = 0
     total = 0.0
     for job in range(len(jobs.submit)):
-        length = max(0.0, jobs.runtime[job] - slack)
-        cost, start = _best_start(listed, jobs, job, length)
+        length, release, slope, floor = (
+            max(0.0, jobs.runtime[job] - slack),
+            jobs.release[job],
+            jobs.slope[job],
+            jobs.floor[job],
+        )
+        begun, ended = slot_of(edges, release), slot_of(edges, release + length)
+        run = _Run(jobs.submit[job], release, length, slope, floor, begun, ended)
+        first = jobs.offsets[job]
+        if slope == 0:
+            cost, start = floor, max(release, edges[last])
+        elif jobs.offsets[job + 1] == first + 1:
+            row, amount = jobs.resource[first], float(jobs.amount[first])
+            cost, start = _best_start(edges, listed.prices[row], listed.integral[row], amount, last, run)
+        else:
+            until = _compose(listed, jobs, job, run, out.composite)
+            cost, start = _best_start(edges, out.composite[0], out.composite[1], 1.0, until, run)
         out.costs[job], out.starts[job] = cost, start
         total += cost
         begun, ended = slot_of(edges, start), slot_of(edges, start + length)
-        for at in range(jobs.offsets[job], jobs.offsets[job + 1]):
-            resource, amount = jobs.resource[at], jobs.amount[at]
+        for at in range(first, jobs.offsets[job + 1]):
+            row, held = jobs.resource[at], jobs.amount[at]
             if begun == ended:
-                usage[begun, resource] += amount * length
+                usage[row, begun] += held * length
             else:
-                usage[begun, resource] += amount * (edges[begun + 1] - start)
-                usage[ended, resource] += amount * (start + length - edges[max(ended, 0)])
-                steps[begun + 1, resource] += amount
-                steps[ended, resource] -= amount
-    for resource in range(usage.shape[1]):
+                usage[row, begun] += held * (edges[begun + 1] - start)
+                usage[row, ended] += held * (start + length - edges[max(ended, 0)])
+                steps[row, begun + 1] += held
+                steps[row, ended] -= held
+    for row in range(len(usage)):
         level = 0.0
         for k in range(last):
-            level += steps[k, resource]
-            usage[k, resource] += level * (edges[k + 1] - edges[k])
+            level += steps[row, k]
+            usage[row, k] += level * (edges[k + 1] - edges[k])
     return total

@@ -42,6 +42,10 @@ _BITS: Final = 58
 _BITS_OF_A_PRICE: Final = 52
 #: Bits of the sum of the first prices of what is closed: the more these take, the coarser all prices are.
 _BITS_OF_CLOSED: Final = 42
+#: The least gain, and the most climbs on the same slots: prices of several resources settle slowly, and that
+#: costs least on coarse slots.
+_LEAST_GAIN: Final = 2e-5
+_MOST_ROUNDS: Final = 6
 
 
 class MachineDual:
@@ -52,7 +56,7 @@ class MachineDual:
     price is free.
     """
 
-    has_phases = False
+    least_gain, most_rounds = _LEAST_GAIN, _MOST_ROUNDS
 
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self._slack = problem, costs, slack
@@ -79,15 +83,16 @@ class MachineDual:
         self.out = CheapestStarts(
             np.empty(jobs),
             np.empty(jobs),
-            np.empty((slots + 1, resources)),
-            np.empty((slots + 2, resources)),
+            np.empty((resources, slots + 1)),
+            np.empty((resources, slots + 2)),
+            np.empty((2, slots + 1)),
         )
 
     def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and its gradient: per second of each slot, what is used beyond what is there."""
         rows = self.rows(prices)
         total = cheapest_on_machine(_price_list(self._edges, rows), self._jobs, self._slack, self.out)
-        beyond = self.out.usage[:-1].T / self._slots - self._capacity
+        beyond = self.out.usage[:, :-1] / self._slots - self._capacity
         earned = float((rows * self._capacity * self._slots).sum())
         return float(total) - earned, (beyond / self.most).ravel()
 
@@ -116,11 +121,10 @@ def mean_capacity(machine: PackedMachine, edges: IntArray) -> FloatArray:
 
 def _price_list(edges: IntArray, rows: FloatArray) -> MachinePriceList:
     """Return prices, shape (resources, slots), with their sums."""
-    resources, slots = rows.shape
-    prices, integral = np.zeros((slots + 1, resources)), np.zeros((slots + 1, resources))
-    prices[:-1] = rows.T
-    np.cumsum(prices[:-1] * np.diff(edges)[:, None], axis=0, out=integral[1:])
-    return MachinePriceList(frozen(edges.astype(np.float64)), frozen(prices), frozen(integral))
+    prices, integral = np.zeros((2, len(rows), len(edges)))
+    prices[:, :-1] = rows
+    np.cumsum(rows * np.diff(edges), axis=1, out=integral[:, 1:])
+    return MachinePriceList(*map(frozen, (edges.astype(np.float64), prices, integral)))
 
 
 @dataclass(slots=True)

@@ -40,7 +40,10 @@ class SlotDual(Protocol):
     costs: JobCosts
     #: Shape of the prices, seconds.
     widths: FloatArray
-    has_phases: bool
+    #: The relative gain up to which an ascent climbs on no more, neither on these slots nor on finer ones,
+    #: and the most climbs on the same slots.
+    least_gain: float
+    most_rounds: int
 
     def on(self, edges: IntArray) -> None:
         """Take these slots."""
@@ -63,6 +66,11 @@ class TimeDual:
         self._phases, self._profiles = phase_rows(problem), profile_rows(problem)
         self.has_phases = bool(len(self._phases.jobs))
         self._sweep = sweep(_longest(self._profiles.offsets))
+        self.least_gain, self.most_rounds = _LEAST_GAIN, 1
+        if self._elastic:
+            self.least_gain = _LEAST_GAIN_OF_WORK
+        if self.has_phases:
+            self.least_gain, self.most_rounds = _LEAST_GAIN_OF_PHASES, _MOST_ROUNDS_OF_PHASES
 
     def on(self, edges: IntArray) -> None:
         """Take these slots."""
@@ -365,11 +373,8 @@ def climb_slots(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> None:
             dual.on(ascent.best.edges)
             ascent.aim = max(_RAISED_AIM * ascent.aim, _FIRST_AIM * ascent.best.value)
             ascent.climb(dual, _STEPS, clock)
-    limit, least_gain, rounds = _MOST_SLOTS, _LEAST_GAIN, 1
-    if dual.problem.is_elastic:
-        limit, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
-    if dual.has_phases:
-        least_gain, rounds = _LEAST_GAIN_OF_PHASES, _MOST_ROUNDS_OF_PHASES
+    least_gain, rounds = dual.least_gain, dual.most_rounds
+    limit = _MOST_SLOTS_OF_WORK if dual.problem.is_elastic else _MOST_SLOTS
     most_slots = min(limit, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
     for _ in range(_MOST_WIDTHS):
