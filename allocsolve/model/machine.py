@@ -238,6 +238,10 @@ class Requirements:
         """Return what makes two equal."""
         return self.needs, self.partitions, self.eligible.tobytes(), self.boost.tobytes()
 
+    def release(self, submit: FloatArray) -> FloatArray:
+        """Return when each job may start at the earliest, shape (jobs,), in seconds; `submit` if then."""
+        return frozen(np.fmax(submit, self.eligible)) if len(self.eligible) else submit
+
     def of_job(self, idx: int) -> dict[str, Any]:
         """Return the fields of one job that differ from those of a plain one."""
         fields: dict[str, Any] = {}
@@ -349,9 +353,7 @@ def packed_machine(problem: WorkloadProblem) -> PackedMachine:
     offsets = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=count), out=offsets[1:])
     times, capacity = _steps(problem)
-    release, order = jobs.submit, jobs.submit
-    if len(asked.eligible):
-        release = frozen(np.fmax(jobs.submit, asked.eligible))
+    order = jobs.submit
     if len(asked.boost):
         order = frozen(jobs.submit - asked.boost)
     return PackedMachine(
@@ -361,7 +363,7 @@ def packed_machine(problem: WorkloadProblem) -> PackedMachine:
         frozen(offsets),
         frozen(kind[by_job]),
         frozen(np.concatenate(amount)[by_job]),
-        release,
+        asked.release(jobs.submit),
         order,
     )
 

@@ -106,7 +106,7 @@ def _certified_bound(
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
     if not problem.is_plain:
-        return (_tiny_machine(),)
+        return (_tiny_machine(), _tiny_window())
     if problem.is_evolving:
         # Some solvers refuse profiles, or phases, too.
         return (*_tiny_problems("evolving"), _tiny_profiles(), *_tiny_problems("malleable"))
@@ -151,14 +151,21 @@ def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
 
 @functools.cache
 def _tiny_machine() -> WorkloadProblem:
-    """Return a problem with a queue on a machine of which a part is closed for a time."""
+    """Return a problem with a queue on a machine of two resources, of which a part is closed for a time."""
     (plain,) = _tiny_problems("rigid")
     return WorkloadProblem(
         plain.num_nodes,
-        [replace(job, boost=idx % 2) for idx, job in enumerate(plain.jobs)],
+        [replace(job, boost=idx % 2, needs={"gpus": idx % 2}) for idx, job in enumerate(plain.jobs)],
         resources={"gpus": 1},
         closed=[ClosedWindow(4, 9, {"nodes": 2})],
     )
+
+
+@functools.cache
+def _tiny_window() -> WorkloadProblem:
+    """Return a problem with a queue on nodes alone, of which a part is closed for a time."""
+    (plain,) = _tiny_problems("rigid")
+    return replace(plain, closed=(ClosedWindow(4, 9, {"nodes": 2}),))
 
 
 @functools.cache

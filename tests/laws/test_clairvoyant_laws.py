@@ -137,7 +137,7 @@ def test_free_nodes_are_those_of_a_slow_twin(seed: int) -> None:
         plan.put(row)
         assert plan.placed.starts[job] == start
         placed[job] = start, start + seconds, nodes
-    times, free = plan.free_nodes(0.0, 1e9)
+    ((_, times, free, _),) = plan.free.steps(0.0, 1e9, plan.nodes)
     assert len(set(times.tolist())) == len(times) <= 2 * len(placed) + 1
     for time, left in zip(times.tolist(), free.tolist(), strict=True):
         assert left == num_nodes - sum(held for begin, end, held in placed.values() if begin <= time < end)

@@ -49,7 +49,7 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
     InvalidOption
         If the term is not one of these.
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     weight = packed.weight
     scale = float(weight.sum()) or 1.0
     none = np.zeros(len(weight))

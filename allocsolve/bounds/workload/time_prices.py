@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,6 +33,28 @@ if TYPE_CHECKING:
 _CERTIFYING: Final = 8
 
 
+class SlotDual(Protocol):
+    """A value of prices on slots that an ascent raises."""
+
+    problem: WorkloadProblem
+    costs: JobCosts
+    #: Shape of the prices, seconds.
+    widths: FloatArray
+    #: The relative gain up to which an ascent climbs on no more, neither on these slots nor on finer ones,
+    #: and the most climbs on the same slots.
+    least_gain: float
+    most_rounds: int
+
+    def on(self, edges: IntArray) -> None:
+        """Take these slots."""
+
+    def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and its gradient."""
+
+    def has_time(self, clock: Clock | None) -> bool:
+        """Return whether there is time for an evaluation."""
+
+
 class TimeDual:
     """The value of prices on slots: the sum of the least costs of jobs, less the price of all nodes."""
 
@@ -44,6 +66,11 @@ class TimeDual:
         self._phases, self._profiles = phase_rows(problem), profile_rows(problem)
         self.has_phases = bool(len(self._phases.jobs))
         self._sweep = sweep(_longest(self._profiles.offsets))
+        self.least_gain, self.most_rounds = _LEAST_GAIN, 1
+        if self._elastic:
+            self.least_gain = _LEAST_GAIN_OF_WORK
+        if self.has_phases:
+            self.least_gain, self.most_rounds = _LEAST_GAIN_OF_PHASES, _MOST_ROUNDS_OF_PHASES
 
     def on(self, edges: IntArray) -> None:
         """Take these slots."""
@@ -111,7 +138,7 @@ class PriceBound:
     #: Shape (slots + 1,), increasing whole seconds; there are no prices outside.
     edges: IntArray
     #: Shape (slots,): the price of a node-second in each slot, in units of the cost of a job (see
-    #: `JobCosts`).
+    #: `JobCosts`). By `machine_prices`, shape (resources, slots): the price of a second of each resource.
     prices: FloatArray
     #: Whether the search for prices was ended by Ctrl-C.
     interrupted: bool = False
@@ -162,7 +189,7 @@ _MOST_ROUNDS_OF_PHASES: Final = 6
 _NO_PRICE: Final = 1e-6
 
 
-class _Best(NamedTuple):
+class BestPrices(NamedTuple):
     """The best prices so far, one for each slot."""
 
     edges: IntArray
@@ -171,14 +198,14 @@ class _Best(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Ascent:
+class Ascent:
     """The ascent. `best` changes as a whole, so it can be taken after an interruption at any time."""
 
-    best: _Best
+    best: BestPrices
     #: How far above the best value the next steps aim.
     aim: float = 0.0
 
-    def climb(self, dual: TimeDual, steps: int, clock: Clock | None) -> None:
+    def climb(self, dual: SlotDual, steps: int, clock: Clock | None) -> None:
         """Take subgradient steps in the L2 norm over time.
 
         The step lengths are Polyak's for a value that is `aim` above the best; the aim is doubled when it is
@@ -203,7 +230,7 @@ class _Ascent:
             if value > self.best.value:
                 if value - self.best.value > self.aim / 2:
                     self.aim *= 2
-                self.best = _Best(self.best.edges, prices, value)
+                self.best = BestPrices(self.best.edges, prices, value)
                 best_gradient = gradient
                 without_gain = 0
                 continue
@@ -222,7 +249,7 @@ class _Ascent:
         width = max(1, 2 * int(edges[-1] - edges[0]) // _FEWEST_SLOTS)
         later = edges[-1] + width * np.arange(1, _FEWEST_SLOTS // 2 + 1)
         prices = np.append(prices, np.zeros(len(later)))
-        self.best = _Best(frozen(np.concatenate([edges, later])), prices, value)
+        self.best = BestPrices(frozen(np.concatenate([edges, later])), prices, value)
         return True
 
     def refine(self, most_slots: int) -> None:
@@ -244,7 +271,7 @@ class _Ascent:
         if priced[-1]:
             middles = np.append(middles, edges[-1] + max(1, (edges[-1] - edges[0]) // 8))
             prices = np.append(prices, 0.0)
-        self.best = _Best(frozen(np.sort(np.concatenate([edges, middles]))), prices, value)
+        self.best = BestPrices(frozen(np.sort(np.concatenate([edges, middles]))), prices, value)
 
 
 def time_prices(
@@ -321,19 +348,19 @@ def time_prices(
     methods by modified gradient techniques", Mathematical Programming Study 3, 1975.
     """
     costs = job_costs(problem, term)
-    per_second = _time_units(problem)
+    per_second = time_units(problem)
     dual = TimeDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
-    ascent = _Ascent(_first_prices(problem, start))
+    ascent = Ascent(_first_prices(problem, start))
     interrupted = False
     if costs.slope.any():
         try:
-            _climb(dual, ascent, clock)
+            climb_slots(dual, ascent, clock)
         except KeyboardInterrupt:
             interrupted = True
     return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
 
 
-def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
+def climb_slots(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> None:
     """Climb on coarse slots, then on finer ones until they gain no more or the time is over."""
     dual.on(ascent.best.edges)
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
@@ -347,11 +374,8 @@ def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
             dual.on(ascent.best.edges)
             ascent.aim = max(_RAISED_AIM * ascent.aim, _FIRST_AIM * ascent.best.value)
             ascent.climb(dual, _STEPS, clock)
-    limit, least_gain, rounds = _MOST_SLOTS, _LEAST_GAIN, 1
-    if dual.problem.is_elastic:
-        limit, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
-    if dual.has_phases:
-        least_gain, rounds = _LEAST_GAIN_OF_PHASES, _MOST_ROUNDS_OF_PHASES
+    least_gain, rounds = dual.least_gain, dual.most_rounds
+    limit = _MOST_SLOTS_OF_WORK if dual.problem.is_elastic else _MOST_SLOTS
     most_slots = min(limit, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
     for _ in range(_MOST_WIDTHS):
@@ -376,24 +400,29 @@ def _first_edges(problem: WorkloadProblem) -> IntArray:
         return frozen(np.zeros(1, dtype=np.int64))
     first = math.floor(problem.packed.submit.min())
     last = max(first + 1, math.ceil(makespan_bound(problem).value))
-    wanted = math.ceil((last - first) / (2 * float(run_times.mean())))
+    return slots_between(first, last, float(run_times.mean()))
+
+
+def slots_between(first: int, last: int, run_time: float) -> IntArray:
+    """Return slots of about two run times (s), from one whole second to a later one."""
+    wanted = math.ceil((last - first) / (2 * run_time))
     count = min(last - first, max(_FEWEST_SLOTS, min(wanted, _MOST_AT_START)))
     return frozen(first + np.arange(count + 1) * (last - first) // count)
 
 
-def _first_prices(problem: WorkloadProblem, start: Mapping[str, Any] | None) -> _Best:
+def _first_prices(problem: WorkloadProblem, start: Mapping[str, Any] | None) -> BestPrices:
     """Return prices on slots that span all jobs: 0, or those of a certificate."""
     edges = _first_edges(problem)
     if start is None:
-        return _Best(edges, np.zeros(len(edges) - 1), 0.0)
+        return BestPrices(edges, np.zeros(len(edges) - 1), 0.0)
     known = np.array(start["edges"], dtype=np.int64)
     # The last entry, without a price, also stands for the time before the first edge.
     prices = np.append(np.array(start["prices"], dtype=np.float64) / start["unit"], 0.0)
     edges = frozen(np.union1d(edges, known))
-    return _Best(edges, prices[np.searchsorted(known, edges[:-1], side="right") - 1], 0.0)
+    return BestPrices(edges, prices[np.searchsorted(known, edges[:-1], side="right") - 1], 0.0)
 
 
-def _time_units(problem: WorkloadProblem) -> int:
+def time_units(problem: WorkloadProblem) -> int:
     """Return the units of a second in which the judge counts: 4, or as many as surely fit."""
     if in_quarters(problem):
         return 4
@@ -401,7 +430,7 @@ def _time_units(problem: WorkloadProblem) -> int:
 
 
 def _certified(
-    dual: TimeDual, best: _Best, term: WorkloadTerm, per_second: int, *, interrupted: bool
+    dual: TimeDual, best: BestPrices, term: WorkloadTerm, per_second: int, *, interrupted: bool
 ) -> PriceBound:
     """Return the bound of the prices rounded to integers."""
     problem, costs = dual.problem, dual.costs
@@ -425,7 +454,9 @@ def _certified(
     whole = prices.astype(np.int64).tolist()
     price_of_a_node = sum(price * width for price, width in zip(whole, np.diff(edges).tolist(), strict=True))
     if price_of_a_node * per_second >= 1 << _BITS_OF_A_JOB:  # it is beyond what the judge accepts
-        return _certified(dual, _Best(edges[:1], prices[:0], 0.0), term, per_second, interrupted=interrupted)
+        return _certified(
+            dual, BestPrices(edges[:1], prices[:0], 0.0), term, per_second, interrupted=interrupted
+        )
     # The judge accepts no cost of a job with more than 61 bits.
     spent = math.fsum(np.minimum(dual.out.costs, 2.0**60 / per_second)) / unit
     total = spent - problem.num_nodes * price_of_a_node / unit

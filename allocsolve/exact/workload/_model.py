@@ -10,7 +10,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from allocsolve.exact.workload._windows import term_slopes, value_step
-from allocsolve.model import SLOWDOWN_FLOOR_S
+from allocsolve.model import SLOWDOWN_FLOOR_S, packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from allocsolve.model import (
         FloatArray,
         IntArray,
+        PackedMachine,
         WorkloadProblem,
         WorkloadTerm,
     )
@@ -83,20 +84,25 @@ class WorkloadModel:
         self._intervals: list[cp_model.IntervalVar] = []
         self._demands: list[int] = []
         self._add_jobs()
-        self._add_capacity()
+        self._machine = None if problem.is_plain else packed_machine(problem)
+        if self._machine is None:
+            self._add_capacity()
+        else:
+            self._add_resources(self._machine)
         self._add_twins()
 
     # Variables
 
     def _add_jobs(self) -> None:
-        """submit_j <= start_j, end_j = start_j + time of the chosen size <= latest_j."""
+        """release_j <= start_j, end_j = start_j + time of the chosen size <= latest_j."""
         model, offsets = self.model, self.sizes.offsets.tolist()
         nodes, times = (
             self.sizes.nodes.tolist(),
             [self.grid.down(time) for time in self.sizes.seconds.tolist()],
         )
-        for job, submit in enumerate(self.problem.packed.submit.tolist()):
-            release, latest = self.grid.point(submit), self._latest[job]
+        jobs = self.problem.jobs
+        for job, earliest in enumerate(jobs.requirements.release(jobs.packed.submit).tolist()):
+            release, latest = self.grid.point(earliest), self._latest[job]
             span = range(offsets[job], offsets[job + 1])
             start = model.new_int_var(
                 release, max(release, latest - min(times[at] for at in span)), f"s{job}"
@@ -136,15 +142,44 @@ class WorkloadModel:
         if len(wide) > 1:
             self.model.add_no_overlap(wide)
 
+    def _add_resources(self, machine: PackedMachine) -> None:
+        """At each instant and for each resource: sum of what running rigid jobs need <= what is there.
+
+        What is closed is an interval that holds it.
+        """
+        points = [self.grid.point(time) for time in machine.times.tolist()]
+        owner = np.repeat(np.arange(len(self.starts)), np.diff(machine.offsets))
+        for row in range(len(machine.names)):
+            there = int(machine.capacity[:, row].max())
+            mine = machine.resource == row
+            held = [self._intervals[job] for job in owner[mine].tolist()]
+            demands = machine.amount[mine].tolist()
+            for step in range(len(points) - 1):  # the last step is open
+                closed = there - int(machine.capacity[step, row])
+                length = points[step + 1] - points[step]
+                if closed and length > 0 and held:
+                    held.append(
+                        self.model.new_fixed_size_interval_var(points[step], length, f"c{row}_{step}")
+                    )
+                    demands.append(closed)
+            self.model.add_cumulative(held, demands, there)
+
     def _add_twins(self) -> None:
-        """start_i <= start_j for jobs of equal shape and weight, i submitted first: they can swap."""
-        packed = self.problem.packed
+        """start_i <= start_j for jobs of equal needs, time and weight, i submitted first: they can swap.
+
+        Neither may i be eligible later than j.
+        """
+        packed, machine = self.problem.jobs.packed, self._machine
+        release = self.problem.jobs.requirements.release(packed.submit)
         last: dict[tuple[float, ...], int] = {}
         for job in np.argsort(packed.submit, kind="stable").tolist():
             if self.on_size[job]:
                 continue
             shape = (float(packed.nodes[job]), float(packed.runtime[job]), float(packed.weight[job]))
-            if shape in last:
+            if machine is not None:
+                rows = slice(*machine.offsets[job : job + 2])
+                shape += (*machine.resource[rows].tolist(), *machine.amount[rows].tolist())
+            if shape in last and release[last[shape]] <= release[job]:
                 self.model.add(self.starts[last[shape]] <= self.starts[job])
             last[shape] = job
 
@@ -152,7 +187,7 @@ class WorkloadModel:
 
     def term(self, term: WorkloadTerm) -> ScaledTerm:
         """Return a term of the objective, scaled to integers."""
-        grid, packed = self.grid, self.problem.packed
+        grid, packed = self.grid, self.problem.jobs.packed
         if term == "makespan":
             latest = self.model.new_int_var(0, max(self._latest, default=0), "makespan")
             for end in self.ends:

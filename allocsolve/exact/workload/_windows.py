@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, shortest_run_times, time_prices
+from allocsolve.bounds.workload import (
+    MEAN_TERMS,
+    machine_prices,
+    makespan_bound,
+    shortest_run_times,
+    time_prices,
+)
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
@@ -81,12 +87,13 @@ def _window(search: Reinserter, random: np.random.Generator) -> IntArray:
     job = int(random.choice(len(excess), p=excess / total))
     starts = plan.placed.starts
     ends = starts + plan.seconds
-    near = np.flatnonzero((starts < ends[job]) & (ends > plan.problem.packed.submit[job]))
+    release = plan.free.release
+    near = np.flatnonzero((starts < ends[job]) & (ends > release[job]))
     others = near[near != job]
     if len(others) > _FREE:
         # Half of the windows are short: they have the jobs around an instant of the wait.
         if random.random() < 0.5:
-            instant = random.uniform(plan.problem.packed.submit[job], ends[job])
+            instant = random.uniform(release[job], ends[job])
             distance = np.maximum(starts[others] - instant, instant - ends[others])
             others = others[np.argsort(distance, kind="stable")[:_FREE]]
         else:
@@ -101,13 +108,11 @@ def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[
     from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
     plan = search.plan
-    starts, seconds, nodes = plan.placed.starts[jobs], plan.seconds[jobs], plan.nodes[jobs]
-    submit = plan.problem.packed.submit[jobs]
+    starts, seconds, release = plan.placed.starts[jobs], plan.seconds[jobs], plan.free.release[jobs]
     order: IntArray = np.argsort(starts, kind="stable")
-    origin, until = float(submit.min()), float((starts + seconds).max() + seconds.max())
-    times, free = plan.free_nodes(origin, until)
-    num_nodes = plan.problem.num_nodes
-    if len(times) > _MOST_STEPS:
+    origin, until = float(release.min()), float((starts + seconds).max() + seconds.max())
+    listed = plan.free.steps(origin, until, plan.nodes)
+    if max(len(steps.times) for steps in listed) > _MOST_STEPS:
         return order
 
     def tick(second: float) -> int:
@@ -115,26 +120,26 @@ def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[
 
     model = cp_model.CpModel()
     horizon = tick(until)
-    variables, intervals, demands, objective = [], [], [], []
+    variables, intervals, objective = [], [], []
     slopes = search.slopes(jobs)
     scale = _DEAREST / max(float(slopes.max()), 1e-300)
     for idx in range(len(jobs)):
         length = math.ceil(float(seconds[idx]) * _TICKS)
-        release = tick(float(submit[idx]))
-        start = model.new_int_var(release, max(release, horizon - length), "")
+        earliest = tick(float(release[idx]))
+        start = model.new_int_var(earliest, max(earliest, horizon - length), "")
         model.add_hint(start, tick(float(starts[idx])))
         variables.append(start)
         intervals.append(model.new_fixed_size_interval_var(start, length, ""))
-        demands.append(int(nodes[idx]))
         objective.append(round(float(slopes[idx]) * scale) * start)
-    ends = [*times[1:].tolist(), until]
-    wanted = int(nodes.sum())
-    for begin, end, left in zip(times.tolist(), ends, free.tolist(), strict=True):
-        if left < wanted and end > begin:
-            first = tick(max(begin, origin))
-            intervals.append(model.new_fixed_size_interval_var(first, tick(end) - first, ""))
-            demands.append(num_nodes - left)
-    model.add_cumulative(intervals, demands, num_nodes)
+    for steps in listed:
+        held, demands = [*intervals], steps.demand[jobs].tolist()
+        ends, wanted = [*steps.times[1:].tolist(), until], sum(demands)
+        for begin, end, left in zip(steps.times.tolist(), ends, steps.free.tolist(), strict=True):
+            if left < wanted and end > begin:
+                first = tick(max(begin, origin))
+                held.append(model.new_fixed_size_interval_var(first, tick(end) - first, ""))
+                demands.append(steps.there - left)
+        model.add_cumulative(held, demands, steps.there)
     model.minimize(cp_model.LinearExpr.sum(objective))
     best: list[int] = []
 
@@ -171,12 +176,13 @@ def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Siz
 
     `sizes` is None for evolving jobs, which have none.
     """
-    submit = problem.packed.submit
-    if sizes is None or (problem.packed.speedup == OVERHEAD).any():  # not all sizes are listed
+    packed = problem.jobs.packed
+    release = problem.jobs.requirements.release(packed.submit)
+    if sizes is None or (packed.speedup == OVERHEAD).any():  # not all sizes are listed
         fastest = shortest_run_times(problem)
     else:
         fastest = sizes.seconds[sizes.offsets[:-1]]
-    return plan_values(problem, (term,), submit, submit + fastest)[0]
+    return plan_values(problem, (term,), release, release + fastest)[0]
 
 
 def bound_of_certificate(
@@ -208,11 +214,12 @@ def bound_by_time(
     """
     alone = bound_of_jobs_alone(problem, term, sizes)
     if term == "makespan":
-        makespan = makespan_bound(problem)
-        return TermBound(max(makespan.value, alone), makespan.certificate)
+        makespan = makespan_bound(problem.on_plain_machine())
+        return TermBound(max(makespan.value, alone), makespan.certificate if problem.is_plain else None)
     if term not in MEAN_TERMS or (term == "wait" and not problem.is_rigid) or not len(problem.jobs):
         return TermBound(alone)
-    prices = time_prices(problem, term, clock=None if clock.remaining == math.inf else clock, start=start)
+    by_prices = time_prices if problem.is_plain else machine_prices
+    prices = by_prices(problem, term, clock=None if clock.remaining == math.inf else clock, start=start)
     if prices.interrupted:
         raise KeyboardInterrupt
     return TermBound(max(prices.value, alone), prices.certificate, prices, clock.remaining == 0)
@@ -221,8 +228,11 @@ def bound_by_time(
 def bound_by_jobs(
     problem: WorkloadProblem, term: WorkloadTerm, start: TermBound, clock: Clock, workers: int
 ) -> TermBound:
-    """Return the bound by prices per job, which begins with those of node-seconds and is never worse."""
-    if start.prices is None or not problem.is_rigid:
+    """Return the bound by prices per job, which begins with those of node-seconds and is never worse.
+
+    It knows rigid jobs on plain machines; of others the given bound is returned.
+    """
+    if start.prices is None or not problem.is_rigid or not problem.is_plain:
         return start
     prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)
     if prices.interrupted:
@@ -362,30 +372,35 @@ class Grid(NamedTuple):
 def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
     """Return the coarsest grid on which some optimal schedule lies.
 
-    In some optimal schedule of each term a job starts when it is submitted or when another one ends, so all
-    starts are submissions plus sums of run times. Where these are not multiples of a quarter of a second the
-    grid is fine and rounds down: what is optimal on it is a lower bound, since every schedule stays one when
-    jobs come earlier and run for less.
+    In some optimal schedule of each term a job starts when it is submitted (or eligible), when another one
+    ends or when a capacity changes, so all starts are such instants plus sums of run times. Where these are
+    not multiples of a quarter of a second the grid is fine and rounds down: what is optimal on it is a lower
+    bound, since every schedule stays one when jobs come earlier and run for less, and the edges of windows
+    are rounded as the starts and the ends are.
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     if not len(packed.submit):
         return Grid(Fraction(0), Fraction(1), exact=True)
     origin = Fraction(float(packed.submit.min()))
+    instants = packed.submit
+    if not problem.is_plain:
+        edges = [edge for window in problem.closed for edge in (window.start, window.end)]
+        instants = np.concatenate([instants, problem.jobs.requirements.release(instants), edges])
     # Limits of users do not matter here, so this demands less than `WorkloadProblem.is_exact`.
-    exact = all(bool((4 * times % 1 == 0).all()) for times in (packed.submit, sizes.seconds))
+    exact = all(bool((4 * times % 1 == 0).all()) for times in (instants, sizes.seconds))
     if not exact or problem.horizon > _MOST_SECONDS:
         return Grid(Fraction(math.floor(origin)), Fraction(1, _FINE), exact=False)
     quarters = [SLOWDOWN_FLOOR_S * 4]
     quarters += [
         int(np.gcd.reduce((4 * times).astype(np.int64)))
-        for times in (packed.submit - float(origin), sizes.seconds)
+        for times in (instants - float(origin), sizes.seconds)
     ]
     return Grid(origin, Fraction(math.gcd(*quarters), 4), exact=True)
 
 
 def term_slopes(problem: WorkloadProblem, term: WorkloadTerm, grid: Grid) -> list[Fraction]:
     """Return by how much a mean over the jobs grows when each job is a unit of the grid later, exactly."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     weights = [Fraction(weight) for weight in packed.weight.tolist()]
     total = sum(weights) or Fraction(1)
     slopes = [weight * grid.unit / total for weight in weights]

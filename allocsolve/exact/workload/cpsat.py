@@ -22,6 +22,7 @@ from allocsolve.exact.workload._windows import (
 )
 from allocsolve.exact.workload.chronological import chronological_search
 from allocsolve.families import quick_answers
+from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs, shown_values
 from allocsolve.model import (
@@ -61,7 +62,7 @@ _MAX_SIZES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class WorkloadCpSat:
-    """Minimise by CP-SAT, with a proof: one interval for each job and size, one cumulative constraint.
+    """Minimise by CP-SAT, with a proof: an interval for each job and size, a constraint for each resource.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ class WorkloadCpSat:
     InvalidAnswer
         When called, if `start` is not a schedule of as many jobs.
     UnsupportedProblem
-        When called, if a job is malleable or evolving: the model knows jobs that keep their size.
+        When called, if a job is malleable or evolving: the model knows jobs that keep their size; or if one
+        is not rigid on a machine that is not plain.
 
     Notes
     -----
@@ -89,6 +91,8 @@ class WorkloadCpSat:
     whose states these prices bound, in 60 % of the time. What is still open CP-SAT gets, with the schedule as
     a hint and the bound, which is above what CP-SAT proves by itself; no job may end so late that it alone
     makes the schedule worse than the best known one.
+    On a machine that is not plain there are no prices per job and no branch and bound, what is closed is an
+    interval of the model, and the bound is that by prices of resources.
     Times are integers: multiples of the greatest common divisor of all. Where they are no multiples of a
     quarter of a second they are rounded down, so the bound holds, but is never met (limit ``rounding``).
     *Guarantee*: ``optimal`` is a proof, to a relative difference of 1e-9 for slowdowns and weights whose sums
@@ -106,8 +110,9 @@ class WorkloadCpSat:
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""
+        check_rigid(problem)
         if problem.is_malleable:
-            name = problem.jobs.names[int(np.argmax(problem.packed.kind == MALLEABLE))]
+            name = problem.jobs.names[int(np.argmax(problem.jobs.packed.kind == MALLEABLE))]
             msg = f"job {name!r} is malleable: this solver plans jobs that keep the size on which they start"
             raise UnsupportedProblem(msg)
         search = _Search(problem, self.objective, budget)
@@ -147,12 +152,14 @@ class _Search:
                 if len(schedule.starts) == len(self.problem.jobs):
                     self.best.offer(self._plan_of(schedule))
         moves = _MOVES_PER_JOB * min(len(self.problem.jobs), _MOST_MOVED)
-        least = workload_bound(self.problem, self.objective[0]) if len(self.objective) == 1 else -math.inf
+        least = -math.inf
+        if len(self.objective) == 1:
+            least = workload_bound(self.problem.on_plain_machine(), self.objective[0])
         improve(self.best, moves, self.budget.seed, Clock(0.1 * self.clock.remaining), least=least)
 
     def _plan_of(self, start: WorkloadSchedule) -> Plan:
         """Return the plan with the order and the sizes of a schedule."""
-        if start.starts.shape != self.problem.packed.submit.shape:
+        if start.starts.shape != self.problem.jobs.packed.submit.shape:
             msg = f"the start schedule has {len(start.starts)} pieces for {len(self.problem.jobs)} jobs"
             raise InvalidAnswer(msg)
         return Plan.repeating(self.problem, self.sizes, start)
@@ -173,7 +180,8 @@ class _Search:
                     self.limit = Limit.TIME if lower.timed_out else Limit.SIZE
                     return
                 continue
-            if idx == 0 and lower.prices is not None and self.bounds[0] < self.best.values[0]:
+            plain = self.problem.is_plain  # which is all that the search in order knows
+            if idx == 0 and plain and lower.prices is not None and self.bounds[0] < self.best.values[0]:
                 self._search_in_order(grid, lower.prices)
                 if self.bounds == [*self.best.values]:
                     return
@@ -192,7 +200,8 @@ class _Search:
     def _fits(self, grid: Grid) -> bool:
         """Return whether the model is small enough and its sums fit 64 bits."""
         horizon = grid.point(self.problem.horizon) + 1
-        return len(self.sizes.nodes) <= _MAX_SIZES and horizon * self.problem.num_nodes < 2**60
+        most = max(self.problem.num_nodes, *(amount for _, amount in self.problem.resources), 1)
+        return len(self.sizes.nodes) <= _MAX_SIZES and horizon * most < 2**60
 
     def _lower(self, idx: int) -> TermBound:
         """Return the bound on a term by prices, or a cheap bound if the best plan meets it."""
@@ -213,7 +222,7 @@ class _Search:
         if term == "makespan":
             return [min(horizon, grid.point(value) + 1)] * len(self.problem.jobs)
         costs = plan_costs(self.problem, term, self.sizes)
-        slack = value * float(self.problem.packed.weight.sum()) - float(costs.least.sum())
+        slack = value * float(self.problem.jobs.packed.weight.sum()) - float(costs.least.sum())
         allowed = (slack + costs.least) * (1 + 1e-9) + 1e-9 * abs(value)
         longest = self.sizes.seconds[self.sizes.offsets[1:] - 1] * (1 - costs.of_end[0])
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -20,6 +20,7 @@ from allocsolve.exact.workload._windows import (
     search_window,
 )
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
+from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
@@ -95,6 +96,8 @@ class Prices:
         If the objective has an unknown term or repeats one.
     InvalidAnswer
         When called, if `start` is not feasible, or `certificate` proves no bound on the first term.
+    UnsupportedProblem
+        When called, if the machine is not plain and a job is not rigid.
 
     Notes
     -----
@@ -109,6 +112,10 @@ class Prices:
     (prices per job for up to 1,200 jobs), and 50 moves are made for each job, or as many as the budget's
     iterations say. Up to 40 rigid jobs (12 without a time limit) are left to `WorkloadCpSat`, which uses the
     same prices and closes the gap.
+
+    On *machines that are not plain*, with counted resources or closed windows, jobs are rigid, each resource
+    has prices (`allocsolve.bounds.workload.machine_prices`), and there are no prices per job; the makespan
+    then has a bound without a certificate.
 
     With *evolving jobs* there is no clairvoyant search: the schedule is the best one of the policies. What is
     left of the time goes into the prices.
@@ -131,6 +138,7 @@ class Prices:
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget; workers are threads."""
         clock = budget.start()
+        check_rigid(problem)
         if not len(problem.jobs):
             zeros = shown_values((0.0,) * len(self.objective))
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)

@@ -95,7 +95,7 @@ class Moves(NamedTuple):
 
 
 @inner_kernel
-def _cost(costs: Costs, job: int, start: float, seconds: float) -> float:
+def placed_cost(costs: Costs, job: int, start: float, seconds: float) -> float:
     """Return the cost of a job that starts at `start` and runs for `seconds` seconds."""
     time = start + seconds * costs.of_end[0]
     return float(max(costs.floor[job], costs.slope[job] * (time - costs.reference[job])))
@@ -127,7 +127,7 @@ def change_plan(
 
 
 @inner_kernel
-def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit: int) -> int:
+def draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit: int) -> int:
     """Draw a waiting job, and others that overlap its wait, into `moves.jobs`; return their number.
 
     With even chances, the others overlap the whole span from submission to end, or the span that the job
@@ -166,7 +166,7 @@ def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit:
 
 
 @inner_kernel
-def _arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: int) -> None:
+def arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: int) -> None:
     """Sort the jobs of a move into the order in which they are put back, one of four kinds, at random."""
     random, jobs, keys = moves.random, moves.jobs, moves.keys
     kind = int(uniform(random) * 4)
@@ -209,15 +209,15 @@ def reinsert(
     better = 0
     jobs, old_starts, old_chosen = moves.jobs, moves.old_starts, moves.old_chosen
     for _ in range(count):
-        removed = _draw(sizes, submit, placed, moves, 2 + int(uniform(moves.random) * (MAX_REMOVED - 1)))
-        _arrange(sizes, first, placed, moves, removed)
+        removed = draw(sizes, submit, placed, moves, 2 + int(uniform(moves.random) * (MAX_REMOVED - 1)))
+        arrange(sizes, first, placed, moves, removed)
         before, before_2, least_to_come = 0.0, 0.0, 0.0
         for idx in range(removed):
             job = jobs[idx]
             size, start = placed.chosen[job], placed.starts[job]
             old_starts[idx], old_chosen[idx] = start, size
-            before += _cost(first, job, start, sizes.seconds[size])
-            before_2 += _cost(second, job, start, sizes.seconds[size])
+            before += placed_cost(first, job, start, sizes.seconds[size])
+            before_2 += placed_cost(second, job, start, sizes.seconds[size])
             least_to_come += first.least[job]
             change(profile, start, start + sizes.seconds[size], sizes.nodes[size])
         slack = 1e-12 * before  # differences of costs up to this come from rounding
@@ -234,8 +234,8 @@ def reinsert(
                 if kind < 0.7:
                     end = begin + 1
             start, size = place(profile, sizes, begin, end, submit[job])
-            after += _cost(first, job, start, sizes.seconds[size])
-            after_2 += _cost(second, job, start, sizes.seconds[size])
+            after += placed_cost(first, job, start, sizes.seconds[size])
+            after_2 += placed_cost(second, job, start, sizes.seconds[size])
             least_to_come -= first.least[job]
             if after + least_to_come > before + slack or start + sizes.seconds[size] > moves.latest_end[0]:
                 break

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds.workload import workload_bound
-from allocsolve.heuristics.workload._kernels_serial import MAX_REMOVED, Moves, Sizes, reinsert
+from allocsolve.heuristics.workload._kernels_serial import MAX_REMOVED, Moves, Sizes
 from allocsolve.heuristics.workload.serial import (
     BestPlan,
     Plan,
@@ -174,8 +174,7 @@ class Reinserter:
         self._moves.by_start[:] = order
         self._moves.sorted_starts[:] = starts[order]
         np.cumsum(weights, out=self._moves.cumulative)
-        submit = plan.problem.packed.submit
-        reinsert(plan.profile, plan.sizes, submit, first, second, plan.placed, self._moves, moves)
+        plan.free.reinsert(plan.sizes, (first, second), plan.placed, self._moves, moves)
         return True
 
     def excess(self) -> FloatArray:
@@ -268,7 +267,9 @@ class Reinsertion:
             moves = timed if clock.remaining < math.inf else default_moves(problem)
         best = BestPlan(problem, self.objective, clock)
         limit: Limit | None = None
-        least = workload_bound(problem, self.objective[0]) if len(self.objective) == 1 else -math.inf
+        least = -math.inf
+        if len(self.objective) == 1:
+            least = workload_bound(problem.on_plain_machine(), self.objective[0])
         try:
             for plan in serial_plans(problem):
                 best.offer(plan)

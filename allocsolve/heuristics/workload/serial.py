@@ -22,9 +22,8 @@ from allocsolve.heuristics.workload._kernels_serial import (
     Costs,
     Placed,
     Sizes,
-    change_plan,
 )
-from allocsolve.kernels.free_nodes import new_free_nodes
+from allocsolve.heuristics.workload.free_capacity import check_rigid, free_capacity
 from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
@@ -87,9 +86,11 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     Raises
     ------
     UnsupportedProblem
-        If a job is evolving, as no clairvoyant search plans such jobs.
+        If a job is evolving, as no clairvoyant search plans such jobs; or not rigid on a machine that is not
+        plain.
     """
-    packed = problem.packed
+    check_rigid(problem)
+    packed = problem.jobs.packed
     if problem.is_evolving:
         name = problem.jobs.names[int(np.argmax(packed.kind == EVOLVING))]
         msg = f"job {name!r} is evolving: this solver plans jobs that keep the size on which they start"
@@ -181,7 +182,7 @@ def serial_order(
         The length of a window in seconds: jobs of an earlier window come first. None for a single window.
     starts
         Shape (jobs,), seconds: the times that are divided into windows, such as the cheapest starts under the
-        prices of a bound (`allocsolve.bounds.workload`). The submit times if left out.
+        prices of a bound (`allocsolve.bounds.workload`). When they may start at the earliest if left out.
 
     Raises
     ------
@@ -190,7 +191,7 @@ def serial_order(
     InvalidOption
         If the number of starts differs from that of jobs, or the window is not above 0.
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     choice("order", order, SERIAL_ORDERS)
     nodes = packed.nodes.astype(np.float64)
     area = nodes * packed.runtime
@@ -201,7 +202,7 @@ def serial_order(
         "runtime": (packed.runtime,),
         "submit": (),
     }
-    times = packed.submit if starts is None else array_of(starts).astype(np.float64)
+    times = array_of(starts).astype(np.float64) if starts is not None else _releases(problem)
     if times.shape != packed.submit.shape:
         msg = f"starts have the shape {times.shape}, not {packed.submit.shape}, one for each job"
         raise InvalidOption(msg)
@@ -210,7 +211,12 @@ def serial_order(
         windows = (np.floor(times / _checked_window(window)),)
     elif starts is not None:
         windows = (times,)
-    return frozen(np.lexsort((packed.submit, *keys[order], *windows)))
+    return frozen(np.lexsort((_releases(problem), *keys[order], *windows)))
+
+
+def _releases(problem: WorkloadProblem) -> FloatArray:
+    """Return when jobs may start at the earliest, shape (jobs,), in seconds."""
+    return problem.jobs.requirements.release(problem.jobs.packed.submit)
 
 
 def _checked_window(window: float) -> float:
@@ -239,10 +245,9 @@ def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tupl
     numpy.ndarray, numpy.ndarray
         Shape (jobs,): starts in seconds, and the index of each job's size in `sizes`.
     """
-    submit = problem.packed.submit
-    placed = Placed(np.zeros(len(submit)), np.zeros(len(submit), dtype=np.int64))
-    profile = new_free_nodes(problem.num_nodes, len(submit))
-    change_plan(profile, sizes, submit, order, placed, PUT_ON_ANY_SIZE)
+    count = len(problem.jobs)
+    placed = Placed(np.zeros(count), sizes.offsets[:-1].copy())
+    free_capacity(problem).change(sizes, order, placed, PUT_ON_ANY_SIZE)
     return placed.starts, placed.chosen
 
 
@@ -322,7 +327,7 @@ def plan_costs(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, targe
     The makespan is a maximum and not a sum: in its place, the cost of a job is the time by which it ends
     after `target` (seconds).
     """
-    packed = problem.packed
+    packed = problem.jobs.packed
     slope, floor, reference = packed.weight, np.zeros(len(packed.weight)), packed.submit
     of_end = np.array([float(term != "wait")])
     if term == "slowdown":
@@ -330,7 +335,7 @@ def plan_costs(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, targe
     elif term == "makespan":
         slope, reference = np.ones(len(slope)), np.full(len(slope), target)
     fastest = sizes.seconds[sizes.offsets[:-1]]
-    earliest = packed.submit + fastest * of_end
+    earliest = _releases(problem) + fastest * of_end
     costs = Costs(slope, floor, reference, np.maximum(floor, slope * (earliest - reference)), of_end)
     for array in costs:
         array.setflags(write=False)
@@ -341,7 +346,7 @@ def plan_values(
     problem: WorkloadProblem, objective: WorkloadObjective, starts: FloatArray, ends: FloatArray
 ) -> tuple[float, ...]:
     """Return the terms of an objective for given starts and ends (s); sums are rounded only once."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     values = []
     for term in objective:
         if term == "makespan":
@@ -361,7 +366,7 @@ def shown_values(values: tuple[float, ...]) -> Value:
 
 
 class Plan:
-    """The places of all jobs, and the nodes that are free over time.
+    """The places of all jobs, and what they leave free over time.
 
     Parameters
     ----------
@@ -376,7 +381,7 @@ class Plan:
     def __init__(self, problem: WorkloadProblem, sizes: Sizes, starts: FloatArray, chosen: IntArray) -> None:
         self.problem, self.sizes = problem, sizes
         self.placed = Placed(starts.copy(), chosen.copy())
-        self.profile = new_free_nodes(problem.num_nodes, len(starts))
+        self.free = free_capacity(problem)
         self._change(np.argsort(starts, kind="stable"), PUT_BACK)
 
     @classmethod
@@ -388,7 +393,7 @@ class Plan:
         plan = cls.__new__(cls)
         plan.problem, plan.sizes = problem, sizes
         plan.placed = Placed(np.zeros(len(chosen)), chosen.copy())
-        plan.profile = new_free_nodes(problem.num_nodes, len(chosen))
+        plan.free = free_capacity(problem)
         plan.put(order)
         return plan
 
@@ -424,22 +429,6 @@ class Plan:
         """Return the present plan as a schedule."""
         return schedule_of_sizes(self.problem, self.placed.starts.copy(), self.sizes, self.placed.chosen)
 
-    def free_nodes(self, begin: float, end: float) -> tuple[FloatArray, IntArray]:
-        """Return the steps of the free nodes that overlap a span: their starts (s) and numbers of nodes."""
-        chunks, steps = self.profile.chunks, self.profile.steps
-        begun = chunks["begin"][: self.profile.numbers["used"]]
-        first = max(0, int(np.searchsorted(begun, begin, side="right")) - 1)
-        last = max(first + 1, int(np.searchsorted(begun, end, side="left")))
-        times, free = [], []
-        for chunk in chunks[first:last]:
-            within = steps[chunk["first"] : chunk["last"]]
-            times.append(within["time"])
-            free.append(within["free"] + chunk["shift"])
-        begins, numbers = np.concatenate(times), np.concatenate(free)
-        low = max(0, int(np.searchsorted(begins, begin, side="right")) - 1)
-        high = int(np.searchsorted(begins, end, side="left"))
-        return begins[low:high], numbers[low:high]
-
     def take_out(self, jobs: IntArray) -> None:
         """Take jobs out of the plan; they keep their sizes."""
         self._change(jobs, TAKE_OUT)
@@ -449,7 +438,7 @@ class Plan:
         self._change(jobs, PUT_BACK if where_they_are else PUT_EARLIEST)
 
     def _change(self, jobs: IntArray, what: int) -> None:
-        change_plan(self.profile, self.sizes, self.problem.packed.submit, frozen(jobs), self.placed, what)
+        self.free.change(self.sizes, jobs, self.placed, what)
 
 
 class BestPlan:

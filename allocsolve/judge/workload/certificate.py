@@ -53,7 +53,8 @@ def workload_certified_bound(
         integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot;
         ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of
         ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
-        `allocsolve.judge.workload.job_prices.job_price_bound`.
+        `allocsolve.judge.workload.job_prices.job_price_bound`. ``machine-prices``, the only kind for machines
+        that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
     objective
         Its first term is that of the certificate.
 
@@ -102,7 +103,16 @@ def workload_certified_bound(
     if named != term:
         msg = f"the certificate bounds {shown(named)}, not {term}"
         raise InvalidAnswer(msg)
-    kind = choice(certificate, "kind", ("time-prices", "job-prices", "makespan"))
+    kind = choice(certificate, "kind", ("time-prices", "job-prices", "makespan", "machine-prices"))
+    if kind == "machine-prices":
+        from allocsolve.judge.workload.machine_prices import (  # noqa: PLC0415 - has a kernel of its own
+            machine_price_bound,
+        )
+
+        return machine_price_bound(problem, certificate, term)
+    if not problem.is_plain:
+        msg = f"the workload has {problem.beyond_plain}, of which {kind} of the certificate know nothing"
+        raise InvalidAnswer(msg)
     if kind == "makespan":
         return _makespan(problem, certificate)
     if kind == "time-prices":

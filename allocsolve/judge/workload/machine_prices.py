@@ -1,0 +1,225 @@
+"""Bounds of workloads that the judge recomputes from prices of counted resources, in integers."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.certificates import PriceList, lower_float, price_list
+from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
+from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays
+from allocsolve.model import SLOWDOWN_FLOOR_S, frozen
+from allocsolve.model.checks import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+
+#: Edges that are looked at, of all jobs together: some seconds.
+_MAX_STEPS: Final = 2 * 10**8
+#: Units of time in a second: quarters, or, where times are none, the finest power of two with which all times
+#: have at most so many bits, but not more than 2^16.
+_QUARTERS: Final = 4
+_FINEST_BITS: Final = 16
+_TIME_BITS: Final = 58
+#: Units by which runs, and windows at their ends, are shortened where times are no quarters: more than what
+#: the judge of schedules tolerates, and the rounding of submissions.
+_SHORTER: Final = 2
+_TERMS: Final = ("turnaround", "slowdown", "wait")
+
+
+def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> float:
+    """Return a lower bound on a weighted mean over rigid jobs, recomputed from prices of resources.
+
+    Parameters
+    ----------
+    problem
+        The problem, on any machine.
+    certificate
+        ``edges``, rising integers >= 0, the seconds at which slots begin and end; ``prices``, for the name of
+        a resource an integer >= 0 for each slot (resources without prices may be left out); ``unit`` Q >= 1:
+        a price q is q / Q units of cost for a second of one node, GPU and the like.
+    term
+        ``turnaround``, ``slowdown`` or ``wait``.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate does not have this form, the term is another one, or a job is not rigid.
+
+    Notes
+    -----
+    *Proof.* Let c_r(t) be how much of resource r is there at t, and l_r(t) >= 0 its price. In any schedule
+    the jobs that run at t need at most c_r(t), so what all of them pay is at most what the whole machine can
+    earn, the sum over r of the integral of l_r c_r. Hence the cost of all jobs is at least the sum of the
+    least costs of each job alone, all that it holds paid for, less these earnings. Nothing is asked of c_r:
+    it may change at any time, and where it is 0 any price earns nothing.
+
+    A job that needs n_r of each resource pays the *composite* price, the sum of n_r l_r, which is a step
+    function as each price is. So its cost is linear in the start except where it leaves its floor or starts
+    or ends at an edge, and is least at its release, where it leaves its floor, where it starts at an edge at
+    which the composite price falls, or where it ends at one at which it rises. Head starts (`boost`) order
+    queues and cost nothing.
+
+    *Numbers.* Times are integers: quarters of a second; or units of 2^-16 s and more, to which submissions
+    and releases are rounded down, with runs shortened by 2 units. A closed window is rounded to the units
+    inside of it and 2 more at its end are taken from it, so that no capacity is too small. Sums of prices
+    over time are checked to be below 2^61 for each resource, so that each fits 64 bits; a product with an
+    amount, and the cost of a job, which has at most as many terms as there are resources, is cut off at 2^61
+    each time before the next one is added; the sum over the jobs is kept in two words; earnings, which have
+    factors up to 2^53, are integers of Python. What is cut off or rounded only lowers the bound.
+
+    *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
+    start) * resources).
+    """
+    if term not in _TERMS:
+        msg = f"prices of resources bound no {shown(term)}, only {', '.join(_TERMS)}"
+        raise InvalidAnswer(msg)
+    if not problem.is_rigid:
+        msg = "prices of resources bound rigid jobs only"
+        raise InvalidAnswer(msg)
+    lists = _price_lists(problem, certificate)
+    (edges, _, unit), *_ = lists.values()
+    exact = problem.is_exact
+    latest = max(math.ceil(problem.horizon), edges[-1], 1)
+    per_second = _QUARTERS
+    if not exact:
+        per_second = 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
+    for name, listed in lists.items():
+        if listed.total * per_second >= HIGHEST or latest * per_second >= HIGHEST:
+            msg = (
+                f"edges up to {edges[-1]} and prices of {name} of the certificate, {listed.total} in all, "
+                "are beyond 2^61 units"
+            )
+            raise InvalidAnswer(msg)
+    shorter = 0 if exact else _SHORTER
+    total = _least_costs(problem, lists, term, per_second, shorter)
+    for name, listed in lists.items():
+        total -= _earned(problem, name, listed, per_second, shorter)
+    value = Fraction(total, unit * per_second)
+    weight = problem.jobs.packed.weight
+    if term == "wait":
+        value -= _upper_sum(weight, problem.jobs.packed.runtime)
+    scale = _upper_sum(weight, np.ones(len(weight)))
+    return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
+
+
+def _price_lists(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, PriceList]:
+    """Return the prices of each resource that has some; of nodes if none has."""
+    listed = certificate.get("prices")
+    if not isinstance(listed, dict):
+        msg = f"prices {shown(listed)} of the certificate are not a mapping from resources to lists"
+        raise InvalidAnswer(msg)
+    there = ("nodes", *(name for name, _ in problem.resources))
+    for name in listed:
+        if name not in there:
+            msg = f"prices of the certificate: the machine has no {shown(name)}, only {', '.join(there)}"
+            raise InvalidAnswer(msg)
+    if not listed:
+        edges = certificate.get("edges")
+        slots = len(edges) - 1 if isinstance(edges, list) else 0
+        listed = {"nodes": [0] * max(0, slots)}
+    return {name: price_list({**certificate, "prices": prices}) for name, prices in listed.items()}
+
+
+def _least_costs(
+    problem: WorkloadProblem, lists: Mapping[str, PriceList], term: str, per_second: int, shorter: int
+) -> int:
+    """Return the sum of the least costs of the jobs, in 1 / (unit * per_second) units of cost."""
+    (edges, _, unit), *_ = lists.values()
+    jobs, asked = problem.jobs.packed, problem.jobs.requirements
+    columns = [listed.per(per_second) for listed in lists.values()]
+    listed = ResourcePrices(
+        frozen(np.array(edges, dtype=np.int64) * per_second),
+        frozen(np.stack([column.prices for column in columns], axis=1)),
+        frozen(np.stack([column.integral for column in columns], axis=1)),
+    )
+    release = jobs.submit
+    if len(asked.eligible):
+        release = np.fmax(jobs.submit, asked.eligible)
+    submit = np.floor(jobs.submit * per_second).astype(np.int64)
+    divisor, floor = np.ones(len(submit), dtype=np.int64), np.zeros(len(submit), dtype=np.int64)
+    if term == "slowdown":
+        divisor = np.ceil(np.maximum(jobs.runtime, SLOWDOWN_FLOOR_S) * per_second).astype(np.int64)
+        numerator = floor = _lower_products(jobs.weight, unit * per_second)
+    else:
+        numerator = _lower_products(jobs.weight, unit)
+    length = np.maximum(np.floor(jobs.runtime * per_second).astype(np.int64) - shorter, 0)
+    delays = Delays(*map(frozen, (submit, numerator // divisor, numerator % divisor, divisor, floor)))
+    runs = Runs(
+        frozen(np.floor(release * per_second).astype(np.int64)),
+        frozen(length),
+        frozen(submit + (divisor if term == "slowdown" else 0)),
+        frozen(np.stack([_needed(problem, name) for name in lists], axis=1)),
+    )
+    high, low = least_costs_on_machine(listed, delays, runs, _MAX_STEPS)
+    return (int(high) << 31) + int(low)
+
+
+def _needed(problem: WorkloadProblem, name: str) -> IntArray:
+    """Return how much of a resource each job needs."""
+    nodes, asked = problem.jobs.packed.nodes, problem.jobs.requirements
+    if name == "nodes":
+        return nodes
+    needs = np.zeros(len(nodes), dtype=np.int64)
+    for idx, mine in enumerate(asked.needs):
+        needs[idx] = dict(mine).get(name, 0)
+    for idx, partition in enumerate(asked.partitions):
+        if partition == name:
+            needs[idx] = nodes[idx]
+    return needs
+
+
+def _earned(problem: WorkloadProblem, name: str, listed: PriceList, per_second: int, shorter: int) -> int:
+    """Return what a resource earns at most: the sum over time of its price times what is there."""
+    there = {"nodes": problem.num_nodes, **dict(problem.resources)}[name]
+    edges = [edge * per_second for edge in listed.edges]
+    spans = zip(listed.prices, pairwise(edges), strict=True)
+    integral = [0]
+    for price, (begin, end) in spans:
+        integral.append(integral[-1] + price * (end - begin))
+    changes = {edges[0]: 0, edges[-1]: 0}
+    for window in problem.closed:
+        amount = dict(window.amounts).get(name, 0) if window.amounts else there
+        begin = math.ceil(Fraction(window.start) * per_second)
+        end = math.floor(Fraction(window.end) * per_second) - shorter
+        if amount and begin < end:
+            changes[begin] = changes.get(begin, 0) + amount
+            changes[end] = changes.get(end, 0) - amount
+
+    def paid(moment: int) -> int:
+        slot = bisect_right(edges, moment) - 1
+        if slot < 0:
+            return 0
+        price = listed.prices[slot] if slot < len(listed.prices) else 0
+        return integral[slot] + price * (moment - edges[slot])
+
+    earned = closed = 0
+    for begin, end in pairwise(sorted(changes)):
+        closed += changes[begin]
+        earned += max(there - closed, 0) * (paid(end) - paid(begin))
+    return earned
+
+
+def _lower_products(weight: FloatArray, factor: int) -> IntArray:
+    """Return weights times a factor, rounded down; at most 2^61."""
+    if factor == 0 or not len(weight):
+        return np.zeros(len(weight), dtype=np.int64)
+    distinct, place = np.unique(weight, return_inverse=True)
+    products = [min(math.floor(Fraction(value) * factor), HIGHEST) for value in distinct.tolist()]
+    return np.array(products, dtype=np.int64)[place]
+
+
+def _upper_sum(left: FloatArray, right: FloatArray) -> Fraction:
+    """Return the sum of left * right; slightly more if the factors are no multiples of a quarter."""
+    if (4 * left % 1 == 0).all() and (4 * right % 1 == 0).all():
+        pairs = zip((4 * left).astype(np.int64).tolist(), (4 * right).astype(np.int64).tolist(), strict=True)
+        return Fraction(sum(first * second for first, second in pairs), 16)
+    return Fraction(math.fsum(left * right) * (1 + 2.0**-50))
