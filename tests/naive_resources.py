@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from allocsolve.model import Job, WorkloadProblem
 
@@ -54,8 +55,39 @@ def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
     return False
 
 
-def naive_starts(problem: WorkloadProblem, kind: str, estimates: Sequence[float]) -> list[float]:
-    """Return the starts under ``fcfs``, ``first-fit`` or ``easy``, from the definitions."""
+def place_in_queue(
+    problem: WorkloadProblem, idx: int, now: float, estimate: float, order: str
+) -> tuple[float, float, float, int]:
+    """Return what orders the queue, the least first: a job counts as submitted earlier by its head start."""
+    job = problem.jobs[idx]
+    s = job.submit - job.boost
+    r, n, w, since = estimate, job.nodes, now - s, math.log10(max(s, 1))
+    scores: dict[str, Callable[[], float]] = {
+        "submission": lambda: s,
+        "shortest-estimate": lambda: r,
+        "smallest-area": lambda: r * n,
+        "largest": lambda: -n,
+        "smallest": lambda: n,
+        "f1": lambda: math.log10(r) * n + 870 * since,
+        "f2": lambda: math.sqrt(r) * n + 25_600 * since,
+        "f3": lambda: r * n + 6_860_000 * since,
+        "f4": lambda: r * math.sqrt(n) + 530_000 * since,
+        "wfp3": lambda: -((w / r) * (w / r) * (w / r)) * n,
+        "unicef": lambda: -math.inf if n == 1 else -w / (math.log2(n) * r),
+    }
+    return scores[order](), s, job.submit, idx
+
+
+def naive_starts(  # noqa: C901 - one step after the other
+    problem: WorkloadProblem,
+    kind: str,
+    estimates: Sequence[float],
+    *,
+    reservations: float = 1,
+    order: str = "submission",
+    scan_limit: int | None = None,
+) -> list[float]:
+    """Return the starts under ``fcfs``, ``first-fit``, ``easy`` or ``reserving``, from the definitions."""
     jobs = list(problem.jobs)
     edges = {edge for window in problem.closed for edge in (window.start, window.end)}
     starts: dict[int, float] = {}
@@ -64,15 +96,26 @@ def naive_starts(problem: WorkloadProblem, kind: str, estimates: Sequence[float]
         now = events.pop(0)
         running = {idx: at for idx, at in starts.items() if at + jobs[idx].runtime > now}
 
-        def can(idx: int, at: float, ends: dict[int, float], edges: set[float] = edges) -> bool:
-            """Tell whether a job can start, if the others hold what they need until these ends."""
+        def can(
+            idx: int,
+            at: float,
+            ends: dict[int, float],
+            later: dict[int, float] | None = None,
+            edges: set[float] = edges,
+        ) -> bool:
+            """Tell whether a job can start, if the others hold what they need until these ends.
+
+            Those in `later` hold what they need from then on for as long as they are expected to run.
+            """
             until = at + estimates[idx]
-            for moment in [at, *(edge for edge in edges if at < edge < until)]:
+            planned = later or {}
+            moments = {at, *edges, *planned.values()}
+            for moment in sorted(moment for moment in moments if at <= moment < until):
                 there = available(problem, moment)
+                others = [other for other, end in ends.items() if end > moment]
+                others += [one for one, begin in planned.items() if begin <= moment < begin + estimates[one]]
                 for name, amount in needs_of(jobs[idx]).items():
-                    held = sum(
-                        needs_of(jobs[other]).get(name, 0) for other, end in ends.items() if end > moment
-                    )
+                    held = sum(needs_of(jobs[other]).get(name, 0) for other in others)
                     if held + amount > there[name]:
                         return False
             return True
@@ -82,18 +125,32 @@ def naive_starts(problem: WorkloadProblem, kind: str, estimates: Sequence[float]
             ends = {idx: at + estimates[idx] for idx, at in running.items()}
             return {idx: end if end > now else now + 1e-9 for idx, end in ends.items()}
 
+        def expected(running: dict[int, float] = running, now: float = now) -> dict[int, float]:
+            return {idx: max(at + estimates[idx], now) for idx, at in running.items()}
+
         waiting = [idx for idx, job in enumerate(jobs) if idx not in starts and release_of(job) <= now]
-        waiting.sort(key=lambda idx: (jobs[idx].submit - jobs[idx].boost, jobs[idx].submit, idx))
+        waiting.sort(key=lambda idx, now=now: place_in_queue(problem, idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
         while waiting and can(waiting[0], now, holding()):
             running[waiting[0]] = starts[waiting[0]] = now
             waiting.pop(0)
-        if waiting and kind != "fcfs":
-            head, *others = waiting
-            ends = {idx: max(at + estimates[idx], now) for idx, at in running.items()}
+        examined = waiting[: None if scan_limit is None else scan_limit + 1]
+        if kind == "reserving":
+            reserved: dict[int, float] = {}
+            for idx in examined:
+                if can(idx, now, holding()) and can(idx, now, expected(), reserved):
+                    running[idx] = starts[idx] = now
+                elif len(reserved) < reservations:
+                    ends = expected()
+                    over = {begin + estimates[one] for one, begin in reserved.items()}
+                    moments = sorted({now, *ends.values(), *over, *(edge for edge in edges if edge > now)})
+                    reserved[idx] = next(moment for moment in moments if can(idx, moment, ends, reserved))
+        elif waiting and kind != "fcfs":
+            head, *others = examined
+            ends = expected()
             moments = sorted({now, *ends.values(), *(edge for edge in edges if edge > now)})
             shadow = next(moment for moment in moments if can(head, moment, ends))
             for idx in others:
-                ends = {other: max(at + estimates[other], now) for other, at in running.items()}
+                ends = expected()
                 ends[idx] = now + estimates[idx]
                 if can(idx, now, holding()) and (kind == "first-fit" or can(head, shadow, ends)):
                     running[idx] = starts[idx] = now

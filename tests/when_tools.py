@@ -11,14 +11,14 @@ from allocsolve.heuristics import Conservative, Easy
 from allocsolve.instances import log_problem
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.prediction import JobHistory, past_answers
-from allocsolve.prediction.answers import CALIBRATING, METHODS, calibrated
+from allocsolve.prediction.answers import METHODS, calibrated
 from allocsolve.prediction.scenarios import waits_by_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from allocsolve.model import FloatArray
+    from allocsolve.model import FloatArray, IntArray
     from allocsolve.prediction import Method, Moment
     from allocsolve.prediction.answers import PastAnswers
     from allocsolve.simulation import QueueSnapshot
@@ -31,6 +31,11 @@ LOGS = {
 }
 
 
+def recorded_history(traces: Path, name: str) -> JobHistory:
+    """Return the jobs of a log as they ran."""
+    return JobHistory.of(swf_log(traces, LOGS[name][0]))
+
+
 def easy_history(traces: Path, name: str) -> JobHistory:
     """Return the jobs of a log as they run under EASY backfilling by their limits."""
     file, share = LOGS[name]
@@ -40,6 +45,10 @@ def easy_history(traces: Path, name: str) -> JobHistory:
     schedule = Easy().simulated(problem).schedule
     starts, submits = schedule.first_starts, problem.packed.submit
     return JobHistory(log.num_nodes, submits, starts, starts + jobs.runtime, jobs.nodes, log.limits)
+
+
+#: Fewer earlier questions than twice as many do not calibrate an answer.
+LEAST = 100
 
 
 class Quality(NamedTuple):
@@ -55,9 +64,16 @@ class Quality(NamedTuple):
     score: float
 
 
-def qualities(past: PastAnswers, every: int) -> Iterator[Quality]:
-    """Yield how good each method was at every so many of the questions after the first that calibrate."""
-    asked = np.arange(CALIBRATING, len(past.times), every)
+def held_out(history: JobHistory, times: FloatArray) -> IntArray:
+    """Return which questions are asked in the second half of the jobs, and calibrated by others before."""
+    half = history.submits[len(history.submits) // 2]
+    asked = np.flatnonzero(times >= half)
+    return asked[asked >= 2 * LEAST]
+
+
+def qualities(history: JobHistory, past: PastAnswers) -> Iterator[Quality]:
+    """Yield how good each method was at the held-out questions, each calibrated by the 600 before it."""
+    asked = held_out(history, past.times)
     waits = past.waits[asked]
     predicted = past.quantiles[asked]
     for method in METHODS:
@@ -77,13 +93,16 @@ def qualities(past: PastAnswers, every: int) -> Iterator[Quality]:
         )
 
 
-def plan_errors(history: JobHistory, moment: Moment, count: int, every: int) -> tuple[float, float]:
-    """Return the median error of the plan by limits under conservative and EASY backfilling, in seconds."""
+def plan_errors(history: JobHistory, moment: Moment, count: int, most: int = 100) -> tuple[float, float]:
+    """Return the median error of the plan by limits under conservative and EASY backfilling, in seconds.
+
+    Of at most so many of the held-out questions, at even distances.
+    """
     asked = history.questions(count, moment)
+    chosen = held_out(history, asked.times)
+    chosen = chosen[:: -(-len(chosen) // most)]
     errors: list[tuple[float, float]] = []
-    for job, now in zip(
-        asked.jobs[CALIBRATING::every].tolist(), asked.times[CALIBRATING::every].tolist(), strict=True
-    ):
+    for job, now in zip(asked.jobs[chosen].tolist(), asked.times[chosen].tolist(), strict=True):
         snapshot, queued = history.snapshot(now)
         at, wait = int(np.searchsorted(queued, job)), float(history.starts[job] - now)
         plans = conservative_plan(snapshot)[at], waits_by_limits(snapshot, Easy())[at]
@@ -108,7 +127,6 @@ def conservative_plan(snapshot: QueueSnapshot) -> FloatArray:
     return Conservative().first_reservations(problem)[count:]
 
 
-def measured(history: JobHistory, moment: Moment, count: int, every: int, *, seed: int = 0) -> list[Quality]:
-    """Ask the last `count` questions of a history, and return how good every so many of the answers were."""
-    past = past_answers(history, Easy(), moment, count=count, seed=seed)
-    return [*qualities(past, every)]
+def measured(history: JobHistory, moment: Moment, count: int, *, seed: int = 0) -> list[Quality]:
+    """Ask so many questions of a history, and return how good the answers to the held-out ones were."""
+    return [*qualities(history, past_answers(history, Easy(), moment, count=count, seed=seed))]

@@ -99,7 +99,7 @@ class Job:
         Before which instant it must not start, in seconds; its submission if left out. Waits and turnarounds
         count from the submission.
     boost
-        Its head start in the queue, in seconds: the queue is in the order of submission minus head start.
+        Its head start, in seconds: in the queue it counts as submitted so much earlier.
     """
 
     submit: float

@@ -82,7 +82,7 @@ def past_answers(
     before: float = np.inf,
     seed: int = 0,
 ) -> PastAnswers:
-    """Ask the latest questions of the past, each with what was known when it is asked.
+    """Ask questions of the past, each with what was known when it is asked.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from allocsolve.instances import JobLog
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
+
+#: Over how many times as many jobs that waited questions are spread.
+SPREAD: Final = 10
 
 #: When a question is asked: at the submission of a job, or at any instant at which it waits.
 Moment: TypeAlias = Literal["submission", "instant"]
@@ -122,15 +125,18 @@ class JobHistory:
         ), queued
 
     def questions(self, count: int, moment: Moment, *, before: float = np.inf, seed: int = 0) -> Questions:
-        """Return the latest questions of the past.
+        """Return questions of the past, spread over the last `SPREAD` times as many jobs that waited.
+
+        Jobs that are submitted one after the other wait for the same reasons: a burst of them is hardly more
+        than one question, so that the same number tells more if it is spread over a longer time.
 
         Parameters
         ----------
         count
             How many at most.
         moment
-            ``submission``: of each of the last jobs that waited at all, when it was submitted. ``instant``:
-            of a waiting job, by chance, at as many instants by chance, out of the time over which those jobs
+            ``submission``: of jobs at even distances among those, when they were submitted. ``instant``: of
+            one of those jobs, by chance, at as many instants by chance, out of the time over which they
             waited.
         before
             Only what was asked before this time, in seconds.
@@ -138,14 +144,15 @@ class JobHistory:
             Of the instants.
         """
         waits = np.flatnonzero((self.starts > self.submits) & (self.submits < before))
+        waits = waits[len(waits) - min(SPREAD * count, len(waits)) :]
         if moment == "submission" or not len(waits):
-            last = waits[len(waits) - min(count, len(waits)) :]
+            number = min(count, len(waits))
+            last = waits[len(waits) - 1 - np.arange(number)[::-1] * len(waits) // max(number, 1)]
             return Questions(frozen(last), frozen(self.submits[last]))
         rng = np.random.default_rng(seed)
         times = np.concatenate([self.submits, self.starts, self.ends])
         before = min(before, float(times[np.isfinite(times)].max()))  # who still waits has waited until then
-        last = waits[len(waits) - min(4 * count, len(waits)) :]
-        last = last[self.submits[last] < before]
+        last = waits[self.submits[waits] < before]
         if not len(last):
             return Questions(frozen(last), frozen(self.submits[last]))
         waited = np.minimum(self.starts[last], before) - self.submits[last]

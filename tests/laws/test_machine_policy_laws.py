@@ -2,46 +2,131 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 import naive_resources
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
 
-from allocsolve.heuristics import Easy, Fcfs, FirstFit
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
 from allocsolve.heuristics.workload._kernels_machines import run_on_machine
+from allocsolve.heuristics.workload._kernels_reservations import RESERVING
 from allocsolve.heuristics.workload.conservative import _CODES, conservative_plan
 from allocsolve.heuristics.workload.machines import conservative_plan_on_machine, machine_state
-from allocsolve.heuristics.workload.policies import _prepared, run_queue
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, _prepared, run_queue
 from allocsolve.judge import workload_violations
 from allocsolve.model import WorkloadSchedule, packed_machine
 from allocsolve.simulation.kernels import initial_state
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
+    from allocsolve.simulation import Simulation
 
 POLICIES = {"fcfs": Fcfs(), "first-fit": FirstFit(), "easy": Easy()}
 
 
+def seen(made: Simulation) -> tuple[list[float], ...]:
+    """Return the starts of jobs, and who started in which order and why."""
+    log = made.log
+    return made.schedule.first_starts.tolist(), *(
+        column.tolist() for column in (log.started, log.reasons, log.blocked)
+    )
+
+
+@st.composite
+def general(draw: st.DrawFn) -> WorkloadProblem:
+    """Draw what policies take: with closed windows no job runs longer than its limit."""
+    problem = draw(general_problems(max_jobs=8, overruns=draw(st.booleans())))
+    packed = problem.jobs.packed
+    assume(not problem.is_plain)
+    assume(not (problem.closed and (packed.runtime > packed.estimate).any()))
+    return problem
+
+
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=examples(1000), deadline=None)
-@given(data=st.data())
-def test_starts_are_those_of_the_definition(name: str, data: st.DataObject) -> None:
-    overruns = data.draw(st.booleans())
-    problem = data.draw(
-        general_problems(max_jobs=8, overruns=overruns).filter(lambda drawn: not drawn.is_plain)
-    )
-    estimates = problem.jobs.packed.estimate
-    if problem.closed and (problem.jobs.packed.runtime > estimates).any():
-        return
+@given(problem=general())
+def test_starts_are_those_of_the_definition(name: str, problem: WorkloadProblem) -> None:
     schedule = POLICIES[name].simulated(problem).schedule
     assert workload_violations(problem, schedule) == ()
-    expected = naive_resources.naive_starts(problem, name, estimates.tolist())
-    assert schedule.first_starts.tolist() == expected
+    estimates = problem.jobs.packed.estimate.tolist()
+    assert schedule.first_starts.tolist() == naive_resources.naive_starts(problem, name, estimates)
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(problem=general(), data=st.data())
+def test_with_reservations_starts_are_those_of_the_definition(
+    problem: WorkloadProblem, data: st.DataObject
+) -> None:
+    many: Any = data.draw(st.sampled_from([2, 2, 3, 5, "all"]))
+    scan_limit = data.draw(st.sampled_from([None, None, 0, 1, 3]))
+    schedule = Easy(reservations=many, scan_limit=scan_limit).simulated(problem).schedule
+    assert workload_violations(problem, schedule) == ()
+    assert schedule.first_starts.tolist() == naive_resources.naive_starts(
+        problem,
+        "reserving",
+        problem.jobs.packed.estimate.tolist(),
+        reservations=math.inf if many == "all" else many,
+        scan_limit=scan_limit,
+    )
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(problem=general(), data=st.data())
+def test_in_any_order_a_head_start_is_an_earlier_submission(
+    problem: WorkloadProblem, data: st.DataObject
+) -> None:
+    order = data.draw(st.sampled_from(QUEUE_ORDERS))
+    many: Any = data.draw(st.sampled_from([1, 1, 2, "all"]))
+    source: Any = data.draw(st.sampled_from(["limit", "actual"]))
+    scan_limit = data.draw(st.sampled_from([None, None, 0, 2]))
+    packed = problem.jobs.packed
+    easy = Easy(order=order, reservations=many, estimate=source, scan_limit=scan_limit)
+    assert easy.simulated(problem).schedule.first_starts.tolist() == naive_resources.naive_starts(
+        problem,
+        "easy" if many == 1 else "reserving",
+        (packed.estimate if source == "limit" else packed.runtime).tolist(),
+        reservations=math.inf if many == "all" else many,
+        order=order,
+        scan_limit=scan_limit,
+    )
+
+
+@given(problem=general())
+def test_of_any_number_of_reservations_one_is_easy_and_all_are_a_plan_made_anew(
+    problem: WorkloadProblem,
+) -> None:
+    easy = Easy().queue_policy
+    one = dataclasses.replace(easy, rule=easy.rule._replace(kind=RESERVING))
+    assert seen(run_queue(problem, one, easy.rules)) == seen(Easy().simulated(problem))
+    packed, asked = problem.jobs.packed, problem.jobs.requirements
+    overtakes = len(asked.boost) or len(asked.eligible)  # who comes late to a place before others
+    if not overtakes and not (packed.runtime > packed.estimate).any():
+        schedule = Easy(reservations="all").simulated(problem).schedule
+        assert schedule == Conservative("replan").simulated(problem).schedule
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    problem=workload_problems(max_jobs=9, max_nodes=6, moldable=False),
+    order=st.sampled_from(QUEUE_ORDERS),
+    many=st.sampled_from([1, 2, 3, "all"]),
+    source=st.sampled_from(["limit", "actual", "user-average"]),
+    coalesce=st.booleans(),
+)
+def test_on_a_machine_that_is_all_there_any_order_and_reservations_are_those_of_the_plain_kernel(
+    problem: WorkloadProblem, order: Any, many: Any, source: Any, coalesce: bool
+) -> None:
+    """A resource that nobody needs takes the general kernel."""
+    easy = Easy(order=order, reservations=many, estimate=source, coalesce=coalesce)
+    beside = dataclasses.replace(problem, resources=(("licences", 1),))
+    assert seen(easy.simulated(beside)) == seen(easy.simulated(problem))
 
 
 @pytest.mark.parametrize("name", [*POLICIES, "no-extra"])
@@ -55,7 +140,7 @@ def test_on_a_plain_machine_the_general_kernel_does_what_the_plain_one_does(
     packed = packed_machine(problem)
     state = initial_state(problem.num_nodes, packed.release, ordered=True)
     estimates, _ = _prepared(problem, policy)
-    machine = machine_state(packed, remember=True)
+    machine = machine_state(packed, problem.packed.submit, remember=True)
     run_on_machine(problem.packed, state, estimates, policy.rule, machine, coalesce)
     plain = run_queue(problem, policy, rules)
     assert np.array_equal(state.job["start"], plain.schedule.first_starts)
@@ -63,17 +148,12 @@ def test_on_a_plain_machine_the_general_kernel_does_what_the_plain_one_does(
 
 @pytest.mark.parametrize("compression", ["compress", "replan", "none"])
 @settings(max_examples=examples(1000), deadline=None)
-@given(data=st.data())
-def test_reservations_are_those_of_the_definition(compression: Any, data: st.DataObject) -> None:
-    overruns = data.draw(st.booleans())
-    problem = data.draw(
-        general_problems(max_jobs=8, overruns=overruns).filter(lambda drawn: not drawn.is_plain)
-    )
-    estimates = problem.jobs.packed.estimate
-    if problem.closed and (problem.jobs.packed.runtime > estimates).any():
-        return
+@given(problem=general())
+def test_reservations_are_those_of_the_definition(compression: Any, problem: WorkloadProblem) -> None:
     plan = conservative_plan(problem, compression)
-    starts, promised = naive_resources.naive_reservations(problem, compression, estimates.tolist())
+    starts, promised = naive_resources.naive_reservations(
+        problem, compression, problem.jobs.packed.estimate.tolist()
+    )
     assert plan.promised.tolist() == promised
     assert plan.starts.tolist() == starts
     assert workload_violations(problem, WorkloadSchedule.of(problem, plan.starts)) == ()

@@ -255,6 +255,29 @@ def test_answers_know_nothing_of_the_future() -> None:
     assert np.array(again[:4]).tolist() == np.array(whole[:4]).tolist()
 
 
+@given(
+    waited=st.lists(st.booleans(), max_size=60),
+    count=st.integers(0, 12),
+    before=st.integers(0, 70),
+)
+def test_questions_at_submissions_are_spread_over_ten_times_as_many_jobs(
+    waited: list[bool], count: int, before: int
+) -> None:
+    submits = np.arange(float(len(waited)))
+    starts = submits + np.array(waited, dtype=float)
+    ones = np.ones(len(waited))
+    history = JobHistory(4, submits, starts, starts + 1, ones.astype(int), ones)
+    asked = history.questions(count, "submission", before=before)
+    waits = [job for job, it in enumerate(waited) if it and job < before]
+    pool = waits[max(0, len(waits) - 10 * count) :] if count else []
+    assert len(asked.jobs) == min(count, len(waits))
+    assert asked.times.tolist() == submits[asked.jobs].tolist()
+    places = [pool.index(job) for job in asked.jobs.tolist()]
+    assert places[-1:] == ([len(pool) - 1] if pool else [])
+    gaps = np.diff([-1, *places])
+    assert not places or ((gaps >= 1).all() and gaps.max() - gaps.min() <= 1)
+
+
 def test_questions_at_instants_are_asked_while_jobs_wait() -> None:
     history = made_history(600)
     asked = history.questions(200, "instant", before=float(history.submits[500]))

@@ -1,11 +1,18 @@
-"""When will my job start? 1,000 queued jobs are answered in 1 s, once the past has been asked."""
+"""When will my job start? 1,000 queued jobs are answered in 1 s, once the past has been asked.
+
+How good the answers are on whole logs takes minutes each: it is measured if ``ALLOCSOLVE_LONG_BENCHMARKS`` is
+set.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
+from when_tools import easy_history, measured, plan_errors, recorded_history
 
 from allocsolve.heuristics import Easy
 from allocsolve.prediction import JobHistory, PastAnswers, StartIntervals, when
@@ -13,6 +20,8 @@ from allocsolve.prediction.answers import QUESTIONS
 from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_benchmark.fixture import BenchmarkFixture
 
 NODES = 1000
@@ -71,3 +80,30 @@ def test_a_thousand_queued_jobs(benchmark: BenchmarkFixture) -> None:
     assert (told.earliest <= told.median).all()
     assert (told.median <= told.latest).all()
     assert np.isfinite(told.latest).all()
+
+
+long = pytest.mark.skipif(
+    not os.environ.get("ALLOCSOLVE_LONG_BENCHMARKS"), reason="takes long: set ALLOCSOLVE_LONG_BENCHMARKS"
+)
+
+
+@long
+@pytest.mark.parametrize(("name", "count"), [("KTH", 1322), ("KIT", 1100), ("Atlas", 2014)])
+def test_nine_of_ten_intervals_hold(benchmark: BenchmarkFixture, traces: Path, name: str, count: int) -> None:
+    """Questions at submissions, of every tenth job of the second half that waits; of KIT of every fourth."""
+    history = easy_history(traces, name)
+    simulation, analogues = benchmark.pedantic(measured, (history, "submission", count))
+    by_limits, _ = plan_errors(history, "submission", count)
+    benchmark.extra_info |= {"answers": simulation._asdict(), "error of the plan": by_limits}
+    assert 0.88 <= simulation.coverage <= 0.92
+    assert simulation.error <= by_limits / 2
+    assert simulation.score < analogues.score
+
+
+@long
+def test_recorded_starts_are_told_by_analogues(benchmark: BenchmarkFixture, traces: Path) -> None:
+    history = recorded_history(traces, "KTH")
+    simulation, analogues = benchmark.pedantic(measured, (history, "submission", 1322))
+    benchmark.extra_info |= {"answers": analogues._asdict()}
+    assert analogues.coverage >= 0.9
+    assert analogues.score < simulation.score

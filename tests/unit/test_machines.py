@@ -149,9 +149,8 @@ _REFUSED: list[tuple[Any, dict[str, Any], str]] = [
         {},
         "estimate='user-average': with closed windows jobs must not run longer",
     ),
-    (Easy(reservations=2), {}, "like and reservations must be as they are by default"),
-    (Easy(like="raps"), {}, "like and reservations must be as they are by default"),
-    (Easy(order="f1"), {"boost": 5}, "head starts, which are for the order of submission only"),
+    (Easy(reservations=2), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
+    (Easy(like="raps"), {}, "the workload has closed windows: like must be as it is by default"),
 ]
 
 

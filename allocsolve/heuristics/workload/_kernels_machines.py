@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, learn, sort_queue
+from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_AGING, learn, score_of
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import advance, begin, leave_queue
@@ -33,8 +33,11 @@ class Machine(NamedTuple):
     offsets: IntArray
     resource: IntArray
     amount: IntArray
-    #: Shape (jobs,), seconds: the least one comes first; read-only.
-    order: FloatArray
+    #: Shape (jobs,), seconds: when jobs are submitted. To kernels of queues their head starts are part of
+    #: `PackedJobs.submit`, and this tells apart who is equal there; read-only.
+    submit: FloatArray
+    #: Shape (jobs,): the least one comes first; written where the order is not that of `PackedJobs.submit`.
+    scores: FloatArray
     #: Shape (1,): the present step.
     step: IntArray
     #: Shape (resources,): what is held now.
@@ -78,14 +81,20 @@ def _fits_steps(machine: Machine, job: int, step: int, until: float) -> bool:
 
 
 @inner_kernel
-def _can_start(machine: Machine, job: int, until: float) -> bool:
-    """Return whether a job that is expected to run until an instant can start now."""
+def is_open(machine: Machine, job: int) -> bool:
+    """Return whether what a job needs is there now, and nobody holds it. O(needs)."""
     now = machine.step[0]
     for at in range(machine.offsets[job], machine.offsets[job + 1]):
         resource = machine.resource[at]
         if machine.held[resource] + machine.amount[at] > machine.capacity[now, resource]:
             return False
-    return _fits_steps(machine, job, now + 1, until)
+    return True
+
+
+@inner_kernel
+def _can_start(machine: Machine, job: int, until: float) -> bool:
+    """Return whether a job that is expected to run until an instant can start now."""
+    return is_open(machine, job) and _fits_steps(machine, job, machine.step[0] + 1, until)
 
 
 @inner_kernel
@@ -161,7 +170,7 @@ def _leaves_head(
 
 
 @inner_kernel
-def _start(
+def start_on(
     jobs: PackedJobs, state: State, estimates: Estimates, machine: Machine, job: int, blocked: int
 ) -> None:
     """Start a job that has left the queue, as its head (`blocked` is -1) or before a blocked job."""
@@ -170,6 +179,18 @@ def _start(
     why = AT_HEAD if blocked < 0 else BACKFILLED
     begin(state, job, jobs.nodes[job], jobs.runtime[job], estimate, until, why, blocked)
     _add(machine, job, until, 1)
+
+
+@inner_kernel
+def start_heads_on(jobs: PackedJobs, state: State, estimates: Estimates, machine: Machine) -> None:
+    """Start the head of the queue while it can start."""
+    engine = state.engine
+    while engine.head < engine.tail:
+        job = state.queue[engine.head]
+        if not _can_start(machine, job, engine.clock + estimates.queued[job]):
+            break
+        engine.head += 1
+        start_on(jobs, state, estimates, machine, job, -1)
 
 
 @inner_kernel
@@ -195,7 +216,7 @@ def _backfill(
                 for place in range(machine.offsets[job], machine.offsets[job + 1]):
                     machine.extra[machine.resource[place]] -= machine.amount[place]
             leave_queue(state, at)
-            _start(jobs, state, estimates, machine, job, blocked)
+            start_on(jobs, state, estimates, machine, job, blocked)
         at += 1
 
 
@@ -215,12 +236,7 @@ def _one_pass(
         _backfill(jobs, state, estimates, rule, machine, first_new)
         return
     machine.memory[1] = 0
-    while engine.head < engine.tail:
-        job = state.queue[engine.head]
-        if not _can_start(machine, job, now + estimates.queued[job]):
-            break
-        engine.head += 1
-        _start(jobs, state, estimates, machine, job, -1)
+    start_heads_on(jobs, state, estimates, machine)
     if rule.kind == FCFS or engine.head + 1 >= engine.tail:
         return
     machine.shadow_time[0] = np.inf
@@ -232,32 +248,66 @@ def _one_pass(
 
 
 @inner_kernel
-def _take_in(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, machine: Machine) -> int:
-    """Put new jobs in their places in the queue; return the first place that has changed."""
+def _is_before(jobs: PackedJobs, machine: Machine, job: int, other: int) -> bool:
+    """Return whether a job stands before another one in the queue."""
+    scores, submit = machine.scores, machine.submit
+    if scores[job] != scores[other]:
+        return bool(scores[job] < scores[other])
+    if jobs.submit[job] != jobs.submit[other]:
+        return bool(jobs.submit[job] < jobs.submit[other])
+    if submit[job] != submit[other]:
+        return bool(submit[job] < submit[other])
+    return job < other
+
+
+@inner_kernel
+def take_in(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, machine: Machine) -> int:
+    """Put new jobs in their places in the queue; return the first place that has changed.
+
+    Under an order that changes with time, all are scored and sorted again: O(queue) if nothing changes.
+    """
     engine, queue = state.engine, state.queue
     first = engine.tail - engine.submitted
     if rule.learning:
         learn(state, estimates)
+    if rule.order >= FIRST_AGING:
+        first = engine.head
     if rule.order:
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
-        return int(engine.head)
+        for at in range(first, engine.tail):
+            job = queue[at]
+            machine.scores[job] = score_of(jobs, job, estimates.queued[job], engine.clock, rule.order)
     changed = engine.tail
     for at in range(first, engine.tail):
-        job = queue[at]
-        key, submit, place = machine.order[job], jobs.submit[job], at
-        while place > engine.head:
-            before = queue[place - 1]
-            other = machine.order[before]
-            if other < key or (
-                other == key
-                and (jobs.submit[before] < submit or (jobs.submit[before] == submit and before < job))
-            ):
-                break
-            queue[place] = before
+        job, place = queue[at], at
+        while place > engine.head and _is_before(jobs, machine, job, queue[place - 1]):
+            queue[place] = queue[place - 1]
             place -= 1
         queue[place] = job
         changed = min(changed, place)
     return int(changed)
+
+
+@inner_kernel
+def move_on(state: State, machine: Machine) -> bool:
+    """Let jobs that have ended give back what they held; return whether none has, and no step has begun."""
+    engine, times = state.engine, machine.times
+    steady = engine.completed == 0
+    while machine.step[0] + 1 < len(times) and times[machine.step[0] + 1] <= engine.clock:
+        machine.step[0] += 1
+        steady = False
+    for at in range(engine.completed):
+        job = state.events[at]
+        _add(machine, job, state.job[job].expected, -1)
+    return steady
+
+
+@inner_kernel
+def next_step(state: State, machine: Machine) -> float:
+    """Return when the next step begins; infinite if there is none, or nobody waits for it."""
+    engine, times = state.engine, machine.times
+    if engine.head < engine.tail and machine.step[0] + 1 < len(times):
+        return float(times[machine.step[0] + 1])
+    return np.inf
 
 
 @kernel
@@ -270,19 +320,10 @@ def run_on_machine(
     coalesce: bool,
 ) -> None:
     """Run a workload to its end under a policy; jobs arrive when they may start."""
-    engine, times = state.engine, machine.times
-    wake = np.inf
+    engine, wake = state.engine, np.inf
     while advance(state, wake, coalesce):
-        steady = engine.completed == 0
-        while machine.step[0] + 1 < len(times) and times[machine.step[0] + 1] <= engine.clock:
-            machine.step[0] += 1
-            steady = False
-        for at in range(engine.completed):
-            job = state.events[at]
-            _add(machine, job, state.job[job].expected, -1)
-        first_new = _take_in(jobs, state, estimates, rule, machine)
+        steady = move_on(state, machine)
+        first_new = take_in(jobs, state, estimates, rule, machine)
         if engine.head < engine.tail:
             _one_pass(jobs, state, estimates, rule, machine, first_new, steady)
-        wake = np.inf
-        if engine.head < engine.tail and machine.step[0] + 1 < len(times):
-            wake = times[machine.step[0] + 1]
+        wake = next_step(state, machine)

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.workload._kernels_conservative import Plan
+from allocsolve.heuristics.workload._kernels_conservative import Plan, new_running, new_waiting
+from allocsolve.heuristics.workload._kernels_machine_conservative import PlannedJobs, conservative_on_machine
+from allocsolve.heuristics.workload._kernels_machine_reservations import run_reserving_on_machine
 from allocsolve.heuristics.workload._kernels_machines import Machine, run_on_machine
 from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT
-from allocsolve.heuristics.workload._kernels_timetable import Queue, Timetable, conservative_on_machine
-from allocsolve.kernels.heap import Entry
-from allocsolve.kernels.records import records
+from allocsolve.heuristics.workload._kernels_reservations import RESERVING
+from allocsolve.heuristics.workload._kernels_timetable import new_timetable
 from allocsolve.model import RIGID, packed_machine
+from allocsolve.model.arrays import frozen
 from allocsolve.model.columns import plain
 from allocsolve.simulation.kernels import initial_state
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model import FloatArray, PackedMachine, WorkloadProblem
+    from allocsolve.model import FloatArray, IntArray, PackedMachine, WorkloadProblem
 
 
 def check_machine(problem: WorkloadProblem, expected: FloatArray, *, learning: bool = False) -> None:
@@ -64,56 +66,81 @@ def check_machine(problem: WorkloadProblem, expected: FloatArray, *, learning: b
 
 
 def run_queue_on_machine(
-    problem: WorkloadProblem, rule: QueueRule, estimates: Estimates, *, coalesce: bool
+    problem: WorkloadProblem, rule: QueueRule, reservations: int, estimates: Estimates, *, coalesce: bool
 ) -> Simulation:
     """Run a workload to its end under FCFS, first fit or EASY; see `check_machine` for what is refused."""
     check_machine(problem, estimates.queued, learning=rule.learning)
-    if rule.kind not in {FCFS, FIRST_FIT, EASY}:
-        msg = f"the workload has {problem.beyond_plain}: like and reservations must be as they are by default"
-        raise UnsupportedProblem(msg)
-    if rule.order and len(problem.jobs.requirements.boost):
-        msg = "the workload has head starts, which are for the order of submission only"
+    if rule.kind not in {FCFS, FIRST_FIT, EASY, RESERVING}:
+        msg = f"the workload has {problem.beyond_plain}: like must be as it is by default"
         raise UnsupportedProblem(msg)
     packed = packed_machine(problem)
-    state = initial_state(problem.num_nodes, packed.release, ordered=rule.kind == EASY)
+    # In any order of the queue a job counts as submitted earlier, by its head start.
+    jobs = problem.jobs.packed._replace(submit=packed.order)
+    state = initial_state(problem.num_nodes, packed.release, ordered=rule.kind in {EASY, RESERVING})
     # What was expected when a job waited must be what is expected when it runs, and new jobs come last.
     usable = rule.order == 0 and not rule.learning and not (rule.kind == EASY and rule.strict)
-    run_on_machine(
-        problem.jobs.packed, state, estimates, rule, machine_state(packed, remember=usable), coalesce
-    )
+    machine = machine_state(packed, problem.jobs.packed.submit, remember=usable)
+    if rule.kind == RESERVING:
+        table = new_timetable(len(packed.names), len(packed.times), len(jobs.submit))
+        run_reserving_on_machine(jobs, state, estimates, rule, reservations, machine, table, coalesce)
+    else:
+        run_on_machine(jobs, state, estimates, rule, machine, coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
 def conservative_plan_on_machine(problem: WorkloadProblem, estimates: FloatArray, compression: int) -> Plan:
     """Return when jobs start under conservative backfilling, why, and what they were promised.
 
-    See `check_machine` for what is refused. *Complexity*: O(steps of the plan) for a reservation.
+    See `check_machine` for what is refused.
     """
     check_machine(problem, estimates)
     packed, jobs = packed_machine(problem), problem.jobs.packed
-    count, steps = len(jobs.submit), len(packed.times)
-    room = steps + 2 * count + 4
-    table = Timetable(
-        np.empty(room), np.empty((room, len(packed.names)), dtype=np.int64), np.array([0, steps])
+    count = len(jobs.submit)
+    queue = np.lexsort((jobs.submit, packed.order))
+    release = packed.release[queue]
+    arrivals = np.argsort(release, kind="stable")
+    planned = PlannedJobs(
+        frozen(release), frozen(jobs.runtime[queue]), frozen(estimates[queue]), frozen(arrivals)
     )
-    table.times[:steps], table.free[:steps] = packed.times, packed.capacity
-    queue = Queue(
-        np.lexsort((jobs.submit, packed.order, packed.release)),
-        np.empty(count, dtype=np.int64),
-        np.empty(count),
-        records(Entry, count),
+    packed = _renumbered(packed, queue)
+    ordered = Plan(np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))
+    conservative_on_machine(
+        planned,
+        machine_state(packed, planned.release, remember=False),
+        new_timetable(len(packed.names), len(packed.times), count),
+        new_waiting(count),
+        new_running(count),
+        compression,
+        ordered,
     )
-    plan = Plan(np.empty(count), np.empty(count), np.full(count, -1, dtype=np.int64))
-    machine = machine_state(packed, remember=False)
-    conservative_on_machine(jobs, packed.release, estimates, machine, table, queue, compression, plan)
+    plan = Plan(np.empty(count), np.empty(count), np.full(count, -1))
+    plan.starts[queue], plan.promised[queue] = ordered.starts, ordered.promised
+    passed = ordered.blocked >= 0
+    plan.blocked[queue[passed]] = queue[ordered.blocked[passed]]
     return plan
 
 
-def machine_state(packed: PackedMachine, *, remember: bool) -> Machine:
-    """Return a machine of which nothing is held, for kernels."""
+def _renumbered(packed: PackedMachine, order: IntArray) -> PackedMachine:
+    """Return a machine whose jobs are numbered in another order."""
+    counts = np.diff(packed.offsets)[order]
+    offsets = np.zeros(len(order) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    places = np.repeat(packed.offsets[order] - offsets[:-1], counts) + np.arange(offsets[-1])
+    return packed._replace(
+        offsets=frozen(offsets),
+        resource=frozen(packed.resource[places]),
+        amount=frozen(packed.amount[places]),
+        release=frozen(packed.release[order]),
+        order=frozen(packed.order[order]),
+    )
+
+
+def machine_state(packed: PackedMachine, submit: FloatArray, *, remember: bool) -> Machine:
+    """Return a machine of which nothing is held, for kernels; `submit` says when jobs are submitted."""
     resources = len(packed.names)
     return Machine(
-        *(packed.times, packed.capacity, packed.offsets, packed.resource, packed.amount, packed.order),
+        *(packed.times, packed.capacity, packed.offsets, packed.resource, packed.amount, submit),
+        scores=packed.order.copy(),
         step=np.zeros(1, dtype=np.int64),
         held=np.zeros(resources, dtype=np.int64),
         expected=np.zeros(packed.capacity.shape, dtype=np.int64),

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 #: first; ``f1``: least log10(r) n + 870 log10(s); ``f2``: sqrt(r) n + 25,600 log10(s); ``f3``: r n +
 #: 6,860,000 log10(s); ``f4``: r sqrt(n) + 530,000 log10(s) (Carastan-Santos & de Camargo, SC'17, which also
 #: has WFP3 and UNICEF).
+#:
+#: A job with a head start counts as submitted so much earlier, in s, w and ties.
 QueueOrder: TypeAlias = Literal[
     "submission",
     "shortest-estimate",
@@ -132,7 +134,11 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     problem = rules.applied(problem)
     if not problem.is_plain:
         return run_queue_on_machine(
-            problem, policy.rule, _prepared(problem, policy)[0], coalesce=rules.coalesce
+            problem,
+            policy.rule,
+            policy.reservations,
+            _prepared(problem, policy)[0],
+            coalesce=rules.coalesce,
         )
     rules.check(problem, answers=False)
     packed = problem.packed
