@@ -106,7 +106,7 @@ def waiting_state(view: QueueView) -> State:
     For policies that plan with the nodes that are free over time. O(queue).
     """
     count = len(view.queue)
-    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=False, num_jobs=count)
+    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=None, num_jobs=count)
     engine = state.engine
     engine["clock"], engine["tail"], engine["free"] = view.now, count, view.free
     state.queue[:] = np.arange(count)

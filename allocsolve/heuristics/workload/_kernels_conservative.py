@@ -55,7 +55,7 @@ class Reserved(Record):
     nodes: int
     runtime: float
     estimate: float
-    #: When the reservation begins, NaN if there is none; when the first one began.
+    #: When the reservation begins, infinite if there is none; when the first one began.
     start: float
     promised: float
     #: The places of the jobs before it and behind it in the queue.
@@ -81,7 +81,7 @@ def no_reservations(
     """Return an idle cluster and an empty queue, with room for these jobs, by place, and for running ones."""
     count, numbers = len(nodes), record(PlanNumbers)
     numbers["due"] = np.inf
-    jobs = records(Reserved, count + 1, start=np.nan, promised=np.nan)
+    jobs = records(Reserved, count + 1, start=np.inf)
     for name, column in ("nodes", nodes), ("runtime", runtime), ("estimate", estimate):
         jobs[name][:count] = column
     jobs["before"][count] = jobs["behind"][count] = count
@@ -125,45 +125,34 @@ def _leave(plan: Reservations, place: int) -> None:
 
 @inner_kernel
 def _reserve(plan: Reservations, place: int, now: float) -> None:
-    """Give a job without a reservation the earliest possible one."""
+    """Give a job its earliest reservation while all others keep theirs; it may have one already."""
     row = plan.jobs[place]
-    start = earliest(plan.free, now, row.nodes, row.estimate, np.inf)
-    _book(plan, place, start)
-    change(plan.free, start, start + row.estimate, -row.nodes)
+    nodes, length, before = row.nodes, row.estimate, row.start
+    start = earliest(plan.free, now, nodes, length, before)
+    if start < before:
+        at = plan.numbers.in_use
+        if before < np.inf:
+            at = plan.places[place]
+        else:
+            plan.numbers.in_use += 1
+        # It keeps what the two places have in common.
+        change(plan.free, max(before, start + length), before + length, nodes)
+        change(plan.free, start, min(before, start + length), -nodes)
+        row.start = start
+        raise_up(plan.next, plan.places, BY_ITEM, at, start, place)
 
 
 @inner_kernel
-def _replan(plan: Reservations, now: float) -> None:
-    """Drop all reservations and make them anew in queue order."""
+def _drop_all(plan: Reservations, now: float) -> None:
+    """Drop all reservations."""
     jobs, end = plan.jobs, len(plan.jobs) - 1
     place = jobs[end].behind
     while place != end:
         row = jobs[place]
         change(plan.free, max(now, row.start), row.start + row.estimate, row.nodes)
+        row.start = np.inf
         place = row.behind
     plan.numbers.in_use = 0
-    place = jobs[end].behind
-    while place != end:
-        _reserve(plan, place, now)
-        place = jobs[place].behind
-
-
-@inner_kernel
-def _compress(plan: Reservations, now: float) -> None:
-    """Move each job, in queue order, to its earliest place while all others keep their reservations."""
-    jobs, end = plan.jobs, len(plan.jobs) - 1
-    place = jobs[end].behind
-    while place != end:
-        row = jobs[place]
-        nodes, length, before = row.nodes, row.estimate, row.start
-        start = earliest(plan.free, now, nodes, length, before)
-        if start < before:
-            # It keeps what the two places have in common.
-            change(plan.free, max(before, start + length), before + length, nodes)
-            change(plan.free, start, min(before, start + length), -nodes)
-            row.start = start
-            raise_up(plan.next, plan.places, BY_ITEM, plan.places[place], start, place)
-        place = row.behind
 
 
 @inner_kernel
@@ -211,19 +200,25 @@ def _start_due(state: State, plan: Reservations) -> None:
 
 @inner_kernel
 def _one_call(state: State, compression: int, plan: Reservations, early: bool) -> None:
-    """Make the decisions of one call; `early` says whether a job has ended before its expected end."""
-    engine, now = state.engine, state.engine.clock
+    """Make the decisions of one call; `early` says whether a job has ended before its expected end.
+
+    In queue order, all jobs or the new ones get their earliest reservations.
+    """
+    engine, jobs, end, now = state.engine, plan.jobs, len(plan.jobs) - 1, state.engine.clock
     # A reservation has passed where another job runs longer than estimated.
     is_late = plan.numbers.in_use > 0 and plan.next[0].time < now
     if is_late or (early and compression == REPLAN):
-        _replan(plan, now)
-    elif early and compression == COMPRESS:
-        _compress(plan, now)
-    for place in range(engine.tail - engine.submitted, engine.tail):
-        if np.isnan(plan.jobs[place].start):
+        _drop_all(plan, now)
+    last, new = jobs[end].before, engine.tail - engine.submitted
+    for place in range(new, engine.tail):
+        if jobs[place].start == np.inf:
             _enter(plan, place)
-            _reserve(plan, place, now)
-            plan.jobs[place].promised = plan.jobs[place].start
+    place = jobs[end if is_late or (early and compression != NO_COMPRESSION) else last].behind
+    while place != end:
+        _reserve(plan, place, now)
+        place = jobs[place].behind
+    for place in range(new, engine.tail):
+        jobs[place].promised = jobs[place].start
     _start_due(state, plan)
 
 
@@ -252,7 +247,7 @@ def decide_conservative(
     engine.submitted = 0
     for place in range(engine.tail):
         row = plan.jobs[place]
-        if np.isnan(row.start):
+        if row.start == np.inf:
             engine.submitted = max(engine.submitted, engine.tail - place)
             continue
         _enter(plan, place)

@@ -93,7 +93,7 @@ def _run(
     """Run a workload on a plain machine; return the state at its end, and what each job was promised."""
     EngineRules().check(problem, answers=False)
     packed = problem.packed
-    state = initial_state(problem.num_nodes, packed.submit, ordered=False)
+    state = initial_state(problem.num_nodes, packed.submit, ordered=None)
     order = state.arrivals["item"]
     expected = packed.estimate if estimate == "limit" else packed.runtime
     plan = no_reservations(problem.num_nodes, 0, packed.nodes[order], packed.runtime[order], expected[order])
@@ -245,7 +245,13 @@ class OnlineConservative:
         self._due = np.inf
 
     def decide(self, view: QueueView) -> list[Decision]:
-        """Return which jobs start now, and when the next reservation begins."""
+        """Return which jobs start now, and when the next reservation begins.
+
+        Raises
+        ------
+        InvalidOption
+            If the policy needs actual run times, which the view hides.
+        """
         if view.woken and self._due != view.now and not (len(view.completed) or len(view.submitted)):
             return []  # the reservation for which this call was asked no longer exists
         known, queue, ended = view.jobs, view.queue, view.completed
@@ -253,6 +259,9 @@ class OnlineConservative:
             self.reset()
             return []
         lengths = known.estimate if self.policy.estimate == "limit" else known.runtime
+        if np.isnan(lengths[queue]).any():
+            msg = "the view hides actual run times, which the policy needs"
+            raise InvalidOption(msg)
         early = bool((known.start[ended] + lengths[ended] > view.now).any())
         state = waiting_state(view)
         plan = no_reservations(
@@ -262,7 +271,7 @@ class OnlineConservative:
             known.runtime[queue],
             lengths[queue],
         )
-        plan.jobs["start"][:-1] = [self._reserved.get(job, np.nan) for job in queue.tolist()]
+        plan.jobs["start"][:-1] = [self._reserved.get(job, np.inf) for job in queue.tolist()]
         code = _CODES[self.policy.compression]
         decide_conservative(state, code, plan, view.held, view.expected_ends, early)
         started = state.started[: state.engine["started"]].tolist()
