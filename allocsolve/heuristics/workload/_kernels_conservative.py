@@ -1,7 +1,7 @@
 """Conservative backfilling on the nodes that are expected to be free: one call, and the loop over a workload.
 
 A job is known by its place in `State.queue`, which lists all submitted jobs in queue order; the engine counts
-who is left of them. The free nodes are those from now on: running jobs hold theirs until their expected end,
+those that are left. The free nodes are those from now on: running jobs hold theirs until their expected end,
 queued jobs hold theirs for their estimate, from their reservation on. A search for an earlier place stops at
 the present reservation of the job, because from there on its nodes are its own.
 """

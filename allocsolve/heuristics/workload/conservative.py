@@ -275,11 +275,9 @@ class OnlineConservative:
         code = _CODES[self.policy.compression]
         decide_conservative(state, code, plan, view.held, view.expected_ends, early)
         started = state.started[: state.engine["started"]].tolist()
-        decisions: list[Decision] = [start_of(state, place, queue) for place in started]
-        gone = {decision.job for decision in decisions}
-        reserved = zip(queue.tolist(), plan.jobs["start"].tolist(), strict=False)
+        starts = [start_of(state, place, queue) for place in started]
+        gone = {start.job for start in starts}
+        reserved = zip(queue.tolist(), plan.jobs["start"][:-1].tolist(), strict=True)
         self._reserved = {job: start for job, start in reserved if job not in gone}
         self._due = float(plan.numbers["due"])
-        if self._due < np.inf:
-            decisions.append(Wake(self._due))
-        return decisions
+        return [*starts, Wake(self._due)] if self._due < np.inf else [*starts]
