@@ -60,7 +60,7 @@ class FreeNodes(NamedTuple):
 
 
 def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
-    """Return an idle cluster with room for so many jobs.
+    """Return an idle cluster with room for the steps of `num_jobs` jobs.
 
     Neighbours have more than half a chunk of steps together, and each job adds two steps at most.
     """
@@ -146,7 +146,7 @@ def _is_full(chunk: Chunk) -> bool:
 
 @inner_kernel
 def _shift(steps: Records[Step], first: int, last: int, places: int) -> None:
-    """Move the steps ``first:last`` by so many places."""
+    """Move the steps ``first:last`` by `places` places, back if negative."""
     old, new = steps[first:last], steps[first + places : last + places]
     if places < 0:
         for k in range(len(old)):
@@ -289,7 +289,7 @@ def _join_neighbours(profile: FreeNodes, at: int) -> None:
 
 @inner_kernel
 def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
-    """Add so many free nodes from `start` to `end`; a negative number takes them away."""
+    """Add `nodes` free nodes from `start` to `end`; a negative number takes them away."""
     if end <= start:
         return
     chunks, steps = profile.chunks, profile.steps

@@ -93,7 +93,8 @@ def records(
         made.view(np.int64).reshape(count, len(made.dtype))[:] = _bits(made.dtype, tuple(single.items()))
     for name, column in whole.items():
         made[name] = column
-    made.setflags(write=not frozen)
+    if frozen:
+        made.setflags(write=False)
     listed: Records[R] = made
     return listed
 

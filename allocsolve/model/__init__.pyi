@@ -82,11 +82,6 @@ from .profile import (
     max_expanded_durations as max_expanded_durations,
 )
 from .program import (
-    COMPUTE as COMPUTE,
-    FORK as FORK,
-    JOIN as JOIN,
-    RECEIVE as RECEIVE,
-    SEND as SEND,
     Operation as Operation,
     PackedProgram as PackedProgram,
     Program as Program,

@@ -65,9 +65,14 @@ def close_gaps(state: State) -> None:
 
 
 @inner_kernel
-def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
-    """Insert a running job by its key: the jobs between that place and the nearest gap move by one place."""
-    engine, held = state.engine, state.held
+def put_in_order(state: State, held: Records[Held] | None, job: int, nodes: int, key: float) -> None:
+    """Insert a running job by its key, if the list `state.held` is kept.
+
+    The jobs between its place and the nearest gap move by one place.
+    """
+    engine = state.engine
+    if held is None or not engine.ordered:
+        return
     if engine.last == len(held):
         _close_up(state, 0)
     first, last = engine.first, engine.last
@@ -92,9 +97,11 @@ def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
 
 
 @inner_kernel
-def take_out_of_order(state: State, job: int) -> None:
-    """Remove a running job from the list and leave a gap in its place. O(log running) on average."""
-    engine, held = state.engine, state.held
+def take_out_of_order(state: State, held: Records[Held] | None, job: int) -> None:
+    """Remove a running job from the list, if it is kept, and leave a gap. O(log running) on average."""
+    engine = state.engine
+    if held is None or not engine.ordered:
+        return
     first, last = engine.first, engine.last
     at = _after(held, first, last, state.job[job].key) - 1
     while held[at].job != job:
@@ -121,8 +128,7 @@ def begin(
     engine, row = state.engine, state.job[job]
     now = engine.clock
     end = now + run_time
-    if engine.ordered:
-        put_in_order(state, job, nodes, key)
+    put_in_order(state, state.held, job, nodes, key)
     _push_end(state, end, job)
     engine.free -= nodes
     row.start, row.end, row.expected, row.key = now, end, now + estimate, key
@@ -137,8 +143,7 @@ def complete(state: State) -> int:
     engine = state.engine
     job = _pop_end(state)
     engine.free += state.job[job].size
-    if engine.ordered:
-        take_out_of_order(state, job)
+    take_out_of_order(state, state.held, job)
     return job
 
 

@@ -124,9 +124,8 @@ def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> N
     If a job changes several times at one instant, the log has the last size only.
     """
     elastic = resizing.job[job]
-    if state.engine.ordered:
-        take_out_of_order(state, job)
-        put_in_order(state, job, size, key)
+    take_out_of_order(state, state.held, job)
+    put_in_order(state, state.held, job, size, key)
     state.job[job].key = key
     state.job[job].size = size
     now, entry = state.engine.clock, elastic.last_entry

@@ -61,7 +61,7 @@ def run_to_end(
     problem: WorkloadProblem,
     run: Callable[[PackedJobs, State, Resizing], bool],
     *,
-    ordered: bool,
+    ordered: bool | None,
     estimate: FloatArray | None = None,
 ) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload whose jobs may change their sizes.
@@ -74,7 +74,7 @@ def run_to_end(
         Goes on from event to event; returns False if the log of changes needs more room before it can
         continue.
     ordered
-        Whether the list of running jobs is in the order of their expected ends.
+        Whether running jobs are listed in the order of their expected ends, see `initial_state`.
     estimate
         Shape (jobs,), seconds: the run times that the policy expects; the estimates of users if left out.
     """

@@ -22,6 +22,7 @@ from allocsolve.simulation.view_states import (
     resizing_of_view,
     start_of,
     state_of_view,
+    waiting_state,
 )
 
 __all__ = [
@@ -50,5 +51,6 @@ __all__ = [
     "take_in",
     "take_running",
     "time_ratio",
+    "waiting_state",
     "work_left",
 ]

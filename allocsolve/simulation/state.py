@@ -80,7 +80,8 @@ class State(NamedTuple):
     #: Where each running job is on that heap; empty if no job changes its end.
     end_places: IntArray
     #: Running jobs by (key, start), from ``first`` to ``last``. The key is when a policy expects the job to
-    #: end. A job that ended leaves a gap: job -1, no nodes.
+    #: end. A job that ended leaves a gap: job -1, no nodes. None for kernels that need no such list: what
+    #: keeps it is not compiled then.
     held: Records[Held]
     #: Jobs that completed in the last advance, then jobs that were submitted in it.
     events: IntArray
@@ -92,7 +93,7 @@ def initial_state(
     num_nodes: int,
     submit: FloatArray,
     *,
-    ordered: bool,
+    ordered: bool | None,
     resizable: bool = False,
     num_jobs: int | None = None,
 ) -> State:
@@ -107,13 +108,14 @@ def initial_state(
     num_jobs
         Number of jobs that the state has room for; those that are to come if left out.
     ordered
-        Whether running jobs are listed in the order of their keys, which costs O(running jobs) a start.
+        Whether running jobs are listed in the order of their keys, which costs O(running jobs) a start; None
+        if the kernels that take the state never need the list.
     resizable
         Whether running jobs may change their sizes, and so their ends.
     """
     count = len(submit) if num_jobs is None else num_jobs
     engine = record(EngineNumbers)
-    engine["free"], engine["ordered"] = num_nodes, ordered
+    engine["free"], engine["ordered"] = num_nodes, bool(ordered)
     return State(
         engine=engine,
         job=records(JobState, count, start=np.nan, end=np.nan, expected=np.nan, blocked=-1),
@@ -121,7 +123,7 @@ def initial_state(
         queue=np.empty(count, dtype=np.int64),
         ends=records(Entry, count),
         end_places=np.empty(count if resizable else 0, dtype=np.int64),
-        held=records(Held, count),
+        held=records(Held, count) if ordered is not None else None,  # type: ignore[arg-type]  # see `State`
         events=np.empty(count, dtype=np.int64),
         started=np.empty(count, dtype=np.int64),
     )

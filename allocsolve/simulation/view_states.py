@@ -100,6 +100,19 @@ def queue_state(view: QueueView) -> QueueState:
     return QueueState(_packed(columns, listed), state, running[by_start], starts[by_start], listed)
 
 
+def waiting_state(view: QueueView) -> State:
+    """Return the state of the engine with those jobs only that wait, numbered by their places in the queue.
+
+    For policies that plan with the nodes that are free over time. O(queue).
+    """
+    count = len(view.queue)
+    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=None, num_jobs=count)
+    engine = state.engine
+    engine["clock"], engine["tail"], engine["free"] = view.now, count, view.free
+    state.queue[:] = np.arange(count)
+    return state
+
+
 def _packed(columns: JobColumns, listed: IntArray) -> PackedJobs:
     """Return some jobs as kernels take them."""
     if len(columns.table_nodes):

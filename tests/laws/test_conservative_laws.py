@@ -13,7 +13,7 @@ from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative, conservative_plan
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Job, WorkloadProblem
-from allocsolve.simulation import EngineRules, Reason, simulate
+from allocsolve.simulation import EngineRules, Reason, run_policy, simulate
 
 compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
 
@@ -101,6 +101,13 @@ def test_the_log_says_who_was_passed(problem: WorkloadProblem, compression: Any)
 def test_other_rules_are_refused() -> None:
     with pytest.raises(InvalidOption, match="coalesce"):
         Conservative().simulated(WorkloadProblem(1, []), EngineRules(coalesce=False))
+
+
+def test_run_times_that_a_view_hides_are_refused() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10)])
+    policy = Conservative(estimate="actual").online()
+    with pytest.raises(InvalidOption, match="hides actual run times"):
+        run_policy(problem, policy, EngineRules())
 
 
 def test_the_arrays_of_the_plan_are_moved_to_the_front() -> None:

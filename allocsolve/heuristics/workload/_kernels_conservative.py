@@ -1,47 +1,35 @@
-"""Conservative backfilling on a profile of the nodes that are expected to be free.
+"""Conservative backfilling on the nodes that are expected to be free: one call, and the loop over a workload.
 
-The module holds the queue, the operations on reservations, the loop over a whole workload and a single call
-for a driver in Python.
-
-Jobs are numbered in queue order. The profile covers the time from now on: running jobs hold their nodes until
-their expected end, queued jobs hold theirs for their estimate, from their reservation on. A search for an
-earlier place stops at the present reservation of the job, because from there on its nodes are its own.
+A job is known by its place in `State.queue`, which lists all submitted jobs in queue order; the engine counts
+those that are left. The free nodes are those from now on: running jobs hold theirs until their expected end,
+queued jobs hold theirs for their estimate, from their reservation on. A search for an earlier place stops at
+the present reservation of the job, because from there on its nodes are its own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.free_nodes import FreeNodes, change, earliest, forget_past
+from allocsolve.kernels.free_nodes import FreeNodes, change, earliest, forget_past, new_free_nodes
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
-from allocsolve.kernels.records import Records, records
+from allocsolve.kernels.records import Record, Records, record, records
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+from allocsolve.simulation.kernels import State, advance, begin
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, FloatArray, IntArray
+    from allocsolve.model import FloatArray, IntArray
 
 #: What happens to reservations when a job ends before its expected end.
-NO_COMPRESSION = 0
-COMPRESS = 1
-REPLAN = 2
-
-
-class QueuedJobs(NamedTuple):
-    """The jobs in queue order, each array of shape (jobs,)."""
-
-    #: Seconds, never falling.
-    submit: FloatArray
-    nodes: IntArray
-    #: Seconds.
-    runtime: FloatArray
-    #: The run time that the policy expects, in seconds.
-    estimate: FloatArray
+NO_COMPRESSION: Final = 0
+COMPRESS: Final = 1
+REPLAN: Final = 2
 
 
 class Plan(NamedTuple):
-    """The result of a run, each array of shape (jobs,)."""
+    """The result of a run on a machine, each array of shape (jobs,)."""
 
     #: Seconds.
     starts: FloatArray
@@ -51,241 +39,218 @@ class Plan(NamedTuple):
     blocked: IntArray
 
 
-class Waiting(NamedTuple):
-    """The queue and its reservations."""
+class PlanNumbers(Record):
+    """The single numbers of `Reservations`."""
 
-    #: Shape (jobs + 1,): the job before and the job behind each one of the queue. The queue is a ring that
-    #: the last entry closes.
-    before: IntArray
-    behind: IntArray
-    #: Shape (jobs,), seconds: when the reservation of each job in the queue begins.
-    reserved: FloatArray
-    #: A heap of the reservations, where each job is on it, and (shape (1,)) their number.
+    #: Number of jobs with reservations.
+    in_use: int
+    #: When the next reservation begins, in seconds; infinite for never.
+    due: float
+
+
+class Reserved(Record):
+    """A job in the queue, and its reservation; times in seconds."""
+
+    #: Given: its nodes, its run time, and the run time that the policy expects.
+    nodes: int
+    runtime: float
+    estimate: float
+    #: When the reservation begins, infinite if there is none; when the first one began.
+    start: float
+    promised: float
+    #: The places of the jobs before it and behind it in the queue.
+    before: int
+    behind: int
+
+
+class Reservations(NamedTuple):
+    """What conservative backfilling keeps from call to call; all is written."""
+
+    numbers: PlanNumbers
+    #: By place in the queue. The last one closes the queue to a ring.
+    jobs: Records[Reserved]
+    #: A heap of the reservations, and where each job is on it.
     next: Records[Entry]
     places: IntArray
-    in_use: IntArray
+    free: FreeNodes
 
 
-class Running(NamedTuple):
-    """The running jobs: a heap by their actual ends, and (shape (1,)) their number."""
-
-    ends: Records[Entry]
-    in_use: IntArray
-
-
-def new_waiting(count: int) -> Waiting:
-    """Return an empty queue with room for so many jobs."""
-    before, behind, places = np.empty((3, count + 1), dtype=np.int64)
-    before[count] = behind[count] = count
-    return Waiting(
-        before, behind, np.empty(count), records(Entry, count), places, np.zeros(1, dtype=np.int64)
-    )
-
-
-def new_running(count: int) -> Running:
-    """Return no running jobs, with room for so many."""
-    return Running(records(Entry, count), np.zeros(1, dtype=np.int64))
+def no_reservations(
+    num_nodes: int, num_running: int, nodes: IntArray, runtime: FloatArray, estimate: FloatArray
+) -> Reservations:
+    """Return an idle cluster and an empty queue, with room for these jobs, by place, and for running ones."""
+    count, numbers = len(nodes), record(PlanNumbers)
+    numbers["due"] = np.inf
+    jobs = records(Reserved, count + 1, start=np.inf)
+    for name, column in ("nodes", nodes), ("runtime", runtime), ("estimate", estimate):
+        jobs[name][:count] = column
+    jobs["before"][count] = jobs["behind"][count] = count
+    heap, places = records(Entry, count), np.empty(count, dtype=np.int64)
+    return Reservations(numbers, jobs, heap, places, new_free_nodes(num_nodes, count + num_running))
 
 
 @inner_kernel
-def _book(waiting: Waiting, job: int, start: float) -> None:
+def _book(plan: Reservations, place: int, start: float) -> None:
     """Note the reservation of a job that has none. O(log queue)."""
-    waiting.reserved[job] = start
-    raise_up(waiting.next, waiting.places, BY_ITEM, waiting.in_use[0], start, job)
-    waiting.in_use[0] += 1
+    plan.jobs[place].start = start
+    raise_up(plan.next, plan.places, BY_ITEM, plan.numbers.in_use, start, place)
+    plan.numbers.in_use += 1
 
 
 @inner_kernel
-def _next_due(waiting: Waiting) -> int:
-    """Take the reservation that begins next off the heap, and return its job. O(log queue)."""
-    entries, count = waiting.next, waiting.in_use[0] - 1
-    job = entries[0].item
-    waiting.in_use[0] = count
-    lower(entries, waiting.places, BY_ITEM, count, 0, entries[count].time, entries[count].item)
-    return job
+def _take_first(plan: Reservations) -> int:
+    """Take the reservation that begins next off the heap, and return the place of its job. O(log queue)."""
+    entries, count = plan.next, plan.numbers.in_use - 1
+    place = entries[0].item
+    plan.numbers.in_use = count
+    lower(entries, plan.places, BY_ITEM, count, 0, entries[count].time, entries[count].item)
+    return place
 
 
 @inner_kernel
-def _enter(waiting: Waiting, job: int) -> None:
+def _enter(plan: Reservations, place: int) -> None:
     """Put a job at the end of the queue."""
-    end = len(waiting.before) - 1
-    last = waiting.before[end]
-    waiting.behind[last] = waiting.before[end] = job
-    waiting.before[job], waiting.behind[job] = last, end
+    jobs, end = plan.jobs, len(plan.jobs) - 1
+    last = jobs[end].before
+    jobs[last].behind = jobs[end].before = place
+    jobs[place].before, jobs[place].behind = last, end
 
 
 @inner_kernel
-def _leave(waiting: Waiting, job: int) -> None:
+def _leave(plan: Reservations, place: int) -> None:
     """Take a job out of the queue."""
-    before, behind = waiting.before[job], waiting.behind[job]
-    waiting.behind[before], waiting.before[behind] = behind, before
+    before, behind = plan.jobs[place].before, plan.jobs[place].behind
+    plan.jobs[before].behind, plan.jobs[behind].before = behind, before
 
 
 @inner_kernel
-def _reserve(free: FreeNodes, jobs: QueuedJobs, waiting: Waiting, job: int, now: float) -> None:
-    """Give a job without a reservation the earliest possible one."""
-    start = earliest(free, now, jobs.nodes[job], jobs.estimate[job], np.inf)
-    _book(waiting, job, start)
-    change(free, start, start + jobs.estimate[job], -jobs.nodes[job])
+def _reserve(plan: Reservations, place: int, now: float) -> None:
+    """Give a job its earliest reservation while all others keep theirs; it may have one already."""
+    row = plan.jobs[place]
+    nodes, length, before = row.nodes, row.estimate, row.start
+    start = earliest(plan.free, now, nodes, length, before)
+    if start < before:
+        at = plan.numbers.in_use
+        if before < np.inf:
+            at = plan.places[place]
+        else:
+            plan.numbers.in_use += 1
+        # It keeps what the two places have in common.
+        change(plan.free, max(before, start + length), before + length, nodes)
+        change(plan.free, start, min(before, start + length), -nodes)
+        row.start = start
+        raise_up(plan.next, plan.places, BY_ITEM, at, start, place)
 
 
 @inner_kernel
-def _replan(free: FreeNodes, jobs: QueuedJobs, waiting: Waiting, now: float) -> None:
-    """Drop all reservations and make them anew in queue order."""
-    end = len(waiting.before) - 1
-    job = waiting.behind[end]
-    while job != end:
-        reserved = waiting.reserved[job]
-        change(free, max(now, reserved), reserved + jobs.estimate[job], jobs.nodes[job])
-        job = waiting.behind[job]
-    waiting.in_use[0] = 0
-    job = waiting.behind[end]
-    while job != end:
-        _reserve(free, jobs, waiting, job, now)
-        job = waiting.behind[job]
+def _drop_all(plan: Reservations, now: float) -> None:
+    """Drop all reservations."""
+    jobs, end = plan.jobs, len(plan.jobs) - 1
+    place = jobs[end].behind
+    while place != end:
+        row = jobs[place]
+        change(plan.free, max(now, row.start), row.start + row.estimate, row.nodes)
+        row.start = np.inf
+        place = row.behind
+    plan.numbers.in_use = 0
 
 
 @inner_kernel
-def _compress(free: FreeNodes, jobs: QueuedJobs, waiting: Waiting, now: float) -> None:
-    """Move each job, in queue order, to its earliest place while all others keep their reservations."""
-    end = len(waiting.before) - 1
-    job = waiting.behind[end]
-    while job != end:
-        nodes, length, before = jobs.nodes[job], jobs.estimate[job], waiting.reserved[job]
-        start = earliest(free, now, nodes, length, before)
-        if start < before:
-            # It keeps what the two places have in common.
-            change(free, max(before, start + length), before + length, nodes)
-            change(free, start, min(before, start + length), -nodes)
-            waiting.reserved[job] = start
-            raise_up(waiting.next, waiting.places, BY_ITEM, waiting.places[job], start, job)
-        job = waiting.behind[job]
+def _release(state: State, plan: Reservations) -> bool:
+    """Free the nodes of the jobs that have ended; return whether one did so before its expected end."""
+    now, early = state.engine.clock, False
+    for at in range(state.engine.completed):
+        row = state.job[state.events[at]]
+        early |= row.expected > now
+        change(plan.free, now, row.expected, row.size)
+    return early
 
 
 @inner_kernel
-def _run(running: Running, places: IntArray, job: int, end: float) -> None:
-    """Add a job to the running ones. O(log running)."""
-    raise_up(running.ends, places, BY_ITEM, running.in_use[0], end, job)
-    running.in_use[0] += 1
+def _start_due(state: State, plan: Reservations) -> None:
+    """Start the jobs whose reservations have begun, in queue order, where nobody else holds their nodes."""
+    engine, end = state.engine, len(plan.jobs) - 1
+    now, late = engine.clock, -1  # jobs whose nodes others hold for longer than estimated, in a chain; few
+    while plan.numbers.in_use and plan.next[0].time <= now:
+        place = _take_first(plan)
+        row, job = plan.jobs[place], state.queue[place]
+        if row.nodes > engine.free:
+            plan.places[place] = late
+            late = place
+            continue
+        first = plan.jobs[end].behind
+        at_head = first == place
+        _leave(plan, place)
+        engine.head += 1
+        begin(
+            state,
+            job,
+            row.nodes,
+            row.runtime,
+            row.estimate,
+            now + row.estimate,
+            AT_HEAD if at_head else BACKFILLED,
+            -1 if at_head else state.queue[first],
+        )
+    plan.numbers.due = plan.next[0].time if plan.numbers.in_use else np.inf
+    while late >= 0:
+        place, late = late, plan.places[late]
+        _book(plan, place, now)
 
 
 @inner_kernel
-def _end_first(running: Running, places: IntArray) -> int:
-    """Take the job that ends first off the running ones. O(log running)."""
-    ends = running.ends
-    job = ends[0].item
-    count = running.in_use[0] - 1
-    running.in_use[0] = count
-    lower(ends, places, BY_ITEM, count, 0, ends[count].time, ends[count].item)
-    return job
+def _one_call(state: State, compression: int, plan: Reservations, early: bool) -> None:
+    """Make the decisions of one call; `early` says whether a job has ended before its expected end.
 
-
-@inner_kernel
-def _is_late(waiting: Waiting, now: float) -> bool:
-    """Return whether a reservation has passed because another job runs longer than estimated."""
-    return waiting.in_use[0] > 0 and waiting.next[0].time < now
+    In queue order, all jobs or the new ones get their earliest reservations.
+    """
+    engine, jobs, end, now = state.engine, plan.jobs, len(plan.jobs) - 1, state.engine.clock
+    # A reservation has passed where another job runs longer than estimated.
+    is_late = plan.numbers.in_use > 0 and plan.next[0].time < now
+    if is_late or (early and compression == REPLAN):
+        _drop_all(plan, now)
+    last, new = jobs[end].before, engine.tail - engine.submitted
+    for place in range(new, engine.tail):
+        if jobs[place].start == np.inf:
+            _enter(plan, place)
+    place = jobs[end if is_late or (early and compression != NO_COMPRESSION) else last].behind
+    while place != end:
+        _reserve(plan, place, now)
+        place = jobs[place].behind
+    for place in range(new, engine.tail):
+        jobs[place].promised = jobs[place].start
+    _start_due(state, plan)
 
 
 @kernel
-def conservative_starts(
-    free: FreeNodes,
-    waiting: Waiting,
-    running: Running,
-    jobs: QueuedJobs,
-    num_nodes: int,
-    compression: int,
-    plan: Plan,
-) -> None:
-    """Run a workload to its end; write into `plan` when and why jobs start and what they were promised.
-
-    At first the cluster is idle and the queue empty; all have room for all jobs and are written.
-    """
-    count = len(jobs.submit)
-    unnoted = waiting.before[:0]  # nobody asks where a job is on the heap
-    late = np.empty(count, dtype=np.int64)
-    submitted, idle = 0, num_nodes
-    due = np.inf  # the earliest reservation that has not begun
-    while submitted < count or waiting.behind[count] != count:
-        now = due
-        if submitted < count:
-            now = min(now, jobs.submit[submitted])
-        if running.in_use[0]:
-            now = min(now, running.ends[0].time)
-        forget_past(free, now)
-        early = False
-        while running.in_use[0] and running.ends[0].time <= now:
-            job = _end_first(running, unnoted)
-            idle += jobs.nodes[job]
-            expected = plan.starts[job] + jobs.estimate[job]
-            early |= expected > now
-            change(free, now, expected, jobs.nodes[job])
-        if _is_late(waiting, now) or (early and compression == REPLAN):
-            _replan(free, jobs, waiting, now)
-        elif early and compression == COMPRESS:
-            _compress(free, jobs, waiting, now)
-        while submitted < count and jobs.submit[submitted] <= now:
-            _reserve(free, jobs, waiting, submitted, now)
-            plan.promised[submitted] = waiting.reserved[submitted]
-            _enter(waiting, submitted)
-            submitted += 1
-        prevented = 0  # jobs whose nodes others hold for longer than estimated; few
-        while waiting.in_use[0] and waiting.next[0].time <= now:
-            job = _next_due(waiting)
-            if jobs.nodes[job] > idle:
-                late[prevented] = job
-                prevented += 1
-                continue
-            plan.starts[job] = now
-            plan.blocked[job] = waiting.behind[count] if waiting.behind[count] != job else -1
-            idle -= jobs.nodes[job]
-            _leave(waiting, job)
-            _run(running, unnoted, job, now + jobs.runtime[job])
-        due = waiting.next[0].time if waiting.in_use[0] else np.inf
-        for at in range(prevented):
-            _book(waiting, late[at], now)
+def run_conservative(state: State, compression: int, plan: Reservations) -> None:
+    """Run a workload to its end."""
+    while advance(state, plan.numbers.due, True):
+        forget_past(plan.free, state.engine.clock)
+        early = _release(state, plan)
+        _one_call(state, compression, plan, early)
 
 
 @kernel
-def conservative_call(
-    free: FreeNodes,
-    waiting: Waiting,
-    now: float,
-    num_free: int,
-    ends: FloatArray,
-    held: IntArray,
-    nodes: IntArray,
-    lengths: FloatArray,
-    reserved: FloatArray,
-    early: bool,
-    compression: int,
-    starts: BoolArray,
+def decide_conservative(
+    state: State, compression: int, plan: Reservations, held: IntArray, expected_ends: FloatArray, early: bool
 ) -> None:
-    """Make the decisions of one call: write which queued jobs start now, and the reservations of all.
+    """Make the decisions of one call, on a state with a filled queue.
 
-    At first the cluster is idle and the queue empty; both have room for all jobs and are written. Running
-    jobs hold `held` nodes until `ends`. Queued jobs are numbered in queue order and need `nodes` nodes for
-    `lengths` seconds; the reservation of a new job is NaN. `early` says whether a job has ended before its
-    expected end since the last call.
+    Jobs that have a reservation already begin with it in the plan. Running jobs hold `held` nodes until their
+    expected ends; `early` says whether a job has ended before its expected end since the last call.
     """
-    count = len(nodes)
-    forget_past(free, now)
-    for k in range(len(held)):
-        change(free, now, ends[k], -held[k])
-    jobs = QueuedJobs(lengths, nodes, lengths, lengths)
-    for job in range(count):
-        if not np.isnan(reserved[job]):
-            change(free, max(now, reserved[job]), reserved[job] + lengths[job], -nodes[job])
-            _enter(waiting, job)
-            _book(waiting, job, reserved[job])
-    if _is_late(waiting, now) or (early and compression == REPLAN):
-        _replan(free, jobs, waiting, now)
-    elif early and compression == COMPRESS:
-        _compress(free, jobs, waiting, now)
-    idle = num_free
-    for job in range(count):
-        if np.isnan(reserved[job]):
-            _reserve(free, jobs, waiting, job, now)
-        reserved[job] = waiting.reserved[job]
-        starts[job] = reserved[job] <= now and nodes[job] <= idle
-        if starts[job]:
-            idle -= nodes[job]
+    engine, now = state.engine, state.engine.clock
+    forget_past(plan.free, now)
+    for at in range(len(held)):
+        change(plan.free, now, expected_ends[at], -held[at])
+    engine.submitted = 0
+    for place in range(engine.tail):
+        row = plan.jobs[place]
+        if row.start == np.inf:
+            engine.submitted = max(engine.submitted, engine.tail - place)
+            continue
+        _enter(plan, place)
+        _book(plan, place, row.start)
+        change(plan.free, max(now, row.start), row.start + row.estimate, -row.nodes)
+    _one_call(state, compression, plan, early)

@@ -181,7 +181,7 @@ def _next_to_start(
 def _start_out_of(
     jobs: PackedJobs, state: State, estimates: Estimates, queue: LongQueue, job: int, blocked: int
 ) -> None:
-    """Start a job that waits in the tree; the engine counts who is left in the queue."""
+    """Start a job that waits in the tree; the engine counts the jobs that are left in the queue."""
     _set(queue, job, NOBODY, np.inf, NOBODY)
     state.engine.head += 1
     start(jobs, state, estimates, job, jobs.nodes[job], blocked)
@@ -199,7 +199,7 @@ def _one_pass(
 ) -> None:
     """Make the decisions of one call, as `_kernels_queue.one_pass` does.
 
-    Who may not start at his turn may not do so later in the call either, as nodes only become fewer. So the
+    A job that may not start at its turn may not do so later in the call, as nodes only become fewer. So the
     search takes all of the queue each time, also beside the reservation of the last call.
     """
     engine = state.engine

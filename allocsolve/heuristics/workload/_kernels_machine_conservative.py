@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_conservative import (
-    COMPRESS,
-    REPLAN,
-    _book,
-    _end_first,
-    _is_late,
-    _leave,
-    _next_due,
-    _run,
-)
+from allocsolve.heuristics.workload._kernels_conservative import COMPRESS, REPLAN
 from allocsolve.heuristics.workload._kernels_machines import is_open
 from allocsolve.heuristics.workload._kernels_timetable import (
     begin_at,
@@ -29,10 +20,11 @@ from allocsolve.heuristics.workload._kernels_timetable import (
     write_capacities,
 )
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.heap import BY_ITEM, raise_up
+from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
+from allocsolve.kernels.records import Records, records
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_conservative import Plan, Running, Waiting
+    from allocsolve.heuristics.workload._kernels_conservative import Plan
     from allocsolve.heuristics.workload._kernels_machines import Machine
     from allocsolve.heuristics.workload._kernels_timetable import Timetable
     from allocsolve.model import FloatArray, IntArray
@@ -51,6 +43,60 @@ class PlannedJobs(NamedTuple):
     arrivals: IntArray
 
 
+class Waiting(NamedTuple):
+    """The queue and its reservations."""
+
+    #: Shape (jobs + 1,): the job before and the job behind each one of the queue. The queue is a ring that
+    #: the last entry closes.
+    before: IntArray
+    behind: IntArray
+    #: Shape (jobs,), seconds: when the reservation of each job in the queue begins.
+    reserved: FloatArray
+    #: A heap of the reservations, where each job is on it, and (shape (1,)) their number.
+    next: Records[Entry]
+    places: IntArray
+    in_use: IntArray
+
+
+class Running(NamedTuple):
+    """The running jobs: a heap by their actual ends, and (shape (1,)) their number."""
+
+    ends: Records[Entry]
+    in_use: IntArray
+
+
+def new_waiting(count: int) -> Waiting:
+    """Return an empty queue with room for so many jobs."""
+    before, behind, places = np.empty((3, count + 1), dtype=np.int64)
+    before[count] = behind[count] = count
+    return Waiting(
+        before, behind, np.empty(count), records(Entry, count), places, np.zeros(1, dtype=np.int64)
+    )
+
+
+def new_running(count: int) -> Running:
+    """Return no running jobs, with room for so many."""
+    return Running(records(Entry, count), np.zeros(1, dtype=np.int64))
+
+
+@inner_kernel
+def _book(waiting: Waiting, job: int, start: float) -> None:
+    """Note the reservation of a job that has none. O(log queue)."""
+    waiting.reserved[job] = start
+    raise_up(waiting.next, waiting.places, BY_ITEM, waiting.in_use[0], start, job)
+    waiting.in_use[0] += 1
+
+
+@inner_kernel
+def _next_due(waiting: Waiting) -> int:
+    """Take the reservation that begins next off the heap, and return its job. O(log queue)."""
+    entries, count = waiting.next, waiting.in_use[0] - 1
+    job = entries[0].item
+    waiting.in_use[0] = count
+    lower(entries, waiting.places, BY_ITEM, count, 0, entries[count].time, entries[count].item)
+    return job
+
+
 @inner_kernel
 def _enter(waiting: Waiting, job: int) -> None:
     """Put a job at its place in the queue. O(jobs behind it)."""
@@ -61,6 +107,13 @@ def _enter(waiting: Waiting, job: int) -> None:
     before = waiting.before[behind]
     waiting.behind[before] = waiting.before[behind] = job
     waiting.before[job], waiting.behind[job] = before, behind
+
+
+@inner_kernel
+def _leave(waiting: Waiting, job: int) -> None:
+    """Take a job out of the queue."""
+    before, behind = waiting.before[job], waiting.behind[job]
+    waiting.behind[before], waiting.before[behind] = behind, before
 
 
 @inner_kernel
@@ -118,6 +171,30 @@ def _compress(
             raise_up(waiting.next, waiting.places, BY_ITEM, waiting.places[job], start, job)
         job = waiting.behind[job]
     return left
+
+
+@inner_kernel
+def _run(running: Running, places: IntArray, job: int, end: float) -> None:
+    """Add a job to the running ones. O(log running)."""
+    raise_up(running.ends, places, BY_ITEM, running.in_use[0], end, job)
+    running.in_use[0] += 1
+
+
+@inner_kernel
+def _end_first(running: Running, places: IntArray) -> int:
+    """Take the job that ends first off the running ones. O(log running)."""
+    ends = running.ends
+    job = ends[0].item
+    count = running.in_use[0] - 1
+    running.in_use[0] = count
+    lower(ends, places, BY_ITEM, count, 0, ends[count].time, ends[count].item)
+    return job
+
+
+@inner_kernel
+def _is_late(waiting: Waiting, now: float) -> bool:
+    """Return whether a reservation has passed because another job runs longer than estimated."""
+    return waiting.in_use[0] > 0 and waiting.next[0].time < now
 
 
 @inner_kernel

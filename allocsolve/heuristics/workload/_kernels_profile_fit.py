@@ -3,6 +3,12 @@
 The plan is a resource profile whose times are real numbers of seconds. `place` and `compact` of the evolution
 family, which place the steps of one job, are made for whole seconds; they work here, too, because all that
 they compute with times is exact for both.
+
+The loop is not that of `simulation`: a plan is final except for what becomes known, so nothing is decided
+where jobs start, go on or end, and the engine would only carry the plan out. That alone, without the
+planning, takes it 6.7 ms for the 28,467 jobs of KTH-SP2 as rigid ones, and 18.5 ms if each has three steps.
+Planning them here takes 7.6 and 14.2 ms; with two known steps at a time 16 and 270 ms (CPU time, two shared
+cores of an AMD EPYC).
 """
 
 from __future__ import annotations

@@ -13,25 +13,24 @@ from allocsolve.heuristics.workload._kernels_conservative import (
     COMPRESS,
     NO_COMPRESSION,
     REPLAN,
-    Plan,
-    QueuedJobs,
-    conservative_call,
-    conservative_starts,
-    new_running,
-    new_waiting,
+    decide_conservative,
+    no_reservations,
+    run_conservative,
 )
 from allocsolve.heuristics.workload.machines import conservative_plan_on_machine
-from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model import WorkloadProblem, WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, instance
-from allocsolve.simulation import EngineRules, Log, Reason, Simulation, Start, Wake
+from allocsolve.simulation import EngineRules, Log, Simulation, Wake
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+from allocsolve.simulation.kernels import initial_state, start_of, waiting_state
+from allocsolve.simulation.outcome import log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
     from allocsolve.simulation import Decision, QueueView
+    from allocsolve.simulation.kernels import State
 
 #: How the reservations change when a job ends before its expected end.
 Compression: TypeAlias = Literal[
@@ -84,27 +83,24 @@ def conservative_plan(
     choice("estimate", estimate, _ESTIMATES)
     if not instance("problem", problem, WorkloadProblem).is_plain:
         return _plan_on_machine(problem, compression, estimate)
+    state, promised = _run(problem, compression, estimate)
+    return ConservativePlan(state.job["start"], promised, log_of(state))
+
+
+def _run(
+    problem: WorkloadProblem, compression: Compression, estimate: Literal["limit", "actual"]
+) -> tuple[State, FloatArray]:
+    """Run a workload on a plain machine; return the state at its end, and what each job was promised."""
     EngineRules().check(problem, answers=False)
     packed = problem.packed
-    order = np.argsort(packed.submit, kind="stable")
+    state = initial_state(problem.num_nodes, packed.submit, ordered=None)
+    order = state.arrivals["item"]
     expected = packed.estimate if estimate == "limit" else packed.runtime
-    jobs = QueuedJobs(packed.submit[order], packed.nodes[order], packed.runtime[order], expected[order])
-    for column in jobs:
-        column.setflags(write=False)
-    count = len(order)
-    ordered = Plan(np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))
-    free = new_free_nodes(problem.num_nodes, count)
-    conservative_starts(
-        free, new_waiting(count), new_running(count), jobs, problem.num_nodes, _CODES[compression], ordered
-    )
-    starts, promised, blocked = np.empty(count), np.empty(count), np.full(count, -1)
-    starts[order], promised[order] = ordered.starts, ordered.promised
-    passed = ordered.blocked >= 0
-    blocked[order[passed]] = order[ordered.blocked[passed]]
-    reasons = np.where(blocked < 0, AT_HEAD, BACKFILLED).astype(np.int64)
-    started = order[np.argsort(ordered.starts, kind="stable")]
-    log = Log(frozen(started), frozen(reasons), frozen(blocked))
-    return ConservativePlan(starts, promised, log)
+    plan = no_reservations(problem.num_nodes, 0, packed.nodes[order], packed.runtime[order], expected[order])
+    run_conservative(state, _CODES[compression], plan)
+    promised = np.empty(len(packed.submit))
+    promised[order] = plan.jobs["promised"][:-1]
+    return state, promised
 
 
 def _plan_on_machine(
@@ -205,6 +201,9 @@ class Conservative(CompiledSolver):
         if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
             raise InvalidOption(msg)
+        if problem.is_plain:
+            state, _ = _run(problem, self.compression, self.estimate)
+            return Simulation(schedule_of(state), log_of(state))
         plan = conservative_plan(problem, self.compression, self.estimate)
         return Simulation(WorkloadSchedule.of(problem, plan.starts), plan.log)
 
@@ -246,37 +245,39 @@ class OnlineConservative:
         self._due = np.inf
 
     def decide(self, view: QueueView) -> list[Decision]:
-        """Return which jobs start now, and when the next reservation begins."""
+        """Return which jobs start now, and when the next reservation begins.
+
+        Raises
+        ------
+        InvalidOption
+            If the policy needs actual run times, which the view hides.
+        """
         if view.woken and self._due != view.now and not (len(view.completed) or len(view.submitted)):
             return []  # the reservation for which this call was asked no longer exists
-        jobs, queue, ended = view.jobs, view.queue, view.completed
-        lengths = jobs.estimate if self.policy.estimate == "limit" else jobs.runtime
-        reserved = np.array([self._reserved.get(job, np.nan) for job in queue.tolist()])
-        starts = np.zeros(len(queue), dtype=bool)
-        conservative_call(
-            new_free_nodes(view.free + int(view.held.sum()), len(queue) + len(view.held)),
-            new_waiting(len(queue)),
-            view.now,
-            view.free,
-            view.expected_ends,
-            view.held,
-            jobs.nodes[queue],
+        known, queue, ended = view.jobs, view.queue, view.completed
+        if not len(queue):
+            self.reset()
+            return []
+        lengths = known.estimate if self.policy.estimate == "limit" else known.runtime
+        if np.isnan(lengths[queue]).any():
+            msg = "the view hides actual run times, which the policy needs"
+            raise InvalidOption(msg)
+        early = bool((known.start[ended] + lengths[ended] > view.now).any())
+        state = waiting_state(view)
+        plan = no_reservations(
+            view.free + int(view.held.sum()),
+            len(view.held),
+            known.nodes[queue],
+            known.runtime[queue],
             lengths[queue],
-            reserved,
-            bool((jobs.start[ended] + lengths[ended] > view.now).any()),
-            _CODES[self.policy.compression],
-            starts,
         )
-        left = queue[~starts].tolist()
-        self._reserved = dict(zip(left, reserved[~starts].tolist(), strict=True))
-        later = reserved[~starts & (reserved > view.now)]
-        self._due = float(later.min(initial=np.inf))
-        first = np.flatnonzero(~starts)[:1]
-        decisions: list[Decision] = []
-        for at in np.flatnonzero(starts).tolist():
-            job, passed = int(queue[at]), bool(len(first)) and at > first[0]
-            reason = Reason.BACKFILLED if passed else Reason.AT_HEAD
-            decisions.append(Start(job, int(jobs.nodes[job]), reason, left[0] if passed else None))
-        if self._due < np.inf:
-            decisions.append(Wake(self._due))
-        return decisions
+        plan.jobs["start"][:-1] = [self._reserved.get(job, np.inf) for job in queue.tolist()]
+        code = _CODES[self.policy.compression]
+        decide_conservative(state, code, plan, view.held, view.expected_ends, early)
+        started = state.started[: state.engine["started"]].tolist()
+        starts = [start_of(state, place, queue) for place in started]
+        gone = {start.job for start in starts}
+        reserved = zip(queue.tolist(), plan.jobs["start"][:-1].tolist(), strict=True)
+        self._reserved = {job: start for job, start in reserved if job not in gone}
+        self._due = float(plan.numbers["due"])
+        return [*starts, Wake(self._due)] if self._due < np.inf else [*starts]

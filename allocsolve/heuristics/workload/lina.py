@@ -52,7 +52,7 @@ class Lina(CompiledSolver):
 
     At every call:
 
-    1. Each request of an evolving job, in the order made: if so many nodes are free it is granted. Else
+    1. Each request of an evolving job, in the order made: it is granted if enough nodes are free. Else
        victims give all of them; if they cannot, it is refused, for good.
     2. Queued jobs start on their own nodes (`Job.nodes`) by backfilling, in the order of the queue.
     3. For each job that still waits, in that order, victims give all the nodes that it needs: its fewest ones

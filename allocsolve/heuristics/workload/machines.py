@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.workload._kernels_conservative import Plan, new_running, new_waiting
-from allocsolve.heuristics.workload._kernels_machine_conservative import PlannedJobs, conservative_on_machine
+from allocsolve.heuristics.workload._kernels_conservative import Plan
+from allocsolve.heuristics.workload._kernels_machine_conservative import (
+    PlannedJobs,
+    conservative_on_machine,
+    new_running,
+    new_waiting,
+)
 from allocsolve.heuristics.workload._kernels_machine_reservations import run_reserving_on_machine
 from allocsolve.heuristics.workload._kernels_machines import Machine, run_on_machine
 from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
 
-#: From so many jobs of one instant on, a queue is long.
+#: The fewest jobs submitted at one instant that make a queue long: the tree of the queue pays from there on.
 LONG_QUEUE: Final = 2000
 #: So is a queue that gets as long as this over time: a shorter list takes .1 s, less than compiling the tree.
 _LONG_BACKLOG: Final = 10_000

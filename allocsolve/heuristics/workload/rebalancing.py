@@ -215,4 +215,4 @@ def run_auctions(
                 raise TimeoutError
         return stopped == COMPLETE
 
-    return simulation_of(run_to_end(problem, run, ordered=False, estimate=estimate))
+    return simulation_of(run_to_end(problem, run, ordered=None, estimate=estimate))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.simulation import Decision, QueueView
 
 #: The largest value of each option, as in Slurm; the least is 1.
-_MOST: Final = {
+_LARGEST: Final = {
     "bf_interval": 10_800,
     "bf_window": 43_200,
     "bf_resolution": 3_600,
@@ -102,10 +102,10 @@ class SlurmBackfill(CompiledSolver):
     order: QueueOrder = "submission"
 
     def __post_init__(self) -> None:
-        for name, most in _MOST.items():
+        for name, largest in _LARGEST.items():
             number = integer(name, getattr(self, name), InvalidOption)
-            if not 1 <= number <= most:
-                msg = f"{name} {number} is not in 1..{most}"
+            if not 1 <= number <= largest:
+                msg = f"{name} {number} is not in 1..{largest}"
                 raise InvalidOption(msg)
             object.__setattr__(self, name, number)
         choice("order", self.order, QUEUE_ORDERS)

@@ -66,6 +66,6 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
         *run_to_end(
             problem,
             lambda jobs, state, resizing: run_ranked(jobs, state, resizing, ranking, coalesce),
-            ordered=False,
+            ordered=None,
         )
     )
