@@ -1,7 +1,6 @@
 """Plans on machines with several counted resources: what is free of each over time, and moves in such plans.
 
-What is free of a resource is a step function as that of nodes (`allocsolve.kernels.free_nodes`): all are used
-in turn, until none of them puts a job off.
+What is free is the timetable of the policies on such machines.
 """
 
 from __future__ import annotations
@@ -18,24 +17,14 @@ from allocsolve.heuristics.workload._kernels_serial import (
     draw,
     placed_cost,
 )
-from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.free_nodes import FreeNodes, change, earliest
+from allocsolve.heuristics.workload._kernels_timetable import earliest_room, put_back, take
+from allocsolve.kernels import kernel
 from allocsolve.kernels.random import uniform
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_serial import Costs, Moves, Placed, Sizes
-    from allocsolve.kernels.free_nodes import Chunk, FreeNumbers, Step
-    from allocsolve.kernels.records import Records
+    from allocsolve.heuristics.workload._kernels_timetable import Timetable
     from allocsolve.model import FloatArray, IntArray
-
-
-class FreeResources(NamedTuple):
-    """What is free of each resource over time: rows of `FreeNodes`, of which all is written."""
-
-    #: Shape (resources,), (resources, chunks) and (resources, steps).
-    numbers: Records[FreeNumbers]
-    chunks: Records[Records[Chunk]]  # type: ignore[type-var]  # rows of records
-    steps: Records[Records[Step]]  # type: ignore[type-var]  # rows of records
 
 
 class Needs(NamedTuple):
@@ -46,40 +35,9 @@ class Needs(NamedTuple):
     amount: IntArray
 
 
-@inner_kernel
-def _hold(free: FreeResources, needs: Needs, job: int, start: float, end: float, sign: int) -> None:
-    """Take what a job needs from `start` to `end` (sign -1), or give it back (sign 1)."""
-    for at in range(needs.offsets[job], needs.offsets[job + 1]):
-        row = needs.resource[at]
-        change(
-            FreeNodes(free.numbers[row], free.chunks[row], free.steps[row]),
-            start,
-            end,
-            sign * needs.amount[at],
-        )
-
-
-@inner_kernel
-def _earliest(free: FreeResources, needs: Needs, job: int, release: float, seconds: float) -> float:
-    """Return the first instant from the release on from which all that a job needs is free for so long.
-
-    Each resource puts the start off no further than it has to: when none does any more, it is the first one.
-    """
-    first, count = needs.offsets[job], needs.offsets[job + 1] - needs.offsets[job]
-    start, at, agreed = release, 0, 0
-    while agreed < count:
-        row, amount = needs.resource[first + at], needs.amount[first + at]
-        profile = FreeNodes(free.numbers[row], free.chunks[row], free.steps[row])
-        found = earliest(profile, start, amount, seconds, np.inf)
-        agreed = agreed + 1 if found <= start else 1
-        start = max(start, found)
-        at = at + 1 if at + 1 < count else 0
-    return start
-
-
 @kernel
 def change_plan_on_machine(
-    free: FreeResources,
+    table: Timetable,
     needs: Needs,
     seconds: FloatArray,
     release: FloatArray,
@@ -91,14 +49,17 @@ def change_plan_on_machine(
     for job in order:
         start = starts[job]
         if what >= PUT_EARLIEST:
-            start = _earliest(free, needs, job, release[job], seconds[job])
+            start = earliest_room(table, needs, job, release[job], seconds[job], np.inf)
             starts[job] = start
-        _hold(free, needs, job, start, start + seconds[job], 1 if what == TAKE_OUT else -1)
+        if what == TAKE_OUT:
+            put_back(table, needs, job, start, start + seconds[job])
+        else:
+            take(table, needs, job, start, start + seconds[job])
 
 
 @kernel
 def reinsert_on_machine(
-    free: FreeResources,
+    table: Timetable,
     needs: Needs,
     sizes: Sizes,
     release: FloatArray,
@@ -122,18 +83,18 @@ def reinsert_on_machine(
             before += placed_cost(first, job, start, seconds[job])
             before_2 += placed_cost(second, job, start, seconds[job])
             least_to_come += first.least[job]
-            _hold(free, needs, job, start, start + seconds[job], 1)
+            put_back(table, needs, job, start, start + seconds[job])
         slack = 1e-12 * before  # differences of costs up to this come from rounding
         after, after_2, inserted = 0.0, 0.0, 0
         while inserted < removed:
             job = jobs[inserted]
-            start = _earliest(free, needs, job, release[job], seconds[job])
+            start = earliest_room(table, needs, job, release[job], seconds[job], np.inf)
             after += placed_cost(first, job, start, seconds[job])
             after_2 += placed_cost(second, job, start, seconds[job])
             least_to_come -= first.least[job]
             if after + least_to_come > before + slack or start + seconds[job] > moves.latest_end[0]:
                 break
-            _hold(free, needs, job, start, start + seconds[job], -1)
+            take(table, needs, job, start, start + seconds[job])
             starts[job] = start
             inserted += 1
         less = after < before - slack
@@ -142,9 +103,9 @@ def reinsert_on_machine(
             continue
         for idx in range(inserted):
             job = jobs[idx]
-            _hold(free, needs, job, starts[job], starts[job] + seconds[job], 1)
+            put_back(table, needs, job, starts[job], starts[job] + seconds[job])
         for idx in range(removed):
             job, start = jobs[idx], old_starts[idx]
-            _hold(free, needs, job, start, start + seconds[job], -1)
+            take(table, needs, job, start, start + seconds[job])
             starts[job] = start
     return better

@@ -5,7 +5,7 @@ Capacities and what jobs hold, or will hold by their reservations, are both in i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from allocsolve.kernels.free_nodes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from allocsolve.heuristics.workload._kernels_machines import Machine
@@ -42,12 +44,27 @@ class Timetable(NamedTuple):
     written: IntArray
 
 
+class Demand(Protocol):
+    """What jobs need, read-only: of job ``j`` the rows ``offsets[j]:offsets[j + 1]``."""
+
+    @property
+    def offsets(self) -> IntArray: ...
+    @property
+    def resource(self) -> IntArray: ...
+    @property
+    def amount(self) -> IntArray: ...
+
+
+def timetable_of(parts: Sequence[FreeNodes]) -> Timetable:
+    """Return a timetable of copies of step functions that have equal room, a resource for each."""
+    listed: list[list[Any]] = [[part[at] for part in parts] for at in range(3)]
+    numbers, chunks, steps = np.array(listed[0]), np.stack(listed[1]), np.stack(listed[2])
+    return Timetable(numbers, chunks, steps, *np.zeros((2, len(parts)), dtype=np.int64))
+
+
 def new_timetable(resources: int, steps: int, num_jobs: int) -> Timetable:
     """Return an empty timetable with room for so many steps of capacities and so many jobs."""
-    parts: list[Any] = [new_free_nodes(0, num_jobs + steps) for _ in range(resources)]
-    numbers: Any = np.array([part.numbers for part in parts])
-    chunks, listed = (np.stack([part[at] for part in parts]) for at in (1, 2))
-    return Timetable(numbers, chunks, listed, *np.zeros((2, resources), dtype=np.int64))
+    return timetable_of([new_free_nodes(0, num_jobs + steps) for _ in range(resources)])
 
 
 @inner_kernel
@@ -89,49 +106,49 @@ def begin_at(table: Timetable, now: float) -> None:
 
 
 @inner_kernel
-def take(table: Timetable, machine: Machine, job: int, begin: float, end: float) -> None:
+def take(table: Timetable, needs: Demand, job: int, begin: float, end: float) -> None:
     """Take what a job needs out of the timetable between two instants."""
-    for at in range(machine.offsets[job], machine.offsets[job + 1]):
-        resource = machine.resource[at]
+    for at in range(needs.offsets[job], needs.offsets[job + 1]):
+        resource = needs.resource[at]
         free = FreeNodes(table.numbers[resource], table.chunks[resource], table.steps[resource])
-        change(free, begin, end, -machine.amount[at])
+        change(free, begin, end, -needs.amount[at])
 
 
 @inner_kernel
-def put_back(table: Timetable, machine: Machine, job: int, begin: float, end: float) -> None:
+def put_back(table: Timetable, needs: Demand, job: int, begin: float, end: float) -> None:
     """Put back what a job needs between two instants."""
-    for at in range(machine.offsets[job], machine.offsets[job + 1]):
-        resource = machine.resource[at]
+    for at in range(needs.offsets[job], needs.offsets[job + 1]):
+        resource = needs.resource[at]
         free = FreeNodes(table.numbers[resource], table.chunks[resource], table.steps[resource])
-        change(free, begin, end, machine.amount[at])
+        change(free, begin, end, needs.amount[at])
 
 
 @inner_kernel
-def has_room(table: Timetable, machine: Machine, job: int, begin: float, end: float) -> bool:
+def has_room(table: Timetable, needs: Demand, job: int, begin: float, end: float) -> bool:
     """Return whether all that a job needs is free from one instant to another."""
-    for at in range(machine.offsets[job], machine.offsets[job + 1]):
-        resource = machine.resource[at]
+    for at in range(needs.offsets[job], needs.offsets[job + 1]):
+        resource = needs.resource[at]
         free = FreeNodes(table.numbers[resource], table.chunks[resource], table.steps[resource])
-        if least_free(free, begin, end) < machine.amount[at]:
+        if least_free(free, begin, end) < needs.amount[at]:
             return False
     return True
 
 
 @inner_kernel
 def earliest_room(
-    table: Timetable, machine: Machine, job: int, start: float, seconds: float, known: float
+    table: Timetable, needs: Demand, job: int, start: float, seconds: float, known: float
 ) -> float:
     """Return the first instant from `start` on from which a job has room for `seconds`, or `known`.
 
     From `known` on, infinite for never, it has room anyway: the answer is not later. Resource after resource
     says from when on it has room, until all say the same.
     """
-    begin, end = machine.offsets[job], machine.offsets[job + 1]
+    begin, end = needs.offsets[job], needs.offsets[job + 1]
     at, agreed = begin, 0
     while agreed < end - begin and start < known:
-        resource = machine.resource[at]
+        resource = needs.resource[at]
         free = FreeNodes(table.numbers[resource], table.chunks[resource], table.steps[resource])
-        first = earliest(free, start, machine.amount[at], seconds, known)
+        first = earliest(free, start, needs.amount[at], seconds, known)
         if first > start:
             start, agreed = first, 0
         agreed += 1

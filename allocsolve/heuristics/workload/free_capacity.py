@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_machine_plans import (
-    FreeResources,
     Needs,
     change_plan_on_machine,
     reinsert_on_machine,
 )
 from allocsolve.heuristics.workload._kernels_serial import PUT_BACK, Placed, Sizes, change_plan, reinsert
+from allocsolve.heuristics.workload._kernels_timetable import timetable_of
 from allocsolve.kernels.free_nodes import FreeNodes, new_free_nodes
 from allocsolve.model import RIGID, frozen, packed_machine
 
@@ -114,7 +114,7 @@ class FreeOfEach:
         rows = [new_free_nodes(there, len(problem.jobs) + len(machine.times)) for there in self._there]
         for row, profile in enumerate(rows):
             close(profile, machine, row)
-        self._free = FreeResources(*map(_stacked, zip(*rows, strict=True)))
+        self._free = timetable_of(rows)
 
     def change(self, sizes: Sizes, jobs: IntArray, placed: Placed, what: int) -> None:
         """Take jobs out of the plan, or put them into it, one after the other."""
@@ -137,7 +137,7 @@ class FreeOfEach:
             mine = machine.resource == row
             demand = np.zeros(len(nodes), dtype=np.int64)
             demand[owner[mine]] = machine.amount[mine]
-            profile = FreeNodes(*(column[row] for column in self._free))  # type: ignore[arg-type]  # records
+            profile = FreeNodes(*(column[row] for column in self._free[:3]))  # type: ignore[arg-type]  # records
             listed.append(FreeSteps(there, *steps_of(profile, begin, end), demand))
         return listed
 
@@ -151,14 +151,6 @@ def close(profile: FreeNodes, machine: PackedMachine, resource: int) -> None:
     windows = Sizes(frozen(np.arange(len(at) + 1)), frozen(closed[at]), frozen(ends - begins))
     placed = Placed(begins.copy(), order.copy())
     change_plan(profile, windows, frozen(begins), frozen(order), placed, PUT_BACK)
-
-
-def _stacked(rows: tuple[Any, ...]) -> Any:  # noqa: ANN401 - records, or lists of them
-    """Return records as one list, or lists of records as rows of a table."""
-    table = np.empty((len(rows), *rows[0].shape), rows[0].dtype)
-    for place, row in enumerate(rows):
-        table[place] = row
-    return table
 
 
 def steps_of(profile: FreeNodes, begin: float, end: float) -> tuple[FloatArray, IntArray]:
