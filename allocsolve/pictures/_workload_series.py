@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.instances.formats.workload_foreign import node_intervals, pieces_within, start_reasons
-from allocsolve.model.machine import NODES
+from allocsolve.model.machine import NODES, packed_machine
 from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 
@@ -126,7 +126,9 @@ def node_prices(
         The problem.
     certificate
         Of a bound that prices time: ``time-prices``, or ``job-prices``, of which the price of a node-second
-        is what the jobs that pay most for a node would pay together, were they to fill all nodes, by node.
+        is what the jobs that pay most for a node would pay together, were they to fill all nodes, by node; or
+        ``machine-prices``, of which those of nodes are taken, but where all nodes are closed: there the price
+        is free, and says nothing.
     edges
         Shape (bins + 1,), rising.
 
@@ -135,11 +137,17 @@ def node_prices(
     numpy.ndarray
         Shape (bins,), in units of the sum of the objective over all jobs; None if nothing prices time.
     """
-    if certificate.get("kind") not in ("time-prices", "job-prices"):
+    if certificate.get("kind") not in ("time-prices", "job-prices", "machine-prices"):
         return None
     slots = np.asarray(certificate["edges"], dtype=np.float64)
-    prices = np.asarray(certificate["prices"], dtype=np.float64) / float(certificate["unit"])
-    if certificate["kind"] == "job-prices":
+    listed, general = certificate["prices"], certificate["kind"] == "machine-prices"
+    prices = np.asarray(listed.get(NODES, []) if general else listed, dtype=np.float64)
+    prices /= float(certificate["unit"])
+    if general and len(prices):
+        machine = packed_machine(problem)
+        step = np.searchsorted(machine.times, slots[:-1], side="right") - 1
+        prices[machine.capacity[step, 0] == 0] = 0.0
+    elif certificate["kind"] == "job-prices":
         prices = _filled(problem, certificate, prices, len(slots) - 1)
     if len(slots) != len(prices) + 1 or not len(prices):
         return None

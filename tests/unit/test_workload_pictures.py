@@ -14,7 +14,7 @@ from strategies import workload_problems
 
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload.rules import workload_metrics
-from allocsolve.model import Amdahl, Job, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import Amdahl, ClosedWindow, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
 from allocsolve.pictures._workload_series import binned, busy_nodes, node_prices, waiting_jobs
 from allocsolve.pictures.chart import duration
@@ -150,6 +150,21 @@ def test_prices_are_those_of_the_slots_and_nothing_outside() -> None:
     assert prices is not None
     assert np.allclose(prices, [0, 3, (5 * 3 + 10 * 1.5) / 15, 10 * 1.5 / 20])
     assert node_prices(problem, {"kind": "makespan"}, np.array([0.0, 1.0])) is None
+
+
+def test_of_prices_of_resources_those_of_nodes_count_where_some_are_open() -> None:
+    certificate: dict[str, Any] = {
+        "kind": "machine-prices",
+        "edges": [10, 20, 40],
+        "prices": {"gpus": [5, 5], "nodes": [600, 3]},
+        "unit": 2,
+    }
+    problem = WorkloadProblem(4, [Job(0, 3, 9)], resources={"gpus": 2}, closed=[ClosedWindow(10, 20)])
+    edges = np.array([0.0, 10.0, 20.0, 40.0, 50.0])
+    prices = node_prices(problem, certificate, edges)
+    assert prices is not None
+    assert np.allclose(prices, [0, 0, 1.5, 0])
+    assert node_prices(problem, {**certificate, "prices": {"gpus": [5, 5]}}, edges) is None
 
 
 def test_of_prices_per_job_those_count_that_pay_most_for_a_node() -> None:
