@@ -58,6 +58,17 @@ def naive_rank(count: int, missed: Fraction) -> int:
     return min(rank, count)
 
 
+def naive_quantile(waits: list[tuple[int, bool]], rank: int, otherwise: int) -> int:
+    """Return the least wait that `rank` are expected not to exceed; of too few ended ones, as if all had."""
+    survived = Fraction(1)
+    for end in sorted({wait for wait, over in waits if over}):
+        at_risk = sum(wait >= end for wait, _ in waits)
+        survived *= 1 - Fraction(sum(wait == end and over for wait, over in waits), at_risk)
+        if len(waits) * (1 - survived) >= rank:
+            return end
+    return sorted(wait for wait, _ in waits)[otherwise - 1]
+
+
 def is_close(first: float, second: float) -> bool:
     """Return whether two chances are equal but for rounding."""
     return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)

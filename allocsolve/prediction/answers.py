@@ -15,6 +15,7 @@ from allocsolve.prediction.intervals import LEVELS, Shifts, conformal_shifts, in
 from allocsolve.prediction.scenarios import levels, run_times_until, waits_by_limits, waits_in_scenarios
 
 if TYPE_CHECKING:
+    from allocsolve.model.arrays import BoolArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.prediction.history import JobHistory, Moment
     from allocsolve.simulation import QueueSnapshot
@@ -50,7 +51,12 @@ class PastAnswers(NamedTuple):
 
     def seen(self, now: float) -> FloatArray:
         """Return what is known of the waits at an instant: of jobs that waited, how long they had by then."""
-        return np.where(self.times + self.waits <= now, self.waits, now - self.times)
+        return np.where(self.ended(now), self.waits, now - self.times)
+
+    def ended(self, now: float) -> BoolArray:
+        """Return which waits are over at an instant. Shape (questions,)."""
+        over: BoolArray = self.times + self.waits <= now
+        return over
 
 
 def features(snapshot: QueueSnapshot, quantiles: FloatArray, plan: FloatArray) -> FloatArray:
@@ -183,12 +189,13 @@ def calibrated(past: PastAnswers, method: Method, now: float) -> CalibratedMetho
     first = _LEAST if method == "analogues" else 0  # whose analogues are too few to tell anything
     for idx in range(first + _LEAST, len(predicted)):
         before = slice(max(first, idx - CALIBRATING), idx)
-        shifts = conformal_shifts(predicted[before], past.seen(past.times[idx])[before])
+        then = past.times[idx]
+        shifts = conformal_shifts(predicted[before], past.seen(then)[before], past.ended(then)[before])
         intervals[idx] = shifts.applied(predicted[idx : idx + 1])[0]
-    known = np.flatnonzero(~np.isnan(intervals[:, 0]) & (past.times + past.waits <= now))[-CHOOSING:]
+    known = np.flatnonzero(~np.isnan(intervals[:, 0]) & past.ended(now))[-CHOOSING:]
     scores = interval_scores(intervals[known], past.waits[known])
     last = slice(max(first, len(predicted) - CALIBRATING), None)
-    shifts = conformal_shifts(predicted[last], past.seen(now)[last])
+    shifts = conformal_shifts(predicted[last], past.seen(now)[last], past.ended(now)[last])
     return CalibratedMethod(method, shifts, float(scores.mean()) if len(known) else np.nan, intervals)
 
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from allocsolve.model.arrays import BoolArray
     from allocsolve.model.jobs import FloatArray
 
 #: The share of waits that an interval misses, half of them on each side.
 MISSED: Final = 0.1
 #: Lower end, middle and upper end of an interval.
 LEVELS: Final = (MISSED / 2, 0.5, 1 - MISSED / 2)
+#: By how much a sum of chances may be off, of 1.
+_ROUNDING: Final = 1e-6
 #: Waits are compared on a scale that is linear below and logarithmic above so many seconds.
 _UNIT_S: Final = 60.0
 
@@ -52,7 +55,7 @@ class Shifts(NamedTuple):
         return moved
 
 
-def conformal_shifts(quantiles: FloatArray, waits: FloatArray) -> Shifts:
+def conformal_shifts(quantiles: FloatArray, waits: FloatArray, ended: BoolArray) -> Shifts:
     """Return the shifts with which earlier intervals would have held as often as they say, side by side.
 
     Parameters
@@ -62,27 +65,46 @@ def conformal_shifts(quantiles: FloatArray, waits: FloatArray) -> Shifts:
     waits
         Shape (n,), seconds: how long the wait was; of a job that still waits, how long it has waited since
         the question.
+    ended
+        Shape (n,): whether the wait is over. How far off an end was is not known of one that still waits,
+        only at least how long the wait is: Kaplan and Meier's estimator counts such jobs.
 
     Notes
     -----
     *Guarantee*: if earlier and new questions are exchangeable and all earlier ones are answered, each end
     holds with a probability of at least 1 - `MISSED` / 2. With fewer than 19 questions no finite shift
     promises that; the largest seen is taken. *Complexity*: O(n log n).
-    *References*: Romano, Patterson & Candès, Conformalized quantile regression, NeurIPS 2019.
+    *References*: Romano, Patterson & Candès, Conformalized quantile regression, NeurIPS 2019; Kaplan & Meier,
+    Journal of the American Statistical Association 53(282), 1958.
 
     Examples
     --------
     >>> quantiles = np.tile([60.0, 120.0, 180.0], (99, 1))
-    >>> conformal_shifts(quantiles, np.full(99, 420.0)).applied(quantiles[:1]).round(6).tolist()
+    >>> ended = np.ones(99, dtype=bool)
+    >>> conformal_shifts(quantiles, np.full(99, 420.0), ended).applied(quantiles[:1]).round(6).tolist()
     [[120.0, 120.0, 420.0]]
     """
-    if not len(waits):
+    count = len(waits)
+    if not count:
         return Shifts(0.0, 0.0)
     predicted, seen = log_wait(quantiles), log_wait(waits)
-    rank = min(int(np.ceil((1 - MISSED / 2) * (len(waits) + 1))), len(waits)) - 1
-    lower = np.sort(predicted[:, 0] - seen)[rank]
-    upper = np.sort(seen - predicted[:, 2])[rank]
-    return Shifts(float(lower), float(upper))
+    rank = min(int(np.ceil((1 - MISSED / 2) * (count + 1))), count)
+    lower = _least_above(seen - predicted[:, 0], ended, count - rank + 1, count - rank + 1)
+    upper = _least_above(seen - predicted[:, 2], ended, rank, count)
+    return Shifts(-lower, upper)
+
+
+def _least_above(values: FloatArray, ended: BoolArray, rank: int, otherwise: int) -> float:
+    """Return the value that `rank` of all are expected not to exceed, if those not ended may be any larger.
+
+    If too few have ended to tell, the one of rank `otherwise`, as if all had.
+    """
+    order = np.lexsort((~ended, values))
+    count = len(order)
+    expected = count * (1 - np.cumprod(1 - ended[order] / (count - np.arange(count))))
+    reached = np.flatnonzero(expected >= rank - _ROUNDING)
+    place = int(reached[0]) if len(reached) else otherwise - 1
+    return float(values[order[place]])
 
 
 def interval_scores(intervals: FloatArray, waits: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_run_times import PastJob, is_close, naive_rank, naive_survival
+from naive_run_times import PastJob, is_close, naive_quantile, naive_rank, naive_survival
 from tiers import examples
 
 from allocsolve.errors import InvalidOption, InvalidProblem
@@ -162,7 +162,7 @@ def test_moved_ends_would_have_held(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     quantiles = np.sort(rng.exponential(1000, (count, 3)), axis=1)
     waits = rng.exponential(2000, count)
-    shifts = conformal_shifts(quantiles, waits)
+    shifts = conformal_shifts(quantiles, waits, np.ones(count, dtype=bool))
     seen, ends = log_wait(waits), log_wait(quantiles)
     rank = naive_rank(count, Fraction(MISSED).limit_denominator(100) / 2)
     assert np.sum(ends[:, 0] - shifts.lower <= seen + 1e-9) >= rank
@@ -174,8 +174,28 @@ def test_moved_ends_would_have_held(count: int, seed: int) -> None:
     assert moved[:, 1] == pytest.approx(quantiles[:, 1])
 
 
+@given(
+    waits=st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=30),
+    predicted=st.integers(0, 30),
+)
+def test_open_waits_count_by_the_estimator_of_kaplan_and_meier(
+    waits: list[tuple[int, bool]], predicted: int
+) -> None:
+    """With one prediction for all, ends are quantiles of the waits, of which some are longer than seen."""
+    count = len(waits)
+    quantiles = np.full((count, 3), float(predicted))
+    seen = np.array([wait for wait, _ in waits], dtype=float)
+    shifts = conformal_shifts(quantiles, seen, np.array([over for _, over in waits]))
+    rank = naive_rank(count, Fraction(MISSED).limit_denominator(100) / 2)
+    lower = naive_quantile(waits, count - rank + 1, count - rank + 1)
+    upper = naive_quantile(waits, rank, count)
+    middle = log_wait(np.array([float(predicted)]))[0]
+    assert middle - shifts.lower == pytest.approx(log_wait(np.array([float(lower)]))[0])
+    assert middle + shifts.upper == pytest.approx(log_wait(np.array([float(upper)]))[0])
+
+
 def test_nothing_known_moves_nothing() -> None:
-    assert conformal_shifts(np.empty((0, 3)), np.empty(0)) == (0.0, 0.0)
+    assert conformal_shifts(np.empty((0, 3)), np.empty(0), np.empty(0, dtype=bool)) == (0.0, 0.0)
 
 
 @given(seed=st.integers(0, 20))
