@@ -84,7 +84,7 @@ def conservative_plan(
     if not instance("problem", problem, WorkloadProblem).is_plain:
         return _plan_on_machine(problem, compression, estimate)
     state, promised = _run(problem, compression, estimate)
-    return ConservativePlan(state.job["start"], promised, log_of(state))
+    return ConservativePlan(state.job["start"].copy(), promised, log_of(state))
 
 
 def _run(
@@ -201,7 +201,7 @@ class Conservative(CompiledSolver):
         if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
             raise InvalidOption(msg)
-        if problem.is_plain:
+        if instance("problem", problem, WorkloadProblem).is_plain:
             state, _ = _run(problem, self.compression, self.estimate)
             return Simulation(schedule_of(state), log_of(state))
         plan = conservative_plan(problem, self.compression, self.estimate)
