@@ -205,19 +205,20 @@ Proof.
   - rewrite <- (IH (e_begin e + e_len e)). cbn [Z.mul Z.add]. f_equal; [do 2 f_equal; lia|f_equal; lia].
 Qed.
 
-Definition from (t : Z) (s : segs) : segs := if t <=? 0 then (- t, 0) :: s else drop t s.
+(** The price list from [t] on, which may be before its begin. *)
+Definition from (t : Z) (s : segs) : segs := if t <? 0 then (- t, 0) :: s else drop t s.
 
 Lemma from_ok t s : ok_segs s -> ok_segs (from t s).
 Proof.
-  intros. unfold from. destruct (Z.leb_spec t 0).
+  intros. unfold from. destruct (Z.ltb_spec t 0).
   - constructor; [cbn; lia|assumption].
   - apply drop_ok; [lia|assumption].
 Qed.
 
 Lemma cum_from s t y : ok_segs s -> 0 <= y -> cum (from t s) y = cum s (t + y) - cum s t.
 Proof.
-  intros. unfold from. destruct (Z.leb_spec t 0).
-  - cbn [cum]. rewrite (cum_neg s t) by assumption. rewrite Z.mul_0_l, Z.sub_0_r. cbn. f_equal. lia.
+  intros. unfold from. destruct (Z.ltb_spec t 0).
+  - cbn [cum]. rewrite (cum_neg s t) by (assumption || lia). rewrite Z.mul_0_l, Z.sub_0_r. cbn. f_equal. lia.
   - apply cum_drop; auto; lia.
 Qed.
 

@@ -13,38 +13,99 @@ Proof. induction s as [|[l q] r IH]; intros y; cbn [times map cum fst snd]; [lia
 Lemma times_ok n s : 0 <= n -> ok_segs s -> ok_segs (times n s).
 Proof. intros Hn H. induction H as [|[l q] r [H1 H2] _ IH]; cbn; constructor; auto. cbn in *. nia. Qed.
 
-(** The prices [s] begin at the tick [a]. *)
-Definition least_shared (unit a : Z) (s : segs) (j : job) : Z :=
-  let t0 := submit j - a in
-  let p := nodes j * (cum s (t0 + runtime j) - cum s t0) in
+(** This is [sweep] with all prices multiplied by the nodes of the job, without lists of the products. *)
+Fixpoint sweep_nodes (fuel : nat) (n best d p c : Z) (e b : segs) : Z :=
+  let best := Z.min best (d + p) in
+  if best <=? d then best else
+  match fuel with
+  | O => d
+  | S fuel =>
+    match b, e with
+    | [], _ => best
+    | (lb, qb) :: rb, [] => sweep_nodes fuel n best (d + c * lb) (p - n * qb * lb) c [] rb
+    | (lb, qb) :: rb, (le, qe) :: re =>
+      if lb <=? le
+      then sweep_nodes fuel n best (d + c * lb) (p + (n * qe - n * qb) * lb) c
+             (if lb =? le then re else (le - lb, qe) :: re) rb
+      else sweep_nodes fuel n best (d + c * le) (p + (n * qe - n * qb) * le) c re ((lb - le, qb) :: rb)
+    end
+  end.
+
+Lemma sweep_nodes_eq n c fuel : forall best d p e b,
+  sweep_nodes fuel n best d p c e b = sweep fuel best d p c (times n e) (times n b).
+Proof.
+  induction fuel as [|fuel IH]; intros best d p e b; cbn [sweep_nodes sweep]; [reflexivity|].
+  destruct (_ <=? d); [reflexivity|].
+  destruct b as [|[lb qb] rb], e as [|[le qe] re]; cbn [times map fst snd]; try reflexivity.
+  - apply IH.
+  - destruct (lb <=? le); [|rewrite IH; reflexivity]. rewrite IH. destruct (lb =? le); reflexivity.
+Qed.
+
+(** The first part of a price list costs this much; the rest of the list is not read. *)
+Fixpoint cum_until (s : segs) (y : Z) : Z :=
+  if y <=? 0 then 0 else
+  match s with
+  | [] => 0
+  | (l, q) :: r => q * clamp y l + cum_until r (y - l)
+  end.
+
+Lemma cum_until_eq s : ok_segs s -> forall y, cum_until s y = cum s y.
+Proof.
+  induction 1 as [|[l q] r H Hr IH]; intros y; cbn [cum_until]; destruct (Z.leb_spec y 0) as [L|L];
+    rewrite ?IH; try (rewrite cum_neg; [reflexivity|assumption|constructor; assumption]); try reflexivity.
+Qed.
+
+(** The prices [s] begin at the tick [a], and [b] is the rest of them from the tick [t] on. *)
+Definition rest_from (a : Z) (s : segs) (t : Z) (b : segs) : Prop :=
+  ok_segs b /\ forall y, 0 <= y -> cum b y = cum s (t - a + y) - cum s (t - a).
+
+Lemma rest_from_later a s t b u : rest_from a s t b -> t <= u -> rest_from a s u (from (u - t) b).
+Proof.
+  intros [Hb H] Hu. split; [apply from_ok, Hb|]. intros y Hy. rewrite cum_from, !H by (assumption || lia).
+  replace (t - a + (u - t + y)) with (u - a + y) by lia. replace (t - a + (u - t)) with (u - a) by lia. lia.
+Qed.
+
+Lemma rest_from_any a s u : ok_segs s -> rest_from a s u (from (u - a) s).
+Proof. intros H. split; [apply from_ok, H|]. intros y Hy. apply cum_from; assumption. Qed.
+
+(** The prices [b] begin when the job is submitted. *)
+Definition least_shared (unit : Z) (fuel : nat) (b : segs) (j : job) : Z :=
+  let p := nodes j * cum_until b (runtime j) in
   let slope := unit * weight j in
   let d := slope * runtime j in
-  let b := from t0 s in
-  sweep (S (S (length b + length b))) (d + p) d p slope
-    (times (nodes j) (from (runtime j) b)) (times (nodes j) b).
+  sweep_nodes fuel (nodes j) (d + p) d p slope (from (runtime j) b) b.
 
-Lemma least_shared_ok unit a s j x :
-  0 <= unit -> 0 <= weight j -> 0 <= runtime j -> 0 <= nodes j -> ok_segs s -> submit j <= x ->
-  least_shared unit a s j <=
+Lemma least_shared_ok unit fuel a s b j x :
+  0 <= unit -> 0 <= weight j -> 0 <= runtime j -> 0 <= nodes j -> ok_segs s -> rest_from a s (submit j) b ->
+  submit j <= x ->
+  least_shared unit fuel b j <=
   unit * (weight j * (x + runtime j - submit j)) + nodes j * (cum s (x + runtime j - a) - cum s (x - a)).
 Proof.
-  intros Hu Hw Hr Hn Hs Hx. unfold least_shared. set (t0 := submit j - a).
-  set (b := from t0 s). set (p := nodes j * (cum s (t0 + runtime j) - cum s t0)).
-  assert (Hb : ok_segs b) by (apply from_ok, Hs).
+  intros Hu Hw Hr Hn Hs [Hb B] Hx. unfold least_shared. rewrite sweep_nodes_eq, cum_until_eq by assumption.
+  set (t0 := submit j - a) in *. set (p := nodes j * cum b (runtime j)).
+  assert (P : p = nodes j * (cum s (t0 + runtime j) - cum s t0)) by (unfold p; rewrite B by assumption; reflexivity).
   assert (E : forall y, 0 <= y -> cum (from (runtime j) b) y = cum s (t0 + runtime j + y) - cum s (t0 + runtime j)).
-  { intros y Hy. unfold b. rewrite !cum_from by (auto; lia). rewrite Z.add_assoc. lia. }
-  assert (B : forall y, 0 <= y -> cum b y = cum s (t0 + y) - cum s t0) by (intros; apply cum_from; assumption).
-  destruct (sweep_ok (unit * weight j) ltac:(nia) (S (S (length b + length b)))
+  { intros y Hy. rewrite cum_from by assumption. rewrite !B by lia. rewrite Z.add_assoc. lia. }
+  destruct (sweep_ok (unit * weight j) ltac:(nia) fuel
               (unit * weight j * runtime j + p) (unit * weight j * runtime j) p
               (times (nodes j) (from (runtime j) b)) (times (nodes j) b)) as [_ H].
   - apply times_ok; [assumption|]. apply from_ok, Hb.
   - apply times_ok; assumption.
-  - intros y Hy. rewrite !cum_times, E, B by assumption. unfold p.
+  - intros y Hy. rewrite !cum_times, E, B by assumption. rewrite P.
     pose proof (cum_mono s (t0 + y) (t0 + runtime j + y) Hs ltac:(lia)). nia.
-  - specialize (H (x - submit j) ltac:(lia)). rewrite !cum_times, E, B in H by lia. unfold p in *.
+  - specialize (H (x - submit j) ltac:(lia)). rewrite !cum_times, E, B in H by lia. rewrite P in *.
     replace (t0 + runtime j + (x - submit j)) with (x + runtime j - a) in H by lia.
     replace (t0 + (x - submit j)) with (x - a) in H by lia. nia.
 Qed.
+
+(** Jobs that are listed in the order of their submissions walk along the prices; others start from the begin. *)
+Fixpoint least_of_all (unit : Z) (fuel : nat) (a : Z) (s : segs) (t : Z) (b : segs) (jobs : list job) (total : Z) : Z :=
+  match jobs with
+  | [] => total
+  | j :: js =>
+    let own := if t <=? submit j then from (submit j - t) b else from (submit j - a) s in
+    least_of_all unit fuel a s (submit j) own js (total + least_shared unit fuel own j)
+  end.
 
 (** All jobs together pay this much. *)
 Fixpoint paid_by_all (jobs : list job) (starts : list Z) (a : Z) (s : segs) : Z :=
@@ -93,7 +154,7 @@ Definition fine (j : job) : bool := (0 <=? runtime j) && (0 <=? weight j) && (0 
 
 Definition time_price_total (num_nodes unit a : Z) (s : segs) (jobs : list job) : option Z :=
   if (0 <=? unit) && ok_segsb s && forallb fine jobs then
-    Some (fold_left (fun total j => total + least_shared unit a s j) jobs 0 - num_nodes * area s)
+    Some (least_of_all unit (S (S (length s + length s))) a s a s jobs 0 - num_nodes * area s)
   else None.
 
 Theorem time_price_total_ok num_nodes unit a s jobs bound :
@@ -107,13 +168,19 @@ Proof.
   { intros j Hj. specialize (H j Hj). repeat (apply andb_true_iff in H as [H ?]). lia. }
   assert (Hr : Forall (fun j => 0 <= runtime j) jobs) by (apply Forall_forall; intros; apply F; assumption).
   pose proof (paid_by_all_le num_nodes jobs starts s Hf Hr H0 a).
-  enough (forall t, fold_left (fun total j => total + least_shared unit a s j) jobs t <=
-          t + unit * turnaround jobs starts + paid_by_all jobs starts a s) by (specialize (H2 0); lia).
-  destruct Hf as [Hst _]. clear H H1 Hr. induction Hst as [|j x js xs Hx Hst IH]; intros t;
-    cbn [fold_left turnaround paid_by_all]; [lia|].
-  pose proof (IH ltac:(intros; apply F; cbn; auto) (t + least_shared unit a s j)).
+  set (fuel := S (S (length s + length s))).
+  enough (forall u b t, rest_from a s u b -> least_of_all unit fuel a s u b jobs t <=
+          t + unit * turnaround jobs starts + paid_by_all jobs starts a s) as G.
+  { specialize (G a s 0). enough (rest_from a s a s) as R by (specialize (G R); lia).
+    split; [assumption|]. intros y Hy. rewrite Z.sub_diag, Z.add_0_l, (cum_neg s 0) by (assumption || lia). lia. }
+  destruct Hf as [Hst _]. clear H H1 Hr.
+  induction Hst as [|j x js xs Hx Hst IH]; intros u b t R; cbn [least_of_all turnaround paid_by_all]; [lia|].
+  set (own := if u <=? submit j then from (submit j - u) b else from (submit j - a) s).
+  assert (O : rest_from a s (submit j) own).
+  { unfold own. destruct (Z.leb_spec u (submit j)); [apply rest_from_later|apply rest_from_any]; assumption. }
+  pose proof (IH ltac:(intros; apply F; cbn; auto) (submit j) own (t + least_shared unit fuel own j) O).
   destruct (F j ltac:(cbn; auto)) as (? & ? & ?).
-  pose proof (least_shared_ok unit a s j x C ltac:(lia) ltac:(lia) ltac:(lia) H0 Hx). lia.
+  pose proof (least_shared_ok unit fuel a s own j x C ltac:(lia) ltac:(lia) ltac:(lia) H0 O Hx). lia.
 Qed.
 
 
