@@ -49,10 +49,9 @@ let print_problem () = Printf.printf "problem %s\n%!" (Sha256.of_file !name (pos
 
 let refused () = print_endline "refused"; exit 1
 
-let print_bound m = function
+let bound m = function
   | None -> refused ()
-  | Some (numerator, denominator) ->
-    Printf.printf "verified %s >= %s / %s\n" (measure_name m) (text numerator) (text denominator)
+  | Some (numerator, denominator) -> Printf.sprintf "%s >= %s / %s" (measure_name m) (text numerator) (text denominator)
 
 let workload () =
   let num_nodes = z (number ()) in
@@ -70,11 +69,11 @@ let workload () =
       let s_items = several (count ()) (fun () ->
         let who = positive (above_zero ()) in let size = z (number ()) in { who; size; cost = z (number ()) }) in
       { s_begin; s_len; s_items }) in
-    print_bound m (check_job_prices ticks m num_nodes unit divisor jobs slots)
+    bound m (check_job_prices ticks m num_nodes unit divisor jobs slots)
   | "time-prices" ->
     let m = measure () in let unit = z (number ()) in let first = z (number ()) in
     let prices = several (count ()) (fun () -> let length = z (number ()) in (length, z (number ()))) in
-    print_bound m (check_time_prices ticks m num_nodes unit first prices jobs)
+    bound m (check_time_prices ticks m num_nodes unit first prices jobs)
   | other -> fail (other ^ " is no certificate")
 
 let kind () = match word () with
@@ -128,7 +127,7 @@ let profiles out =
     { id; derived; hints = until_zero (fun n -> if n < 0 then fail "this is no hint" else positive n) [] }) in
   if not (check_refutation num_nodes (z value) applications !names clauses lines) then refused ();
   Option.iter (fun out -> write_dimacs out variables clauses lines) out;
-  Printf.printf "verified makespan %s %d\n" (if scheduled = Some value then "=" else ">=") value
+  Printf.sprintf "makespan %s %d" (if scheduled = Some value then "=" else ">=") value
 
 let () =
   match Array.to_list Sys.argv with
@@ -136,11 +135,12 @@ let () =
     (try
        name := file;
        channel := open_in_bin file;
-       (match word () with
-        | "rigid-workload" -> workload ()
-        | "evolution-profiles" -> profiles (List.nth_opt rest 0)
-        | _ -> fail "this is no problem with a certificate");
-       if pos_in !channel < in_channel_length !channel then fail "there is something behind the certificate"
+       let answer = match word () with
+         | "rigid-workload" -> workload ()
+         | "evolution-profiles" -> profiles (List.nth_opt rest 0)
+         | _ -> fail "this is no problem with a certificate" in
+       if pos_in !channel < in_channel_length !channel then fail "there is something behind the certificate";
+       print_endline ("verified " ^ answer)
      with
      | Malformed what -> Printf.eprintf "%s: %s\n" file what; exit 2
      | Sys_error what -> prerr_endline what; exit 2)

@@ -86,7 +86,7 @@ def write_proof(
     if family.rules.proof_text is None:
         msg = f"{_option(args)}: bounds of {family.kind} problems are not verified"
         raise InvalidOption(msg)
-    text = family.rules.proof_text(problem, proof.certificate, term, answer)
+    text = family.rules.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
     if args.export is not None:
         args.export.write_text(text.problem + text.proof, encoding="ascii")
@@ -128,18 +128,19 @@ def _ask(source: str, text: ProofText, term: str, bound: Any) -> Verified:  # no
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "proof")
         file.write_text(text.problem + text.proof, encoding="ascii")
-        done = subprocess.run([_checker(), str(file)], capture_output=True, text=True, check=False)
+        command = [_checker(), str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     answer = _ANSWER.fullmatch(done.stdout)
     if answer is None:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
         raise FormatError(source, [f"the judge accepts it, the verified checker does not: {last[0]}"])
     digest, name, relation, numerator, denominator = answer.groups()
     proven = Fraction(int(numerator), int(denominator or 1))
-    # Values are at least 0, so a bound below is none; the judge's is rounded down.
-    if name != term or digest != text.digest or bound != lower_float(max(proven, Fraction(0))):
+    # The judge rounds its value down; where nothing is proven, some of its bounds are 0.
+    rounded = lower_float(proven)
+    is_same = bound == rounded or (rounded < bound == 0) or (text.is_rounded_by_judge and bound < rounded)
+    if name != term or digest != text.digest or not is_same:
         said = f"{name} of problem {digest[:16]} is at least {proven}"
-        msg = (
-            f"the verified checker proves that {said}, the judge that {term} of {text.digest[:16]} is {bound}"
-        )
-        raise FormatError(source, [msg])
+        ours = f"{term} of {text.digest[:16]} is at least {bound}"
+        raise FormatError(source, [f"the verified checker proves that {said}, the judge that {ours}"])
     return Verified(proven, relation == "=", digest)

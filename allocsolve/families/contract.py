@@ -52,6 +52,8 @@ class ProofText(NamedTuple):
     problem: str
     #: The certificate, and an answer where the checker has rules for answers.
     proof: str
+    #: Whether the judge rounds times of the problem, so that its bound may be below that of the checker.
+    is_rounded_by_judge: bool = False
 
     @property
     def digest(self) -> str:
@@ -80,10 +82,10 @@ class Rules(Generic[P, A]):
     #: The faults of an answer whose times may be off by so many seconds, such as one that was rounded; None
     #: for a family whose answers have no rounded times.
     violations_within: Callable[[P, A, float], tuple[str, ...]] | None = None
-    #: What the verified checker reads of a certificate that proves a bound on a term, and of a feasible
-    #: answer, None without one. Raises `UnsupportedProblem` where the checker has no theorem; None for a
-    #: family without any.
-    proof_text: Callable[[P, Mapping[str, Any], str, A | None], ProofText] | None = None
+    #: What the verified checker reads of a certificate that proves a bound on a term, as the judge has
+    #: recomputed it, and of a feasible answer, None without one. Raises `UnsupportedProblem` where the
+    #: checker has no theorem; None for a family without any.
+    proof_text: Callable[[P, Mapping[str, Any], str, Any, A | None], ProofText] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 _TERMS: Final = ("turnaround", "wait")
 
 
-def workload_proof_text(
-    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, answer: object = None
-) -> ProofText:
+def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> ProofText:
     """Return a certificate that the judge has accepted as the text that the verified checker reads.
 
     Parameters
@@ -34,8 +32,6 @@ def workload_proof_text(
         Prices, one list for all jobs or one for each.
     term
         ``turnaround`` or ``wait``.
-    answer
-        Is left out: the checker has no rules for schedules of workloads.
 
     Raises
     ------
@@ -49,7 +45,6 @@ def workload_proof_text(
 
     *Complexity*: O(prices * log prices).
     """
-    del answer
     kind = certificate.get("kind")
     if kind not in ("job-prices", "time-prices"):
         msg = f"certificates of the kind {kind} are not verified: price lists are"
@@ -71,7 +66,7 @@ def workload_proof_text(
     jobs += [f"{submit} {runtime} {nodes} {weight}" for submit, runtime, nodes, weight in rows]
     prices = _job_prices if kind == "job-prices" else _time_prices
     lines = prices(problem, certificate, f"{kind} {term}", ticks)
-    return ProofText("\n".join([*jobs, ""]), "\n".join([*lines, ""]))
+    return ProofText("\n".join([*jobs, ""]), "\n".join([*lines, ""]), not problem.is_exact)
 
 
 def _are_whole(values: FloatArray) -> bool:
