@@ -33,8 +33,8 @@ VALUE_BITS, VALUE_SHIFT = 31, 1 << 30
 #: without assumptions; the first and the last of the two work lists; what conflicts: two entries of the trail
 #: or a clause; the bytes read; the clause deleted last; the last stamp; the literals known under it.
 TRAIL, CLAUSES, FACTS, LINES, LITERALS, HINTS, AXIOMS, BLOCKS = range(8)
-GROUND, _WANTS_HEAD, _WANTS, _TODO_HEAD, _TODO, _FIRST, _SECOND, _CLAUSE = range(8, 16)
-POSITION, _DELETED, _STAMP, _KNOWN, STARTED = range(16, 21)
+GROUND, _WANTS_HEAD, WANTS, _TODO_HEAD, TODO, _FIRST, _SECOND, _CLAUSE = range(8, 16)
+POSITION, _DELETED, _STAMP, KNOWN, STARTED = range(16, 21)
 STATE_SIZE = 21
 
 #: Columns of the trail: an arc and its new value, the entry that had the value before, and the reason with up
@@ -108,6 +108,8 @@ class Replay(NamedTuple):
     marks: IntArray
     marked: IntArray
     state: IntArray
+    #: The state when there was no room.
+    peak: IntArray
 
 
 @inner_kernel
@@ -132,7 +134,7 @@ def _literal(n: int, arc: int, value: int) -> int:
 @inner_kernel
 def _want(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> bool:
     """Note that an arc has to be raised; False without room."""
-    at = r.state[_WANTS]
+    at = r.state[WANTS]
     if at == len(r.wants):
         return False
     r.wants[at, 0], r.wants[at, 1], r.wants[at, 2], r.wants[at, 3], r.wants[at, 4] = (
@@ -142,7 +144,7 @@ def _want(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> b
         one,
         two,
     )
-    r.state[_WANTS] += 1
+    r.state[WANTS] += 1
     return True
 
 
@@ -153,15 +155,15 @@ def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: in
     if value <= _value(r, arc):
         return _FIXPOINT
     at = state[TRAIL]
-    if at == len(r.trail) or state[_TODO] == len(r.todo):
+    if at == len(r.trail) or state[TODO] == len(r.todo):
         return ROOM
     row = r.trail[at]
     row[_ARC], row[_VALUE], row[_BEFORE] = arc, value, r.current[arc]
     row[_REASON], row[_ONE], row[_TWO] = reason, one, two
     r.current[arc] = at
     state[TRAIL] += 1
-    r.todo[state[_TODO]] = at
-    state[_TODO] += 1
+    r.todo[state[TODO]] = at
+    state[TODO] += 1
     back = r.current[_reverse(n, arc)]
     if back >= 0 and r.trail[back, _VALUE] + value > 0:
         state[_FIRST], state[_SECOND], state[_CLAUSE] = at, back, -1
@@ -239,19 +241,19 @@ def _visit(r: Replay, n: int, arc: int) -> int:
         clause, side = watch >> 1, watch & 1
         fact, other = r.watched[clause, side], r.watched[clause, 1 - side]
         is_moved = r.is_dead[clause]
-        if not is_moved and lowest <= r.facts[fact, 1] <= highest:
-            if _value(r, r.facts[other, 0]) < r.facts[other, 1]:
-                for rest in range(r.clause_begin[clause], r.clause_end[clause]):
-                    if rest != fact and rest != other and not _is_refuted(r, n, rest):
-                        r.watched[clause, side] = rest
-                        is_moved = True
-                        break
-                if not is_moved:
-                    if _is_refuted(r, n, other):
-                        r.state[_CLAUSE] = clause
-                        return _CONFLICT
-                    if not _want(r, r.facts[other, 0], r.facts[other, 1], _IMPLIED, clause, 0):
-                        return ROOM
+        is_near = not is_moved and lowest <= r.facts[fact, 1] <= highest
+        if is_near and _value(r, r.facts[other, 0]) < r.facts[other, 1]:
+            for rest in range(r.clause_begin[clause], r.clause_end[clause]):
+                if rest != fact and rest != other and not _is_refuted(r, n, rest):
+                    r.watched[clause, side] = rest
+                    is_moved = True
+                    break
+            if not is_moved:
+                if _is_refuted(r, n, other):
+                    r.state[_CLAUSE] = clause
+                    return _CONFLICT
+                if not _want(r, r.facts[other, 0], r.facts[other, 1], _IMPLIED, clause, 0):
+                    return ROOM
         if is_moved:
             if before < 0:
                 r.first_watch[reverse] = following
@@ -271,14 +273,14 @@ def _propagate(r: Replay, n: int) -> int:
     """Raise what is wanted and what follows, first in, first out; return the outcome."""
     state = r.state
     while True:
-        while state[_WANTS_HEAD] < state[_WANTS]:
+        while state[_WANTS_HEAD] < state[WANTS]:
             state[_WANTS_HEAD] += 1
             outcome = _raise(r, n, state[_WANTS_HEAD] - 1)
             if outcome != _FIXPOINT:
                 return outcome
-        state[_WANTS_HEAD] = state[_WANTS] = 0
-        if state[_TODO_HEAD] == state[_TODO]:
-            state[_TODO_HEAD] = state[_TODO] = 0
+        state[_WANTS_HEAD] = state[WANTS] = 0
+        if state[_TODO_HEAD] == state[TODO]:
+            state[_TODO_HEAD] = state[TODO] = 0
             return _FIXPOINT
         entry = r.todo[state[_TODO_HEAD]]
         state[_TODO_HEAD] += 1
@@ -299,7 +301,7 @@ def _take_back(r: Replay) -> None:
         r.current[row[_ARC]] = row[_BEFORE]
         value = _value(r, row[_ARC])
         r.seen[row[_ARC]] = min(r.seen[row[_ARC]], value)
-    state[_WANTS_HEAD] = state[_WANTS] = state[_TODO_HEAD] = state[_TODO] = 0
+    state[_WANTS_HEAD] = state[WANTS] = state[_TODO_HEAD] = state[TODO] = 0
 
 
 @inner_kernel
@@ -352,7 +354,7 @@ def _is_known(r: Replay, literal: int) -> bool:
         place = (place + 1) & mask
     r.known[place] = literal
     r.known_stamps[place] = r.state[_STAMP]
-    r.state[_KNOWN] += 1
+    r.state[KNOWN] += 1
     return False
 
 
@@ -360,7 +362,7 @@ def _is_known(r: Replay, literal: int) -> bool:
 def _hint(r: Replay, hint: int) -> bool:
     """Append a hint to the line that is being written; False without room."""
     at = r.state[HINTS]
-    if at == len(r.hints) or 2 * r.state[_KNOWN] > len(r.known):
+    if at == len(r.hints) or 2 * r.state[KNOWN] > len(r.known):
         return False
     r.hints[at] = hint
     r.state[HINTS] += 1
@@ -400,9 +402,10 @@ def _weaken(r: Replay, n: int, entry: int, value: int) -> bool:
 def _refute_facts(r: Replay, n: int, clause: int, arc: int, value: int, before: int) -> bool:
     """Make all facts of a clause but one known as refuted, by entries before one; False without room."""
     for fact in range(r.clause_begin[clause], r.clause_end[clause]):
-        if r.facts[fact, 0] != arc or r.facts[fact, 1] != value:
-            if not _weaken(r, n, _premise(r, n, fact, before), 1 - r.facts[fact, 1]):
-                return False
+        if r.facts[fact, 0] == arc and r.facts[fact, 1] == value:
+            continue
+        if not _weaken(r, n, _premise(r, n, fact, before), 1 - r.facts[fact, 1]):
+            return False
     return True
 
 
@@ -485,7 +488,7 @@ def _end_line(r: Replay) -> bool:
 @inner_kernel
 def _begin_line(r: Replay) -> None:
     r.state[_STAMP] += 1
-    r.state[_KNOWN] = 0
+    r.state[KNOWN] = 0
 
 
 @inner_kernel
@@ -739,6 +742,8 @@ def replay(r: Replay, n: int, data: NDArray[np.uint8]) -> int:
         if outcome == _CONFLICT:
             outcome = REFUTED if _conflict_line(r, n, 0, 0) else ROOM
         if outcome == ROOM:
+            for at in range(STATE_SIZE):
+                r.peak[at] = state[at]
             _take_back(r)
             state[CLAUSES], state[FACTS], state[LINES], state[LITERALS] = clauses, facts, lines, literals
             state[HINTS], state[BLOCKS], state[POSITION] = hints, blocks, position
@@ -759,3 +764,10 @@ def find_used(r: Replay, lines: NDArray[np.bool_], axioms: NDArray[np.bool_]) ->
                     lines[-1 - r.hints[at]] = True
                 else:
                     axioms[r.hints[at]] = True
+
+
+@kernel
+def literals_of(facts: IntArray, literals: IntArray, n: int) -> None:
+    """Write facts, rows (arc, value), as literals."""
+    for at in range(len(facts)):
+        literals[at] = _literal(n, facts[at, 0], facts[at, 1])

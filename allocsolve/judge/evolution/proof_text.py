@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -145,6 +145,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         marks=zeros(size),
         marked=zeros(size),
         state=zeros(kernels.STATE_SIZE),
+        peak=zeros(kernels.STATE_SIZE),
     )
 
 
@@ -153,17 +154,20 @@ def _table_size(entries: int) -> int:
     return 1 << (2 * entries).bit_length()
 
 
-#: The lists of a replay that grow, and the entry of the state that says how much of each is used.
-_GROWING: Final = {
-    "trail": "TRAIL",
-    "clause_begin": "CLAUSES",
-    "facts": "FACTS",
-    "literals": "LITERALS",
-    "hint_ends": "LINES",
-    "hints": "HINTS",
-    "axioms": "AXIOMS",
-    "blocks": "BLOCKS",
-}
+#: Lists of a replay that are used up together, and the entry of the state that says how far.
+_GROWING: Final = (
+    (("trail", "entry_hints", "marks", "marked"), "TRAIL"),
+    (("wants",), "WANTS"),
+    (("todo",), "TODO"),
+    (("known", "known_stamps"), "KNOWN"),
+    (("clause_begin", "clause_end", "clause_hints", "is_dead", "watched", "next_watch"), "CLAUSES"),
+    (("facts",), "FACTS"),
+    (("literals",), "LITERALS"),
+    (("literal_ends", "hint_ends"), "LINES"),
+    (("hints",), "HINTS"),
+    (("axioms",), "AXIOMS"),
+    (("blocks",), "BLOCKS"),
+)
 
 
 def _with_room(replay: Replay) -> Replay:
@@ -171,34 +175,20 @@ def _with_room(replay: Replay) -> Replay:
     from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
 
     grown = {}
-    for name in (
-        *_GROWING,
-        "entry_hints",
-        "wants",
-        "todo",
-        "clause_end",
-        "clause_hints",
-        "is_dead",
-        "watched",
-    ):
-        grown[name] = _twice(getattr(replay, name))
-    for name in ("next_watch", "literal_ends", "marks", "marked"):
-        grown[name] = _twice(getattr(replay, name))
-    for name in ("axiom_table", "known", "known_stamps"):
-        grown[name] = np.zeros(2 * len(getattr(replay, name)), dtype=np.int64)
+    for names, used in _GROWING:
+        arrays = {name: getattr(replay, name) for name in names}
+        if 4 * replay.peak[getattr(kernels, used)] > len(arrays[names[0]]):
+            grown.update({name: np.concatenate([each, np.zeros_like(each)]) for name, each in arrays.items()})
     longer = replay._replace(**grown)
+    longer = longer._replace(axiom_table=np.zeros(_table_size(len(longer.axioms)), dtype=np.int64))
     kernels.fill_axiom_table(longer)
     return longer
-
-
-def _twice(array: IntArray) -> IntArray:
-    return np.concatenate([array, np.zeros_like(array)])
 
 
 def _holes(problem: EvolutionProblem, points: Points) -> tuple[IntArray, IntArray]:
     """Return for each arc the holes of each two steps that need more than all nodes, and the two steps."""
     nodes, begins, ends = problem.packed.nodes, points.delay, points.end_delay
-    spans = [slice(a, b) for a, b in zip(problem.packed.offsets, problem.packed.offsets[1:], strict=False)]
+    spans = [slice(a, b) for a, b in pairwise(problem.packed.offsets.tolist())]
     rows: list[tuple[int, int, int, int]] = []
     offsets = [0]
     for i in range(len(spans) + 1):
@@ -218,63 +208,76 @@ def _refutation(replay: Replay, n: int, bound: int) -> Iterator[str]:
     """Yield the variables, the clauses and the lines that the refutation needs."""
     from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
 
-    lines = np.zeros(replay.state[kernels.LINES], dtype=np.bool_)
-    axioms = np.zeros(replay.state[kernels.AXIOMS], dtype=np.bool_)
-    kernels.find_used(replay, lines, axioms)
-    clauses = [_clause(replay, n, row) for row in replay.axioms[np.flatnonzero(axioms)].tolist()]
-    bounds = [(0, 0), *zip(replay.literal_ends.tolist(), replay.hint_ends.tolist(), strict=True)]
-    used = np.flatnonzero(lines).tolist()
-    derived = [replay.literals[bounds[at][0] : bounds[at + 1][0]].tolist() for at in used]
-    # Variables and clauses have numbers from 1 on; lines go on after the clauses.
-    facts = sorted(
-        {abs(literal) for literals in chain((c for _, c in clauses), derived) for literal in literals}
+    used_lines = np.zeros(replay.state[kernels.LINES], dtype=np.bool_)
+    used_axioms = np.zeros(replay.state[kernels.AXIOMS], dtype=np.bool_)
+    kernels.find_used(replay, used_lines, used_axioms)
+    axioms, lines = replay.axioms[np.flatnonzero(used_axioms)], np.flatnonzero(used_lines)
+    covers = axioms[:, 0] == kernels.COVER
+    clauses = axioms[covers, 1]
+    cover_facts, cover_ends = _parts(replay.facts, replay.clause_begin[clauses], replay.clause_end[clauses])
+    covered = np.empty(len(cover_facts), dtype=np.int64)
+    kernels.literals_of(cover_facts, covered, n)
+    derived, derived_ends = _rows(replay.literals, replay.literal_ends, lines)
+    hints, hint_ends = _rows(replay.hints, replay.hint_ends, lines)
+    # Variables are numbered from 1 on, and so are clauses; lines go on after the clauses.
+    stated = axioms[:, 1:4] * ~covers[:, None]
+    facts = np.unique(np.abs(np.concatenate([stated.ravel(), covered, derived])))
+    facts = facts[facts > 0]
+    numbers = np.zeros(len(used_axioms) + len(used_lines), dtype=np.int64)
+    numbers[: len(used_axioms)][used_axioms] = np.arange(1, len(axioms) + 1)
+    # The hint of line l is -1 - l, a place that counts from the end.
+    numbers[len(used_axioms) :][::-1][used_lines] = np.arange(len(axioms) + 1, len(axioms) + len(lines) + 1)
+
+    def named(literals: IntArray) -> list[int]:
+        at = np.searchsorted(facts, np.abs(literals)) + 1
+        found: list[int] = (np.sign(literals) * at).tolist()
+        return found
+
+    yield f"refutation {bound} {len(facts)} {len(axioms)} {len(lines)}"
+    arcs, values = facts >> kernels.VALUE_BITS, facts & ((1 << kernels.VALUE_BITS) - 1)
+    points = zip(
+        (arcs // n).tolist(), (arcs % n).tolist(), (values - kernels.VALUE_SHIFT).tolist(), strict=True
     )
-    names = {fact: str(number) for number, fact in enumerate(facts, start=1)}
-    names.update({-fact: f"-{name}" for fact, name in names.items()})
-    numbers = np.zeros(len(axioms) + len(lines), dtype=np.int64)
-    numbers[: len(axioms)][axioms] = np.arange(1, len(clauses) + 1)
-    # A line -1 - l is at the place -1 - l from the end.
-    numbers[len(axioms) :][::-1][lines] = np.arange(len(clauses) + 1, len(clauses) + len(used) + 1)
-    yield f"refutation {bound} {len(facts)} {len(clauses)} {len(used)}"
-    for fact in facts:
-        arc, value = fact >> kernels.VALUE_BITS, fact & ((1 << kernels.VALUE_BITS) - 1)
-        yield f"{arc // n} {arc % n} {value - kernels.VALUE_SHIFT}"
-    for kind, literals in clauses:
-        yield f"{kind} {' '.join([names[literal] for literal in literals])} 0"
-    for number, (at, literals) in enumerate(zip(used, derived, strict=True), start=len(clauses) + 1):
-        hints = numbers[replay.hints[bounds[at][1] : bounds[at + 1][1]]].tolist()
-        yield " ".join([str(number), *[names[literal] for literal in literals], "0", *map(str, hints), "0"])
+    yield from (f"{i} {j} {value}" for i, j, value in points)
+    texts = iter(_joined(named(covered), cover_ends))
+    columns = [axioms[:, 0].tolist(), *(named(column) for column in stated.T), *axioms[:, 4:].T.tolist()]
+    ends = (np.abs(stated[:, 1]) >> kernels.VALUE_BITS).tolist()
+    for kind, one, two, three, x, y, arc in zip(*columns, ends, strict=True):
+        if kind == kernels.CYCLE:
+            yield f"cycle {one} {two} {three} 0" if three else f"cycle {one} {two} 0"
+        elif kind == kernels.RELEASE:
+            yield f"release {x} {one} 0"
+        elif kind == kernels.DEADLINE:
+            yield f"deadline {x} {one} 0"
+        elif kind == kernels.TWO_STEPS:
+            # Blocks stand in the order of their applications, as the literal does; a hole is that of the arc.
+            first, second = (x, y) if two > 0 else (y, x)
+            yield f"cover 2 {arc // n} {first} 1 {arc % n} {second} 1 {one} {two} 0"
+        else:
+            blocks = replay.blocks[x : x + y].ravel().tolist()
+            yield f"cover {y} {' '.join(map(str, blocks))} {next(texts)} 0"
+    names = zip(
+        _joined(named(derived), derived_ends), _joined(numbers[hints].tolist(), hint_ends), strict=True
+    )
+    for number, (literals, reasons) in enumerate(names, start=len(axioms) + 1):
+        yield f"{number} {literals} 0 {reasons} 0" if literals else f"{number} 0 {reasons} 0"
 
 
-def _clause(replay: Replay, n: int, row: list[int]) -> tuple[str, list[int]]:
-    """Return the kind of an axiom, with the numbers that belong to it, and its literals."""
-    from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
-
-    kind, *literals, x, y = row
-    literals = [literal for literal in literals if literal]
-    if kind == kernels.CYCLE:
-        return "cycle", literals
-    if kind == kernels.RELEASE:
-        return f"release {x}", literals
-    if kind == kernels.DEADLINE:
-        return f"deadline {x}", literals
-    if kind == kernels.TWO_STEPS:
-        arc = abs(literals[1]) >> kernels.VALUE_BITS
-        i, j = arc // n, arc % n  # of the literal; the hole is that of the fact
-        if literals[1] < 0:
-            x, y = y, x
-        return f"cover 2 {i} {x} 1 {j} {y} 1", literals
-    clause = row[1]
-    facts = replay.facts[replay.clause_begin[clause] : replay.clause_end[clause]].tolist()
-    blocks = replay.blocks[x : x + y].ravel().tolist()
-    return f"cover {y} {' '.join(map(str, blocks))}", [_literal(n, arc, value) for arc, value in facts]
+def _rows(values: IntArray, ends: IntArray, used: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the values of the lines that are used, one line after the other, and where each one ends."""
+    begins = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
+    return _parts(values, begins[used], ends[used])
 
 
-def _literal(n: int, arc: int, value: int) -> int:
-    """Return a fact as the kernels write it."""
-    from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
+def _parts(values: IntArray, begins: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the parts of an array from `begins` to `ends`, one after the other, and where each one ends."""
+    lengths = ends - begins
+    stops = np.cumsum(lengths)
+    return values[np.arange(lengths.sum()) + np.repeat(begins - stops + lengths, lengths)], stops
 
-    i, j = divmod(arc, n)
-    if i < j:
-        return (arc << kernels.VALUE_BITS) + value + kernels.VALUE_SHIFT
-    return -(((j * n + i) << kernels.VALUE_BITS) + 1 - value + kernels.VALUE_SHIFT)
+
+def _joined(values: list[int], ends: IntArray) -> list[str]:
+    """Return the numbers of each part as a text."""
+    texts = [*map(str, values)]
+    bounds = [0, *ends.tolist()]
+    return [" ".join(texts[begin:end]) for begin, end in pairwise(bounds)]
