@@ -68,7 +68,8 @@ def least_mean(num_nodes: int, rows: list[Row], *, wait: bool) -> Fraction:
 
 def workload_lines(num_nodes: int, rows: list[Row], ticks: int = 1) -> list[list[object]]:
     """Return the lines of a problem, number by number."""
-    return [["rigid-workload", num_nodes, len(rows), ticks], *([*row] for row in rows)]
+    jobs: list[list[object]] = [[*row] for row in rows]
+    return [["rigid-workload", num_nodes, len(rows), ticks], *jobs]
 
 
 def random_job_prices(draw: random.Random, rows: list[Row], term: str) -> list[list[object]]:

@@ -27,7 +27,7 @@ from allocsolve.instances import write_certificate, write_problem
 from allocsolve.judge import certify
 from allocsolve.judge.certificates import lower_float
 from allocsolve.judge.workload.proof_text import workload_proof_text
-from allocsolve.model import Budget, Job, Result, Status, WorkloadProblem
+from allocsolve.model import Budget, Job, Result, Status, WorkloadProblem, terms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,7 +145,7 @@ def test_the_checker_proves_what_the_judge_certifies(
     bound = proven(text.problem + text.proof, tmp_path)
     result = Result(Status.UNKNOWN, certificate=certificate)  # type: ignore[var-annotated]
     assert bound is not None
-    certified = certify(problem, result, (term,))
+    (certified,) = terms(certify(problem, result, (term,)))
     if prices is TIME_PRICES and bound <= 0:
         assert certified == 0
     elif prices is TIME_PRICES and text.is_rounded_by_judge:
@@ -162,6 +162,7 @@ def test_bounds_of_real_logs_are_verified(
     problem = load(traces)  # type: ignore[operator]
     result = Prices()(problem, Budget(seconds=10, workers=1))
     write_problem(problem, tmp_path / "log.json.gz")
+    assert result.certificate is not None
     write_certificate(tmp_path / "bound.json.gz", problem, ("turnaround",), result.certificate)
     monkeypatch.setenv("ALLOCSOLVE_VERIFIED", str(CHECKER))
     printed = run_json(capsys, "check", tmp_path / "log.json.gz", tmp_path / "bound.json.gz", "--verified")

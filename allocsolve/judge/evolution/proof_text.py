@@ -14,7 +14,7 @@ from allocsolve.judge.evolution.certificate import log_parts, points_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from allocsolve.judge.evolution._kernels_refutation import Replay
+    from allocsolve.judge.evolution._kernels_reasons import Replay
     from allocsolve.judge.evolution.certificate import Points
     from allocsolve.model import EvolutionProblem, EvolutionSchedule, IntArray
 
@@ -67,7 +67,10 @@ def evolution_proof_text(
     if problem.expand_limit != 1:
         msg = f"bounds under the expand limit {problem.expand_limit:g} are not verified: those under 1 are"
         raise UnsupportedProblem(msg)
-    from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
+    from allocsolve.judge.evolution import (  # noqa: PLC0415 - loads numba
+        _kernels_reasons as reasons,
+        _kernels_refutation as kernels,
+    )
 
     data = b""
     for part in log_parts(certificate.get("log")):
@@ -78,9 +81,9 @@ def evolution_proof_text(
     replay = _replay(problem, bound - 1)
     items = np.frombuffer(bytearray(data), dtype=np.uint8)
     n = len(problem.applications) + 1
-    while (outcome := kernels.replay(replay, n, items)) == kernels.ROOM:
+    while (outcome := kernels.replay(replay, n, items)) == reasons.ROOM:
         replay = _with_room(replay)
-    if outcome != kernels.REFUTED:
+    if outcome != reasons.REFUTED:
         msg = "the log refutes no schedule under its last horizon"
         raise InvalidAnswer(msg)
     lines = [f"evolution-profiles {problem.num_nodes} {len(problem.applications)}"]
@@ -99,7 +102,7 @@ def _schedule(answer: EvolutionSchedule | None) -> Iterator[str]:
 
 def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
     """Return a replay at its beginning."""
-    from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
+    from allocsolve.judge.evolution import _kernels_reasons as reasons  # noqa: PLC0415 - loads numba
 
     points = points_of(problem, horizon + 1)
     n = len(points.steps) + 1
@@ -112,7 +115,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
     def zeros(*shape: int) -> IntArray:
         return np.zeros(shape, dtype=np.int64)
 
-    return kernels.Replay(
+    return reasons.Replay(
         current=zeros(arcs) - 1,
         seen=zeros(arcs) - (1 << 40),
         trail=zeros(size, 6),
@@ -144,8 +147,8 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         known_stamps=zeros(_table_size(size)),
         marks=zeros(size),
         marked=zeros(size),
-        state=zeros(kernels.STATE_SIZE),
-        peak=zeros(kernels.STATE_SIZE),
+        state=zeros(reasons.STATE_SIZE),
+        peak=zeros(reasons.STATE_SIZE),
     )
 
 
@@ -172,12 +175,15 @@ _GROWING: Final = (
 
 def _with_room(replay: Replay) -> Replay:
     """Return the same replay with longer arrays: those that are nearly full, and the work lists."""
-    from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
+    from allocsolve.judge.evolution import (  # noqa: PLC0415 - loads numba
+        _kernels_reasons as reasons,
+        _kernels_refutation as kernels,
+    )
 
     grown = {}
     for names, used in _GROWING:
         arrays = {name: getattr(replay, name) for name in names}
-        if 4 * replay.peak[getattr(kernels, used)] > len(arrays[names[0]]):
+        if 4 * replay.peak[getattr(reasons, used)] > len(arrays[names[0]]):
             grown.update({name: np.concatenate([each, np.zeros_like(each)]) for name, each in arrays.items()})
     longer = replay._replace(**grown)
     longer = longer._replace(axiom_table=np.zeros(_table_size(len(longer.axioms)), dtype=np.int64))
@@ -186,30 +192,37 @@ def _with_room(replay: Replay) -> Replay:
 
 
 def _holes(problem: EvolutionProblem, points: Points) -> tuple[IntArray, IntArray]:
-    """Return for each arc the holes of each two steps that need more than all nodes, and the two steps."""
+    """Return the holes of each arc: one for each two steps that together need more than all nodes."""
     nodes, begins, ends = problem.packed.nodes, points.delay, points.end_delay
     spans = [slice(a, b) for a, b in pairwise(problem.packed.offsets.tolist())]
-    rows: list[tuple[int, int, int, int]] = []
-    offsets = [0]
+    parts = [np.zeros((0, 5), dtype=np.int64)]
+    counts = [0]
     for i in range(len(spans) + 1):
         for j in range(len(spans) + 1):
+            counts.append(0)
             if max(i, j) < len(spans) and i != j:
-                exceeding = nodes[spans[i], None] + nodes[None, spans[j]] > problem.num_nodes
-                low = begins[spans[i], None] - ends[None, spans[j]] + 1
-                high = ends[spans[i], None] - begins[None, spans[j]] - 1
-                one, two = np.nonzero(exceeding)
-                columns = (low[exceeding], high[exceeding], one, two)
-                rows += zip(*(column.tolist() for column in columns), strict=True)
-            offsets.append(len(rows))
-    return np.array(offsets, dtype=np.int64), np.array(rows, dtype=np.int64).reshape(-1, 4)
+                one, two = np.nonzero(nodes[spans[i], None] + nodes[None, spans[j]] > problem.num_nodes)
+                low = begins[spans[i]][one] - ends[spans[j]][two] + 1
+                high = ends[spans[i]][one] - begins[spans[j]][two] - 1
+                order = np.argsort(low, kind="stable")
+                rows = np.column_stack([low, low, high, one, two])[order]
+                last = np.maximum.accumulate(rows[:, 2])
+                farthest = np.maximum.accumulate(np.where(rows[:, 2] == last, np.arange(len(rows)), 0))
+                rows[:, 1:] = rows[farthest, 1:]
+                parts.append(rows)
+                counts[-1] = len(rows)
+    return np.cumsum(counts), np.concatenate(parts)
 
 
 def _refutation(replay: Replay, n: int, bound: int) -> Iterator[str]:
     """Yield the variables, the clauses and the lines that the refutation needs."""
-    from allocsolve.judge.evolution import _kernels_refutation as kernels  # noqa: PLC0415 - loads numba
+    from allocsolve.judge.evolution import (  # noqa: PLC0415 - loads numba
+        _kernels_reasons as reasons,
+        _kernels_refutation as kernels,
+    )
 
-    used_lines = np.zeros(replay.state[kernels.LINES], dtype=np.bool_)
-    used_axioms = np.zeros(replay.state[kernels.AXIOMS], dtype=np.bool_)
+    used_lines = np.zeros(replay.state[reasons.LINES], dtype=np.bool_)
+    used_axioms = np.zeros(replay.state[reasons.AXIOMS], dtype=np.bool_)
     kernels.find_used(replay, used_lines, used_axioms)
     axioms, lines = replay.axioms[np.flatnonzero(used_axioms)], np.flatnonzero(used_lines)
     covers = axioms[:, 0] == kernels.COVER
@@ -234,14 +247,14 @@ def _refutation(replay: Replay, n: int, bound: int) -> Iterator[str]:
         return found
 
     yield f"refutation {bound} {len(facts)} {len(axioms)} {len(lines)}"
-    arcs, values = facts >> kernels.VALUE_BITS, facts & ((1 << kernels.VALUE_BITS) - 1)
+    arcs, values = facts >> reasons.VALUE_BITS, facts & ((1 << reasons.VALUE_BITS) - 1)
     points = zip(
-        (arcs // n).tolist(), (arcs % n).tolist(), (values - kernels.VALUE_SHIFT).tolist(), strict=True
+        (arcs // n).tolist(), (arcs % n).tolist(), (values - reasons.VALUE_SHIFT).tolist(), strict=True
     )
     yield from (f"{i} {j} {value}" for i, j, value in points)
     texts = iter(_joined(named(covered), cover_ends))
     columns = [axioms[:, 0].tolist(), *(named(column) for column in stated.T), *axioms[:, 4:].T.tolist()]
-    ends = (np.abs(stated[:, 1]) >> kernels.VALUE_BITS).tolist()
+    ends = (np.abs(stated[:, 1]) >> reasons.VALUE_BITS).tolist()
     for kind, one, two, three, x, y, arc in zip(*columns, ends, strict=True):
         if kind == kernels.CYCLE:
             yield f"cycle {one} {two} {three} 0" if three else f"cycle {one} {two} 0"
@@ -259,8 +272,8 @@ def _refutation(replay: Replay, n: int, bound: int) -> Iterator[str]:
     names = zip(
         _joined(named(derived), derived_ends), _joined(numbers[hints].tolist(), hint_ends), strict=True
     )
-    for number, (literals, reasons) in enumerate(names, start=len(axioms) + 1):
-        yield f"{number} {literals} 0 {reasons} 0" if literals else f"{number} 0 {reasons} 0"
+    for number, (literals, hinted) in enumerate(names, start=len(axioms) + 1):
+        yield f"{number} {literals} 0 {hinted} 0" if literals else f"{number} 0 {hinted} 0"
 
 
 def _rows(values: IntArray, ends: IntArray, used: IntArray) -> tuple[IntArray, IntArray]:
