@@ -1,4 +1,4 @@
-(* allocsolve-verified FILE [OUT]: reads a problem and a certificate, as docs/formats.md describes them, calls the
+(* allocsolve-verified FILE [OUT]: reads a problem and a certificate, as docs/trust.md describes them, calls the
    proven checkers and prints their answer. With OUT it writes the clauses that it has checked to OUT.cnf and their
    refutation to OUT.lrat, for other programs. *)
 open Checker
