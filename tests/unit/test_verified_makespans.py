@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -154,6 +155,22 @@ def test_optima_are_verified(tmp_path: Path) -> None:
         if proven(text.problem + text.proof, tmp_path) != _solved(problem).objective:
             wrong.append(seed)
     assert not wrong
+
+
+@needs_checker
+def test_checked_clauses_are_written_for_other_checkers(tmp_path: Path) -> None:
+    _, text = _small_proofs()[0]
+    file = tmp_path / "proof"
+    file.write_text(text.problem + text.proof, encoding="ascii")
+    subprocess.run([str(CHECKER), str(file), str(tmp_path / "out")], check=True, capture_output=True)
+    clauses = (tmp_path / "out.cnf").read_text(encoding="ascii").splitlines()
+    lines = (tmp_path / "out.lrat").read_text(encoding="ascii").splitlines()
+    _, variables, count, derived = next(
+        line.split()[1:] for line in text.proof.splitlines() if line.startswith("refutation")
+    )
+    assert clauses[0] == f"p cnf {variables} {count}"
+    assert [len(clauses) - 1, len(lines)] == [int(count), int(derived)]
+    assert lines == text.proof.splitlines()[-len(lines) :]
 
 
 def _files(folder: Path, problem: EvolutionProblem) -> list[Path]:
