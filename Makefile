@@ -8,7 +8,7 @@ PARALLEL := --numprocesses logical --dist loadgroup --benchmark-disable
 # Python keeps its byte code, whatever the shell says: tests start hundreds of processes that import everything.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: score test test-ci test-all times kernels perf lint docs clean
+.PHONY: score test test-ci test-all times kernels perf lint docs verify clean
 
 # How far is each published heuristic from the proven optimum, or from a certified bound? A few minutes.
 score: $(VENV)/.installed
@@ -52,7 +52,12 @@ lint: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going docs docs/_build/html
 
+# All proofs, their assumptions, and the checker: verified/build/allocsolve-verified. Needs Debian's coq and ocaml-nox.
+verify:
+	$(MAKE) --directory verified
+
 clean:
+	$(MAKE) --directory verified clean
 	rm -rf $(VENV) .coverage out docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:

@@ -59,6 +59,10 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("solution", metavar="SOLUTION", help=help_text)
     help_text = "a certificate: do the two of them prove that the solution is optimal?"
     parser.add_argument("--proof", type=Path, metavar="FILE", help=help_text)
+    help_text = "write problem and certificate as the text that the verified checker reads (docs/trust.md)"
+    parser.add_argument("--export", type=Path, metavar="FILE", help=help_text)
+    help_text = "have the verified checker confirm the bound, too; `make verify` builds it in a checkout"
+    parser.add_argument("--verified", action="store_true", help=help_text)
     _add_set(parser, "judge under this value of a field instead of that of the file")
     _add_tolerance(parser)
     add_exports(parser)

@@ -20,6 +20,7 @@ from allocsolve.cli.output import (
     time_bar,
     write_json,
 )
+from allocsolve.cli.verified import check_proof_options, refuse_proof, write_proof
 from allocsolve.errors import (
     AllocsolveError,
     FormatError,
@@ -211,6 +212,7 @@ def check(args: argparse.Namespace) -> int:
 
     inputs = [args.file, args.solution, *([args.proof] if args.proof else [])]
     check_outputs(*export_paths(args).values(), inputs=inputs, force=args.force)
+    check_proof_options(args, inputs)
     problem = problem_from(args.file)
     check_exports(args, problem)
     answer, proof = read_outcome(args.solution, problem)
@@ -221,6 +223,8 @@ def check(args: argparse.Namespace) -> int:
             msg = f"--proof: {args.solution} is no solution"
             raise InvalidOption(msg)
         return _check_certificate(args, problem, proof)
+    if beside is None:
+        refuse_proof(args)
     measures = None
     faults: tuple[str, ...] = ()
     try:
@@ -285,8 +289,12 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
     unit = family.view.units[name]
     text = f"certified: {name} is at least {short_number(bound)} {unit}"
+    verified, lines = write_proof(args, problem, proof, bound, answer)
+    if verified is not None:
+        fields |= verified.fields
     if answer is None:
         none = {"objective": None, "proven": False}
+        text = "\n".join([text, *lines])
         return _Standing(proven=False, fields={**fields, **none}, text=text)
     reached = value(problem, answer, proof.objective)
     first = terms(reached)[0]
@@ -301,6 +309,7 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
         text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
     else:
         text += f", here it is {short_number(first)} {unit}: not proven optimal"
+    text = "\n".join([text, *lines])
     return _Standing(proven, {**fields, "objective": reached, "proven": proven}, text)
 
 
@@ -310,11 +319,12 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
     if paths := export_paths(args):
         msg = f"--{next(iter(paths))}: {args.solution} is no solution"
         raise InvalidOption(msg)
+    verified, lines = write_proof(args, problem, proof, bound, None)
     if args.json:
-        features = family_of(problem).features(problem)
-        write_json({**features, "objective_name": ",".join(proof.objective), "certified_bound": bound})
+        fields = {**family_of(problem).features(problem), "objective_name": ",".join(proof.objective)}
+        write_json({**fields, "certified_bound": bound, **({} if verified is None else verified.fields)})
         return 0
     name, view = proof.objective[0], family_of(problem).view
     least = f"{short_number(terms(bound)[0])} {view.units[name]}"
-    say(f"certified: {name} is at least {least} ({view.describe(problem)})")
+    say(f"certified: {name} is at least {least} ({view.describe(problem)})", *lines)
     return 0

@@ -6,11 +6,12 @@ gate and the contract tests take it from there; none of them knows a family by n
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from allocsolve.model import Solver, Value, parse_objective
 
@@ -44,6 +45,22 @@ def relative_gap(value: float, reference: float, *, is_lost_share: bool = False)
     return (value - reference) / whole if whole else math.inf
 
 
+class ProofText(NamedTuple):
+    """A problem and what proves a bound on its answers, as the text that the verified checker reads."""
+
+    #: The lines of the problem, which anybody can write from its data and compare.
+    problem: str
+    #: The certificate, and an answer where the checker has rules for answers.
+    proof: str
+    #: Whether the judge rounds times of the problem, so that its bound may be below that of the checker.
+    is_rounded_by_judge: bool = False
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the lines of the problem; the checker prints that of what it has read."""
+        return hashlib.sha256(self.problem.encode("ascii")).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Rules(Generic[P, A]):
     """What the judge knows of a family; shares no code with its solvers."""
@@ -65,6 +82,10 @@ class Rules(Generic[P, A]):
     #: The faults of an answer whose times may be off by so many seconds, such as one that was rounded; None
     #: for a family whose answers have no rounded times.
     violations_within: Callable[[P, A, float], tuple[str, ...]] | None = None
+    #: What the verified checker reads of a certificate that proves a bound on a term, as the judge has
+    #: recomputed it, and of a feasible answer, None without one. Raises `UnsupportedProblem` where the
+    #: checker has no theorem; None for a family without any.
+    proof_text: Callable[[P, Mapping[str, Any], str, Any, A | None], ProofText] | None = None
 
 
 @dataclass(frozen=True, slots=True)

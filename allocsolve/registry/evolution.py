@@ -31,7 +31,7 @@ from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.families import AnySolver
+    from allocsolve.families import AnySolver, ProofText
 
 _TABLE = (
     heuristic("list-scheduling", "base fit in list order, as early as possible", "ListScheduling"),
@@ -92,6 +92,19 @@ def _certified_bound(
     )
 
     return evolution_certified_bound(problem, certificate, parse_evolution_objective(objective))
+
+
+def _proof_text(
+    problem: EvolutionProblem,
+    certificate: Mapping[str, Any],
+    term: str,
+    bound: int,
+    answer: EvolutionSchedule | None,
+) -> ProofText:
+    from allocsolve.judge.evolution.proof_text import evolution_proof_text  # noqa: PLC0415 - when asked for
+
+    del term  # the makespan: no other term has certificates
+    return evolution_proof_text(problem, certificate, bound, answer)
 
 
 #: Nodes of the steps, of a second each, of a problem for two nodes whose optimum, 8 s with any expand limit,
@@ -161,7 +174,13 @@ EVOLUTION: Final = Family(
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
     objectives=EVOLUTION_OBJECTIVES,
-    rules=Rules(evolution_violations, evolution_metrics, value_of_evolution_metrics, _certified_bound),
+    rules=Rules(
+        evolution_violations,
+        evolution_metrics,
+        value_of_evolution_metrics,
+        _certified_bound,
+        proof_text=_proof_text,
+    ),
     codec=Codec(
         answer_kind="evolution-schedule",
         decode_problem=codec.decode_problem,

@@ -38,6 +38,7 @@ from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers, r
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from allocsolve.families import ProofText
     from allocsolve.model import JobKind, Solver
     from allocsolve.simulation.compiled import PolicySolver
 
@@ -101,6 +102,19 @@ def _certified_bound(
     )
 
     return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
+
+
+def _proof_text(
+    problem: WorkloadProblem,
+    certificate: Mapping[str, Any],
+    term: str,
+    bound: float,
+    answer: WorkloadSchedule | None,
+) -> ProofText:
+    from allocsolve.judge.workload.proof_text import workload_proof_text  # noqa: PLC0415 - when asked for
+
+    del bound, answer  # the checker computes bounds itself, and has no rules for schedules of workloads
+    return workload_proof_text(problem, certificate, term)
 
 
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
@@ -228,6 +242,7 @@ WORKLOAD: Final = Family(
         _certified_bound,
         tolerance=_TOLERANCE,
         violations_within=workload_violations,
+        proof_text=_proof_text,
     ),
     codec=Codec(
         answer_kind="workload-schedule",

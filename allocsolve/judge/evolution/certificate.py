@@ -120,7 +120,7 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
     base = _base(problem, own)
     count = len(own.steps)
     left = b""
-    for part in _parts(certificate.get("log")):
+    for part in log_parts(certificate.get("log")):
         data = left + part
         while True:
             outcome = kernels.check_items(base, count + 1, np.frombuffer(bytearray(data), dtype=np.uint8))
@@ -152,7 +152,7 @@ _FAULTS: Final = (
 )
 
 
-def _parts(log: object) -> Iterator[bytes]:
+def log_parts(log: object) -> Iterator[bytes]:
     """Yield the decompressed bytes of a log, up to `_PART` at a time."""
     if not isinstance(log, str):
         msg = f"log {shown(log)} of the certificate is not a text"

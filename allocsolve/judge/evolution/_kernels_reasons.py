@@ -1,0 +1,305 @@
+"""Compiled: a proof of a makespan is replayed, and what it derives keeps its reasons.
+
+Facts, arcs and points are those of `allocsolve.judge.evolution._kernels_proof`. A *literal* is a fact on an
+arc (i, j) with i < j, as a positive number, or the negation of one, as a negative number.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: PLR1714
+# Numbers are compared one by one in inner loops, not with a tuple.
+from typing import TYPE_CHECKING, NamedTuple
+
+from allocsolve.kernels import inner_kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from allocsolve.model import IntArray
+
+#: Stands for "no value": below every value, and sums of a few stay so.
+_UNSET = -(1 << 40)
+#: A literal is the arc times 2^31, plus the value, which is made positive by this much.
+VALUE_BITS, VALUE_SHIFT = 31, 1 << 30
+
+#: Entries of `Replay.state`: lengths of the lists of the same names; the entries of the trail that hold
+#: without assumptions; the first and the last of the two work lists; what conflicts: two entries of the trail
+#: or a clause; the bytes read; the clause deleted last; the last stamp; the literals known under it.
+TRAIL, CLAUSES, FACTS, LINES, LITERALS, HINTS, AXIOMS, BLOCKS = range(8)
+GROUND, _WANTS_HEAD, WANTS, _TODO_HEAD, TODO, FIRST_ENTRY, SECOND_ENTRY, CONFLICT_CLAUSE = range(8, 16)
+POSITION, DELETED, STAMP, KNOWN, STARTED = range(16, 21)
+STATE_SIZE = 21
+
+#: Columns of the trail: an arc and its new value, the entry that had the value before, and the reason with up
+#: to two entries, or with an entry and a hole, or with a clause.
+ARC, VALUE, BEFORE, REASON, ONE, TWO = range(6)
+#: Reasons: an assumption, a path of two entries, a hole, a clause, a window.
+ASSUMED, PATH, HOLE, IMPLIED, WINDOW = range(5)
+
+#: Outcomes: nothing follows any more; a conflict; the arrays are too short. Of the replay: a learned clause
+#: does not follow, or the log is over and nothing is refuted.
+FIXPOINT, CONFLICT, ROOM, REFUTED, NOT_REFUTED = range(5)
+
+
+class Replay(NamedTuple):
+    """What has been derived, and why. N points make N * N arcs."""
+
+    #: For each arc its last entry of the trail, -1 without one, and the value up to which its watches have
+    #: been visited.
+    current: IntArray
+    seen: IntArray
+    #: See the columns above.
+    trail: IntArray
+    #: For entries that hold without assumptions: what proves them, as a hint.
+    entry_hints: IntArray
+    #: Differences that no schedule has, those of arc a from ``hole_offsets[a]`` on: rows (the lowest of a
+    #: hole, rising; of the holes up to there, the one that ends last: its lowest and its highest
+    #: difference, the step of i, the step of j).
+    hole_offsets: IntArray
+    holes: IntArray
+    #: Rows (point, point, value) that always hold: the windows under the horizon.
+    windows: IntArray
+    #: The steps of application a are ``steps[a]:steps[a + 1]``; for each step the seconds from the start of
+    #: its application to its own start and to its end.
+    steps: IntArray
+    begins: IntArray
+    ends: IntArray
+    #: Facts to be raised, as entries of the trail without the column of the entry before, and entries whose
+    #: watches are to be visited.
+    wants: IntArray
+    todo: IntArray
+    #: Clauses: rows ``begin:end`` of the facts (arc, value), what proves them, the two watched facts.
+    clause_begin: IntArray
+    clause_end: IntArray
+    clause_hints: IntArray
+    is_dead: NDArray[np.bool_]
+    watched: IntArray
+    facts: IntArray
+    #: The watches of an arc as a list: the first one, and the one after each; watch 2 c + s is the watch s of
+    #: clause c.
+    first_watch: IntArray
+    next_watch: IntArray
+    #: Lines: the literals and the hints of line l end at ``literal_ends[l]`` and ``hint_ends[l]``. A hint is
+    #: an axiom, or -1 minus a line.
+    literals: IntArray
+    literal_ends: IntArray
+    hints: IntArray
+    hint_ends: IntArray
+    #: Rows (kind, up to three literals, two numbers): the steps of the two points of a hole; the first block
+    #: and the number of blocks of a cover, whose literals are the facts of the clause in column 1.
+    axioms: IntArray
+    #: Hash table of the axioms but covers: 1 + axiom, 0 where it is free.
+    axiom_table: IntArray
+    #: Rows (application, first step, number of steps).
+    blocks: IntArray
+    #: Hash table of the literals that are known in a line, and the stamps under which they are.
+    known: IntArray
+    known_stamps: IntArray
+    #: The stamp under which an entry is needed, and a list of those that are.
+    marks: IntArray
+    marked: IntArray
+    state: IntArray
+    #: The state when there was no room.
+    peak: IntArray
+
+
+@inner_kernel
+def value_of(r: Replay, arc: int) -> int:
+    at = r.current[arc]
+    return _UNSET if at < 0 else int(r.trail[at, VALUE])
+
+
+@inner_kernel
+def reverse_of(n: int, arc: int) -> int:
+    return (arc % n) * n + arc // n
+
+
+@inner_kernel
+def literal_of(n: int, arc: int, value: int) -> int:
+    i, j = arc // n, arc % n
+    if i < j:
+        return (arc << VALUE_BITS) + value + VALUE_SHIFT
+    return -(((j * n + i) << VALUE_BITS) + 1 - value + VALUE_SHIFT)
+
+
+@inner_kernel
+def want(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> bool:
+    """Note that an arc has to be raised; False without room."""
+    at = r.state[WANTS]
+    if at == len(r.wants):
+        return False
+    r.wants[at, 0], r.wants[at, 1], r.wants[at, 2], r.wants[at, 3], r.wants[at, 4] = (
+        arc,
+        value,
+        reason,
+        one,
+        two,
+    )
+    r.state[WANTS] += 1
+    return True
+
+
+@inner_kernel
+def _hole_at(r: Replay, arc: int, value: int) -> int:
+    """Return the hole with a value that ends last, -1 if there is none. O(log holes)."""
+    first, last = r.hole_offsets[arc], r.hole_offsets[arc + 1]
+    low = first
+    while first < last:
+        middle = (first + last) >> 1
+        if r.holes[middle, 0] <= value:
+            first = middle + 1
+        else:
+            last = middle
+    return int(first - 1) if first > low and r.holes[first - 1, 2] >= value else -1
+
+
+@inner_kernel
+def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
+    """Give an arc a higher value; return the outcome."""
+    state = r.state
+    if value <= value_of(r, arc):
+        return FIXPOINT
+    at = state[TRAIL]
+    if at == len(r.trail) or state[TODO] == len(r.todo):
+        return ROOM
+    row = r.trail[at]
+    row[ARC], row[VALUE], row[BEFORE] = arc, value, r.current[arc]
+    row[REASON], row[ONE], row[TWO] = reason, one, two
+    r.current[arc] = at
+    state[TRAIL] += 1
+    r.todo[state[TODO]] = at
+    state[TODO] += 1
+    back = r.current[reverse_of(n, arc)]
+    if back >= 0 and r.trail[back, VALUE] + value > 0:
+        state[FIRST_ENTRY], state[SECOND_ENTRY], state[CONFLICT_CLAUSE] = at, back, -1
+        return CONFLICT
+    hole = _hole_at(r, arc, value)
+    if hole >= 0 and not want(r, arc, r.holes[hole, 2] + 1, HOLE, at, hole):
+        return ROOM
+    return FIXPOINT
+
+
+@inner_kernel
+def _raise(r: Replay, n: int, want: int) -> int:
+    """Raise an arc as it is wanted and close the values under paths; return the outcome."""
+    arc, value = r.wants[want, 0], r.wants[want, 1]
+    if value <= value_of(r, arc):
+        return FIXPOINT
+    i, j = arc // n, arc % n
+    outcome = _put(r, n, arc, value, r.wants[want, 2], r.wants[want, 3], r.wants[want, 4])
+    if outcome != FIXPOINT:
+        return outcome
+    entry = r.current[arc]
+    for last in range(n):
+        beyond = value_of(r, j * n + last)
+        if last not in (i, j) and beyond > _UNSET and value + beyond > value_of(r, i * n + last):
+            outcome = _put(r, n, i * n + last, value + beyond, PATH, entry, r.current[j * n + last])
+            if outcome != FIXPOINT:
+                return outcome
+    for start in range(n):
+        before = value_of(r, start * n + i)
+        if start in (i, j) or before == _UNSET or before + value <= value_of(r, start * n + j):
+            continue
+        outcome = _put(r, n, start * n + j, before + value, PATH, r.current[start * n + i], entry)
+        if outcome != FIXPOINT:
+            return outcome
+        longer = r.current[start * n + j]
+        length = r.trail[longer, VALUE]
+        for last in range(n):
+            # The arc from i was raised above if this path can be longer than the arc from the start.
+            beyond = value_of(r, j * n + last)
+            if last in (i, j, start) or beyond == _UNSET:
+                continue
+            if value + beyond < value_of(r, i * n + last):
+                continue
+            if length + beyond > value_of(r, start * n + last):
+                outcome = _put(r, n, start * n + last, length + beyond, PATH, longer, r.current[j * n + last])
+                if outcome != FIXPOINT:
+                    return outcome
+    return FIXPOINT
+
+
+@inner_kernel
+def is_refuted(r: Replay, n: int, fact: int) -> bool:
+    return bool(value_of(r, reverse_of(n, r.facts[fact, 0])) >= 1 - r.facts[fact, 1])
+
+
+@inner_kernel
+def watch_arc(r: Replay, watch: int, arc: int) -> None:
+    r.next_watch[watch] = r.first_watch[arc]
+    r.first_watch[arc] = watch
+
+
+@inner_kernel
+def _visit(r: Replay, n: int, arc: int) -> int:
+    """Visit the clauses of which the value of an arc refutes a watched fact; return the outcome."""
+    reverse = reverse_of(n, arc)
+    lowest, highest = 1 - value_of(r, arc), -r.seen[arc]
+    before, watch = -1, r.first_watch[reverse]
+    while watch >= 0:
+        following = r.next_watch[watch]
+        clause, side = watch >> 1, watch & 1
+        fact, other = r.watched[clause, side], r.watched[clause, 1 - side]
+        is_moved = r.is_dead[clause]
+        is_near = not is_moved and lowest <= r.facts[fact, 1] <= highest
+        if is_near and value_of(r, r.facts[other, 0]) < r.facts[other, 1]:
+            for rest in range(r.clause_begin[clause], r.clause_end[clause]):
+                if rest != fact and rest != other and not is_refuted(r, n, rest):
+                    r.watched[clause, side] = rest
+                    is_moved = True
+                    break
+            if not is_moved:
+                if is_refuted(r, n, other):
+                    r.state[CONFLICT_CLAUSE] = clause
+                    return CONFLICT
+                if not want(r, r.facts[other, 0], r.facts[other, 1], IMPLIED, clause, 0):
+                    return ROOM
+        if is_moved:
+            if before < 0:
+                r.first_watch[reverse] = following
+            else:
+                r.next_watch[before] = following
+            if not r.is_dead[clause]:
+                watch_arc(r, watch, r.facts[r.watched[clause, side], 0])
+        else:
+            before = watch
+        watch = following
+    r.seen[arc] = value_of(r, arc)
+    return FIXPOINT
+
+
+@inner_kernel
+def propagate(r: Replay, n: int) -> int:
+    """Raise what is wanted and what follows, first in, first out; return the outcome."""
+    state = r.state
+    while True:
+        while state[_WANTS_HEAD] < state[WANTS]:
+            state[_WANTS_HEAD] += 1
+            outcome = _raise(r, n, state[_WANTS_HEAD] - 1)
+            if outcome != FIXPOINT:
+                return outcome
+        state[_WANTS_HEAD] = state[WANTS] = 0
+        if state[_TODO_HEAD] == state[TODO]:
+            state[_TODO_HEAD] = state[TODO] = 0
+            return FIXPOINT
+        entry = r.todo[state[_TODO_HEAD]]
+        state[_TODO_HEAD] += 1
+        arc = r.trail[entry, ARC]
+        if r.current[arc] == entry:
+            outcome = _visit(r, n, arc)
+            if outcome != FIXPOINT:
+                return outcome
+
+
+@inner_kernel
+def take_back(r: Replay) -> None:
+    """Forget all that needs an assumption, and empty the work lists."""
+    state = r.state
+    while state[TRAIL] > state[GROUND]:
+        state[TRAIL] -= 1
+        row = r.trail[state[TRAIL]]
+        r.current[row[ARC]] = row[BEFORE]
+        value = value_of(r, row[ARC])
+        r.seen[row[ARC]] = min(r.seen[row[ARC]], value)
+    state[_WANTS_HEAD] = state[WANTS] = state[_TODO_HEAD] = state[TODO] = 0

@@ -1,0 +1,296 @@
+"""Proofs of makespans as clauses and a refutation, which the verified checker reads."""
+
+from __future__ import annotations
+
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer, UnsupportedProblem
+from allocsolve.families import ProofText
+from allocsolve.judge.evolution.certificate import log_parts, points_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from allocsolve.judge.evolution._kernels_reasons import Replay
+    from allocsolve.judge.evolution.certificate import Points
+    from allocsolve.model import EvolutionProblem, EvolutionSchedule, IntArray
+
+#: Bytes of a log that are replayed at most.
+_LONGEST_LOG: Final = 1 << 28
+#: The lengths of the lists of a replay at first; they double when they are used up.
+_LENGTHS: Final = 1 << 14
+
+
+def evolution_proof_text(
+    problem: EvolutionProblem,
+    certificate: Mapping[str, object],
+    bound: int,
+    answer: EvolutionSchedule | None = None,
+) -> ProofText:
+    """Return a certificate that the judge has accepted as the text that the verified checker reads.
+
+    Parameters
+    ----------
+    problem
+        Applications that are not expanded.
+    certificate
+        Learned clauses.
+    bound
+        What the judge has recomputed from it, in seconds.
+    answer
+        A feasible schedule, or None. Is it as long as the bound, the checker proves that none is shorter.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If the checker has no theorem for this certificate or these applications, or the log is too long.
+
+    Notes
+    -----
+    The log is replayed under its last horizon, with the reasons of all that follows; of these only what the
+    refutation needs is kept. Nothing here is trusted but that the lines of the applications are those of the
+    problem: the checker looks at each clause itself.
+
+    *Complexity*: that of the judge, times the length of the explanations.
+
+    References
+    ----------
+    Cruz-Filipe et al., "Efficient certified RAT verification", CADE 2017 (the format LRAT).
+    """
+    kind = certificate.get("kind")
+    if kind != "learned-clauses":
+        msg = f"certificates of the kind {kind} are not verified: learned clauses are"
+        raise UnsupportedProblem(msg)
+    if problem.expand_limit != 1:
+        msg = f"bounds under the expand limit {problem.expand_limit:g} are not verified: those under 1 are"
+        raise UnsupportedProblem(msg)
+    from allocsolve.judge.evolution import (  # noqa: PLC0415 - loads numba
+        _kernels_reasons as reasons,
+        _kernels_refutation as kernels,
+    )
+
+    data = b""
+    for part in log_parts(certificate.get("log")):
+        data += part
+        if len(data) > _LONGEST_LOG:
+            msg = f"the log has more than {_LONGEST_LOG} bytes"
+            raise UnsupportedProblem(msg)
+    replay = _replay(problem, bound - 1)
+    items = np.frombuffer(bytearray(data), dtype=np.uint8)
+    n = len(problem.applications) + 1
+    while (outcome := kernels.replay(replay, n, items)) == reasons.ROOM:
+        replay = _with_room(replay)
+    if outcome != reasons.REFUTED:
+        msg = "the log refutes no schedule under its last horizon"
+        raise InvalidAnswer(msg)
+    lines = [f"evolution-profiles {problem.num_nodes} {len(problem.applications)}"]
+    for release, profile in zip(problem.releases, problem.applications, strict=True):
+        steps = chain.from_iterable(profile.steps)
+        lines.append(" ".join(map(str, (release, len(profile.steps), *steps))))
+    proof = [*_schedule(answer), *_refutation(replay, n, bound)]
+    return ProofText("\n".join([*lines, ""]), "\n".join([*proof, ""]))
+
+
+def _schedule(answer: EvolutionSchedule | None) -> Iterator[str]:
+    if answer is not None:
+        yield f"schedule {int(answer.completions.max(initial=0))}"
+        yield from map(str, answer.starts.tolist())
+
+
+def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
+    """Return a replay at its beginning."""
+    from allocsolve.judge.evolution import _kernels_reasons as reasons  # noqa: PLC0415 - loads numba
+
+    points = points_of(problem, horizon + 1)
+    n = len(points.steps) + 1
+    arcs, size = n * n, max(_LENGTHS, 4 * n * n)
+    hole_offsets, holes = _holes(problem, points)
+    origin = n - 1
+    windows = [(origin, at, int(points.earliest[at])) for at in range(origin)]
+    windows += [(at, origin, int(points.tail[at]) - horizon) for at in range(origin)]
+
+    def zeros(*shape: int) -> IntArray:
+        return np.zeros(shape, dtype=np.int64)
+
+    return reasons.Replay(
+        current=zeros(arcs) - 1,
+        seen=zeros(arcs) - (1 << 40),
+        trail=zeros(size, 6),
+        entry_hints=zeros(size),
+        hole_offsets=hole_offsets,
+        holes=holes,
+        windows=np.array(windows, dtype=np.int64),
+        steps=problem.packed.offsets.astype(np.int64),
+        begins=points.delay,
+        ends=points.end_delay,
+        wants=zeros(size, 5),
+        todo=zeros(size),
+        clause_begin=zeros(size),
+        clause_end=zeros(size),
+        clause_hints=zeros(size),
+        is_dead=np.zeros(size, dtype=np.bool_),
+        watched=zeros(size, 2),
+        facts=zeros(size, 2),
+        first_watch=zeros(arcs) - 1,
+        next_watch=zeros(2 * size),
+        literals=zeros(size),
+        literal_ends=zeros(size),
+        hints=zeros(size),
+        hint_ends=zeros(size),
+        axioms=zeros(size, 6),
+        axiom_table=zeros(_table_size(size)),
+        blocks=zeros(size, 3),
+        known=zeros(_table_size(4 * arcs)),
+        known_stamps=zeros(_table_size(4 * arcs)),
+        marks=zeros(size),
+        marked=zeros(size),
+        state=zeros(reasons.STATE_SIZE),
+        peak=zeros(reasons.STATE_SIZE),
+    )
+
+
+def _table_size(entries: int) -> int:
+    """Return the power of two that has more than twice as many places."""
+    return 1 << (2 * entries).bit_length()
+
+
+#: Lists of a replay that are used up together, and the entry of the state that says how far.
+_GROWING: Final = (
+    (("trail", "entry_hints", "marks", "marked"), "TRAIL"),
+    (("wants",), "WANTS"),
+    (("todo",), "TODO"),
+    (("known", "known_stamps"), "KNOWN"),
+    (("clause_begin", "clause_end", "clause_hints", "is_dead", "watched", "next_watch"), "CLAUSES"),
+    (("facts",), "FACTS"),
+    (("literals",), "LITERALS"),
+    (("literal_ends", "hint_ends"), "LINES"),
+    (("hints",), "HINTS"),
+    (("axioms",), "AXIOMS"),
+    (("blocks",), "BLOCKS"),
+)
+
+
+def _with_room(replay: Replay) -> Replay:
+    """Return the same replay with longer arrays: those that are nearly full, and the work lists."""
+    from allocsolve.judge.evolution import (  # noqa: PLC0415 - loads numba
+        _kernels_reasons as reasons,
+        _kernels_refutation as kernels,
+    )
+
+    grown = {}
+    for names, used in _GROWING:
+        arrays = {name: getattr(replay, name) for name in names}
+        if 4 * replay.peak[getattr(reasons, used)] > len(arrays[names[0]]):
+            grown.update({name: np.concatenate([each, np.zeros_like(each)]) for name, each in arrays.items()})
+    longer = replay._replace(**grown)
+    longer = longer._replace(axiom_table=np.zeros(_table_size(len(longer.axioms)), dtype=np.int64))
+    kernels.fill_axiom_table(longer)
+    return longer
+
+
+def _holes(problem: EvolutionProblem, points: Points) -> tuple[IntArray, IntArray]:
+    """Return the holes of each arc: one for each two steps that together need more than all nodes."""
+    nodes, begins, ends = problem.packed.nodes, points.delay, points.end_delay
+    spans = [slice(a, b) for a, b in pairwise(problem.packed.offsets.tolist())]
+    parts = [np.zeros((0, 5), dtype=np.int64)]
+    counts = [0]
+    for i in range(len(spans) + 1):
+        for j in range(len(spans) + 1):
+            counts.append(0)
+            if max(i, j) < len(spans) and i != j:
+                one, two = np.nonzero(nodes[spans[i], None] + nodes[None, spans[j]] > problem.num_nodes)
+                low = begins[spans[i]][one] - ends[spans[j]][two] + 1
+                high = ends[spans[i]][one] - begins[spans[j]][two] - 1
+                order = np.argsort(low, kind="stable")
+                rows = np.column_stack([low, low, high, one, two])[order]
+                last = np.maximum.accumulate(rows[:, 2])
+                farthest = np.maximum.accumulate(np.where(rows[:, 2] == last, np.arange(len(rows)), 0))
+                rows[:, 1:] = rows[farthest, 1:]
+                parts.append(rows)
+                counts[-1] = len(rows)
+    return np.cumsum(counts), np.concatenate(parts)
+
+
+def _refutation(replay: Replay, n: int, bound: int) -> Iterator[str]:
+    """Yield the variables, the clauses and the lines that the refutation needs."""
+    from allocsolve.judge.evolution import (  # noqa: PLC0415 - loads numba
+        _kernels_reasons as reasons,
+        _kernels_refutation as kernels,
+    )
+
+    used_lines = np.zeros(replay.state[reasons.LINES], dtype=np.bool_)
+    used_axioms = np.zeros(replay.state[reasons.AXIOMS], dtype=np.bool_)
+    kernels.find_used(replay, used_lines, used_axioms)
+    axioms, lines = replay.axioms[np.flatnonzero(used_axioms)], np.flatnonzero(used_lines)
+    covers = axioms[:, 0] == kernels.COVER
+    clauses = axioms[covers, 1]
+    cover_facts, cover_ends = _parts(replay.facts, replay.clause_begin[clauses], replay.clause_end[clauses])
+    covered = np.empty(len(cover_facts), dtype=np.int64)
+    kernels.literals_of(cover_facts, covered, n)
+    derived, derived_ends = _rows(replay.literals, replay.literal_ends, lines)
+    hints, hint_ends = _rows(replay.hints, replay.hint_ends, lines)
+    # Variables are numbered from 1 on, and so are clauses; lines go on after the clauses.
+    stated = axioms[:, 1:4] * ~covers[:, None]
+    facts = np.unique(np.abs(np.concatenate([stated.ravel(), covered, derived])))
+    facts = facts[facts > 0]
+    numbers = np.zeros(len(used_axioms) + len(used_lines), dtype=np.int64)
+    numbers[: len(used_axioms)][used_axioms] = np.arange(1, len(axioms) + 1)
+    # The hint of line l is -1 - l, a place that counts from the end.
+    numbers[len(used_axioms) :][::-1][used_lines] = np.arange(len(axioms) + 1, len(axioms) + len(lines) + 1)
+
+    def named(literals: IntArray) -> list[int]:
+        at = np.searchsorted(facts, np.abs(literals)) + 1
+        found: list[int] = (np.sign(literals) * at).tolist()
+        return found
+
+    yield f"refutation {bound} {len(facts)} {len(axioms)} {len(lines)}"
+    arcs, values = facts >> reasons.VALUE_BITS, facts & ((1 << reasons.VALUE_BITS) - 1)
+    points = zip(
+        (arcs // n).tolist(), (arcs % n).tolist(), (values - reasons.VALUE_SHIFT).tolist(), strict=True
+    )
+    yield from (f"{i} {j} {value}" for i, j, value in points)
+    texts = iter(_joined(named(covered), cover_ends))
+    columns = [axioms[:, 0].tolist(), *(named(column) for column in stated.T), *axioms[:, 4:].T.tolist()]
+    ends = (np.abs(stated[:, 1]) >> reasons.VALUE_BITS).tolist()
+    for kind, one, two, three, x, y, arc in zip(*columns, ends, strict=True):
+        if kind == kernels.CYCLE:
+            yield f"cycle {one} {two} {three} 0" if three else f"cycle {one} {two} 0"
+        elif kind == kernels.RELEASE:
+            yield f"release {x} {one} 0"
+        elif kind == kernels.DEADLINE:
+            yield f"deadline {x} {one} 0"
+        elif kind == kernels.TWO_STEPS:
+            # Blocks stand in the order of their applications, as the literal does; a hole is that of the arc.
+            first, second = (x, y) if two > 0 else (y, x)
+            yield f"cover 2 {arc // n} {first} 1 {arc % n} {second} 1 {one} {two} 0"
+        else:
+            blocks = replay.blocks[x : x + y].ravel().tolist()
+            yield f"cover {y} {' '.join(map(str, blocks))} {next(texts)} 0"
+    names = zip(
+        _joined(named(derived), derived_ends), _joined(numbers[hints].tolist(), hint_ends), strict=True
+    )
+    for number, (literals, hinted) in enumerate(names, start=len(axioms) + 1):
+        yield f"{number} {literals} 0 {hinted} 0" if literals else f"{number} 0 {hinted} 0"
+
+
+def _rows(values: IntArray, ends: IntArray, used: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the values of the lines that are used, one line after the other, and where each one ends."""
+    begins = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
+    return _parts(values, begins[used], ends[used])
+
+
+def _parts(values: IntArray, begins: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the parts of an array from `begins` to `ends`, one after the other, and where each one ends."""
+    lengths = ends - begins
+    stops = np.cumsum(lengths)
+    return values[np.arange(lengths.sum()) + np.repeat(begins - stops + lengths, lengths)], stops
+
+
+def _joined(values: list[int], ends: IntArray) -> list[str]:
+    """Return the numbers of each part as a text."""
+    texts = [*map(str, values)]
+    bounds = [0, *ends.tolist()]
+    return [" ".join(texts[begin:end]) for begin, end in pairwise(bounds)]

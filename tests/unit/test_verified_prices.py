@@ -1,0 +1,261 @@
+"""The verified checker of price lists: it proves what the judge certifies, and nothing that is not true."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_tools import Capture, refused, run, run_json
+from verified_tools import (
+    CHECKER,
+    joined,
+    least_mean,
+    needs_checker,
+    proven,
+    random_job_prices,
+    random_rows,
+    random_time_prices,
+    workload_lines,
+)
+from workload_traces import atlas_problem, kit_problem, knl_problem, kth_problem
+
+from allocsolve.cli import main
+from allocsolve.exact.workload import Prices
+from allocsolve.instances import write_certificate, write_problem
+from allocsolve.judge import certify
+from allocsolve.judge.certificates import lower_float
+from allocsolve.judge.workload.proof_text import workload_proof_text
+from allocsolve.model import Budget, Job, Result, Status, WorkloadProblem, terms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Four nodes; jobs in whole seconds and in quarters of a second.
+WHOLE = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 1), Job(2, 2, 3, weight=2)], name="whole")
+QUARTERS = WorkloadProblem(4, [Job(0, 3, 4.25), Job(1.5, 4, 1), Job(2, 2, 3)], name="quarters")
+EXACT = WorkloadProblem(4, [Job(0, 3, 4.25, 5), Job(1.5, 4, 1, 1), Job(2, 2, 3, 4)], name="exact")
+TIME_PRICES = {"kind": "time-prices", "unit": 4, "edges": [0, 4, 6, 9], "prices": [0, 2, 1]}
+JOB_PRICES = {
+    "kind": "job-prices",
+    "unit": 4,
+    "nodes": 1,
+    "edges": [0, 4, 8],
+    "first_slots": [0, 0, 0],
+    "offsets": [0, 1, 3, 5],
+    "prices": [6, 8, 3, 4, 1],
+}
+
+
+@needs_checker
+@pytest.mark.parametrize("term", ["turnaround", "wait"])
+@pytest.mark.parametrize("kind", [random_job_prices, random_time_prices])
+def test_no_bound_is_above_the_optimum(kind: object, term: str, tmp_path: Path) -> None:
+    draw = random.Random(f"{kind} {term}")
+    above, positive = [], 0
+    for _ in range(200):
+        num_nodes = draw.randint(2, 5)
+        rows = random_rows(draw, num_nodes)
+        prices = random_job_prices if kind is random_job_prices else random_time_prices
+        text = joined([*workload_lines(num_nodes, rows), *prices(draw, rows, term)])
+        bound = proven(text, tmp_path)
+        assert bound is not None, text
+        positive += bound > 0
+        if bound > least_mean(num_nodes, rows, wait=term == "wait"):
+            above.append(text)
+    assert not above
+    assert positive > 20 or term == "wait"  # the law says something
+
+
+def _tampered_jobs(draw: random.Random, lines: list[list[object]], rows: list[tuple[int, ...]]) -> str:
+    """Return a text with one fault in the prices per job."""
+    lines = [[*line] for line in lines]
+    head = 1 + len(rows)
+    slot = lines[draw.randrange(head + 1, len(lines))]
+    item = 3 + 3 * draw.randrange((len(slot) - 3) // 3)
+    fault = draw.randrange(9)
+    if fault == 0:  # more nodes than the job has
+        slot[item + 1] = rows[int(str(slot[item])) - 1][2] + 1
+    elif fault == 1:  # a job pays twice
+        slot[item:item] = slot[item : item + 3]
+        slot[2] = int(str(slot[2])) + 1
+    elif fault == 2:
+        slot[item + 2] = -1 - draw.randrange(9)
+    elif fault == 3:
+        slot[1] = -draw.randint(1, 4)
+    elif fault == 4:  # the unit or the divisor
+        lines[head][draw.choice([2, 3])] = draw.choice([0, -1])
+    elif fault == 5:
+        slot[item] = 0
+    elif fault == 6:
+        slot[item + 2] = draw.choice(["x", "1.5", "1" * 19, ""])
+    elif fault == 7:
+        lines[-1].append(1)
+    else:
+        lines.pop()
+    return joined(lines)
+
+
+def _tampered_times(draw: random.Random, lines: list[list[object]], rows: list[tuple[int, ...]]) -> str:
+    """Return a text with one fault in the price list."""
+    lines = [[*line] for line in lines]
+    head = 1 + len(rows)
+    slot = lines[draw.randrange(head + 1, len(lines))]
+    fault = draw.randrange(5)
+    if fault == 0:
+        slot[draw.randrange(2)] = -draw.randint(1, 4)
+    elif fault == 1:
+        lines[head][2] = draw.choice([0, -1])
+    elif fault == 2:
+        slot[draw.randrange(2)] = draw.choice(["x", "1.5", "1" * 19, ""])
+    elif fault == 3:
+        lines[-1].append(1)
+    else:
+        lines.pop()
+    return joined(lines)
+
+
+@needs_checker
+def test_every_tampered_certificate_is_refused(tmp_path: Path) -> None:
+    draw = random.Random(34)
+    accepted = []
+    for idx in range(1000):
+        num_nodes = draw.randint(2, 5)
+        rows = random_rows(draw, num_nodes)
+        lines = workload_lines(num_nodes, rows)
+        if idx % 2:
+            text = _tampered_jobs(draw, [*lines, *random_job_prices(draw, rows, "turnaround")], [*rows])
+        else:
+            text = _tampered_times(draw, [*lines, *random_time_prices(draw, rows, "turnaround")], [*rows])
+        if proven(text, tmp_path) is not None:
+            accepted.append(text)
+    assert not accepted
+
+
+@needs_checker
+@pytest.mark.parametrize("problem", [WHOLE, QUARTERS, EXACT], ids=lambda problem: problem.name)
+@pytest.mark.parametrize("term", ["turnaround", "wait"])
+@pytest.mark.parametrize("prices", [TIME_PRICES, JOB_PRICES], ids=lambda prices: prices["kind"])
+def test_the_checker_proves_what_the_judge_certifies(
+    problem: WorkloadProblem, term: str, prices: dict[str, object], tmp_path: Path
+) -> None:
+    certificate = {**prices, "term": term}
+    text = workload_proof_text(problem, certificate, term)
+    bound = proven(text.problem + text.proof, tmp_path)
+    result = Result(Status.UNKNOWN, certificate=certificate)  # type: ignore[var-annotated]
+    assert bound is not None
+    (certified,) = terms(certify(problem, result, (term,)))
+    if prices is TIME_PRICES and bound <= 0:
+        assert certified == 0
+    elif prices is TIME_PRICES and text.is_rounded_by_judge:
+        assert bound - 1 / 1000 < certified <= bound
+    else:
+        assert certified == lower_float(bound)
+
+
+@needs_checker
+@pytest.mark.parametrize("load", [kth_problem, atlas_problem, kit_problem, knl_problem])
+def test_bounds_of_real_logs_are_verified(
+    load: object, traces: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = load(traces)  # type: ignore[operator]
+    result = Prices()(problem, Budget(seconds=10, workers=1))
+    write_problem(problem, tmp_path / "log.json.gz")
+    assert result.certificate is not None
+    write_certificate(tmp_path / "bound.json.gz", problem, ("turnaround",), result.certificate)
+    monkeypatch.setenv("ALLOCSOLVE_VERIFIED", str(CHECKER))
+    printed = run_json(capsys, "check", tmp_path / "log.json.gz", tmp_path / "bound.json.gz", "--verified")
+    numerator, denominator = map(int, printed["verified_bound"].split("/"))
+    assert numerator / denominator == pytest.approx(printed["certified_bound"], rel=1e-15)
+
+
+def _files(folder: Path, problem: WorkloadProblem, certificate: dict[str, object]) -> tuple[Path, Path]:
+    write_problem(problem, folder / "problem.json")
+    write_certificate(folder / "bound.json", problem, (str(certificate["term"]),), certificate)
+    return folder / "problem.json", folder / "bound.json"
+
+
+def test_a_certificate_is_exported_without_the_checker(tmp_path: Path, capsys: Capture) -> None:
+    files = _files(tmp_path, WHOLE, {**TIME_PRICES, "term": "turnaround"})
+    out = tmp_path / "proof.txt"
+    assert f"proof written to {out}" in run(capsys, "check", *files, "--export", out)
+    lines = out.read_text(encoding="ascii").splitlines(keepends=True)
+    assert lines[:5] == ["rigid-workload 4 3 1\n", "0 4 3 1\n", "1 1 4 1\n", "2 3 2 2\n", lines[4]]
+    assert lines[4:] == ["time-prices turnaround 4 0 3\n", "4 0\n", "2 2\n", "3 1\n"]
+    digest = hashlib.sha256("".join(lines[:4]).encode()).hexdigest()
+    assert workload_proof_text(WHOLE, TIME_PRICES, "turnaround").digest == digest
+    assert "exists; --force replaces it" in refused(capsys, "check", *files, "--export", out)
+
+
+def test_prices_per_job_are_exported_by_slot() -> None:
+    text = workload_proof_text(QUARTERS, JOB_PRICES, "wait")
+    assert text.problem == "rigid-workload 4 3 4\n0 17 3 1\n6 4 4 1\n8 12 2 1\n"
+    assert text.proof == "job-prices wait 4 1 2\n0 16 3 1 3 6 2 4 8 3 2 4\n16 16 2 2 4 3 3 2 1\n"
+
+
+def test_a_log_that_was_read_otherwise_has_another_digest() -> None:
+    other = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 2), Job(2, 2, 3, weight=2)])
+    digests = {workload_proof_text(each, TIME_PRICES, "turnaround").digest for each in (WHOLE, other)}
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize(
+    ("problem", "certificate", "says"),
+    [
+        (WHOLE, {"kind": "makespan", "term": "makespan", "rule": "longest", "after": 0}, "kind makespan"),
+        (WHOLE, {**TIME_PRICES, "term": "slowdown"}, "bounds on slowdown are not verified"),
+        (
+            WorkloadProblem(4, [Job(0, 3, 4), Job(0.1, 4, 1)]),
+            {**TIME_PRICES, "term": "turnaround"},
+            "jobs[1]: submit 0.1 is no quarter of a second",
+        ),
+        (
+            WorkloadProblem(4, [Job(0, 3, 4, weight=0.5)]),
+            {**TIME_PRICES, "term": "turnaround"},
+            "jobs[0]: weight 0.5 is no whole number",
+        ),
+    ],
+)
+def test_what_has_no_theorem_is_refused_in_one_line(
+    problem: WorkloadProblem, certificate: dict[str, object], says: str, tmp_path: Path, capsys: Capture
+) -> None:
+    files = _files(tmp_path, problem, certificate)
+    assert says in refused(capsys, "check", *files, "--export", tmp_path / "proof.txt")
+
+
+def test_a_missing_checker_is_named_before_anything_is_read(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALLOCSOLVE_VERIFIED", str(tmp_path / "none"))
+    assert main(["check", "no.json", "no.json", "--verified"]) != 0
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"ALLOCSOLVE_VERIFIED={tmp_path / 'none'} is no program" in said
+    assert "make verify" in said
+
+
+def test_a_checker_that_proves_something_else_is_told(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = _files(tmp_path, WHOLE, {**TIME_PRICES, "term": "turnaround"})
+    digest = workload_proof_text(WHOLE, TIME_PRICES, "turnaround").digest
+    fake = tmp_path / "fake"
+    monkeypatch.setenv("ALLOCSOLVE_VERIFIED", str(fake))
+    for said, expected in (
+        (f"problem {digest}\nverified turnaround >= 99 / 4", "proves that turnaround"),
+        (f"problem {digest}\nverified wait >= 99 / 4", "proves that wait"),
+        (f"problem {digest[::-1]}\nverified turnaround >= 7 / 2", "of problem"),
+        ("refused", "the verified checker does not: refused"),
+    ):
+        fake.write_text(f"#!/bin/sh\nprintf '{said}\\n'\n".replace("\n\\n", "\\n"), encoding="ascii")
+        fake.chmod(0o755)
+        assert expected in refused(capsys, "check", *files, "--verified")
+
+
+def test_a_solution_alone_is_no_certificate(tmp_path: Path, capsys: Capture) -> None:
+    problem, _ = _files(tmp_path, WHOLE, {**TIME_PRICES, "term": "turnaround"})
+    answer = tmp_path / "answer.json"
+    run(capsys, "solve", problem, "--solver", "fcfs", "--out", answer)
+    said = refused(capsys, "check", problem, answer, "--export", tmp_path / "proof.txt")
+    assert "is no certificate; --proof names the one that belongs to it" in said

@@ -1,0 +1,7 @@
+(** * The checkers as OCaml programs, with the numbers of Rocq as they are defined *)
+From Coq Require Import FMapPositive Extraction ExtrOcamlBasic.
+From Allocsolve Require Import Statement Delays Clauses Refutation Makespan.
+Extraction Language OCaml.
+Set Warnings "-extraction-opaque-accessed".
+Extraction "checker.ml"
+  check_job_prices check_time_prices check_schedule check_refutation PositiveMap.add PositiveMap.empty.

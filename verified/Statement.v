@@ -1,0 +1,88 @@
+(** * What is proven: the lines that a reader has to believe
+
+    Everything else in this folder is either checked by Rocq, or named in docs/trust.md as something that it
+    does not check. A reader who agrees with the definitions below, and with nothing more, knows what an
+    accepted certificate means. *)
+From Coq Require Import Reals ZArith List.
+Import ListNotations.
+
+(** ** Workloads of rigid jobs *)
+
+(** A job may start when it is submitted. It then holds its nodes for its run time, without a break. Times are
+    whole numbers of ticks; the file that is checked says how many ticks a second has. *)
+Record job := Job { submit : Z; runtime : Z; nodes : Z; weight : Z }.
+
+(** A job that starts at [start] runs at the instant [t]. Starts and instants are any real numbers. *)
+Definition running (j : job) (start t : R) : bool :=
+  if Rle_dec start t then if Rlt_dec t (start + IZR (runtime j)) then true else false else false.
+
+(** So many nodes are in use at the instant [t]. The lists of jobs and of starts have the same order. *)
+Fixpoint nodes_in_use (jobs : list job) (starts : list R) (t : R) : Z :=
+  match jobs, starts with
+  | j :: js, s :: ss => (if running j s t then nodes j else 0) + nodes_in_use js ss t
+  | _, _ => 0
+  end.
+
+(** In a schedule every job has a start, which is not before its submission, and no instant has more nodes in
+    use than the machine has. *)
+Definition is_schedule (num_nodes : Z) (jobs : list job) (starts : list R) : Prop :=
+  Forall2 (fun j s => IZR (submit j) <= s)%R jobs starts /\
+  forall t, (nodes_in_use jobs starts t <= num_nodes)%Z.
+
+(** The turnaround of a job is its end minus its submission, its wait is its start minus its submission. *)
+Inductive measure := Turnaround | Wait.
+
+Definition delay (m : measure) (j : job) (start : R) : R :=
+  match m with
+  | Turnaround => start + IZR (runtime j) - IZR (submit j)
+  | Wait => start - IZR (submit j)
+  end.
+
+(** The mean counts each job with its weight, and is in seconds. *)
+Fixpoint total_delay (m : measure) (jobs : list job) (starts : list R) : R :=
+  match jobs, starts with
+  | j :: js, s :: ss => IZR (weight j) * delay m j s + total_delay m js ss
+  | _, _ => 0
+  end.
+
+Definition total_weight (jobs : list job) : Z := fold_right (fun j sum => (weight j + sum)%Z) 0%Z jobs.
+
+Definition mean_delay ticks m jobs starts : R := total_delay m jobs starts / IZR (ticks * total_weight jobs).
+
+(** No schedule, whoever makes it and whatever it knows, has a mean below the fraction [bound]. *)
+Definition bounds_mean_delay ticks m num_nodes jobs (bound : Z * Z) : Prop :=
+  (0 < snd bound)%Z /\
+  forall starts, is_schedule num_nodes jobs starts ->
+    (IZR (fst bound) / IZR (snd bound) <= mean_delay ticks m jobs starts)%R.
+
+(** ** Evolution profiles that are not expanded *)
+
+(** An application may start when it is released, and then runs through its steps of (seconds, nodes). *)
+Record application := Application { release : Z; steps : list (Z * Z) }.
+
+(** An application with these steps holds so many nodes [t] seconds after its start. *)
+Fixpoint held (s : list (Z * Z)) (t : Z) : Z :=
+  match s with
+  | [] => 0
+  | (d, n) :: r => if (t <? 0)%Z then 0 else if (t <? d)%Z then n else held r (t - d)
+  end.
+
+Fixpoint duration (s : list (Z * Z)) : Z := match s with [] => 0 | (d, _) :: r => d + duration r end.
+
+Fixpoint nodes_held (applications : list application) (starts : list Z) (t : Z) : Z :=
+  match applications, starts with
+  | a :: r, x :: xs => held (steps a) (t - x) + nodes_held r xs t
+  | _, _ => 0
+  end.
+
+(** The schedule ends by the second [horizon]. Applications start at whole seconds. *)
+Definition ends_by (num_nodes horizon : Z) (applications : list application) (starts : list Z) : Prop :=
+  Forall2 (fun a x => release a <= x /\ x + duration (steps a) <= horizon)%Z applications starts /\
+  forall t, (nodes_held applications starts t <= num_nodes)%Z.
+
+Definition bounds_makespan num_nodes applications (bound : Z) : Prop :=
+  forall starts, ~ ends_by num_nodes (bound - 1) applications starts.
+
+(** A schedule ends by [h] exactly if [h] is at least the value: the value is the least makespan. *)
+Definition is_least_makespan num_nodes applications (value : Z) : Prop :=
+  forall h, (exists starts, ends_by num_nodes h applications starts) <-> (value <= h)%Z.
