@@ -10,6 +10,7 @@ import naive_date_tree as naive
 import naive_job_prices
 import numpy as np
 import pytest
+from date_tree_draws import LAST, holds, problem_of, walls
 from hypothesis import given, settings, strategies as st
 from tiers import examples
 
@@ -20,26 +21,6 @@ from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-LAST = 40
-
-
-def problem_of(seed: int, most: int = 5) -> WorkloadProblem:
-    """A few jobs, wide ones among them."""
-    random = np.random.default_rng(seed)
-    num_nodes = int(random.integers(2, 7))
-    return WorkloadProblem(
-        num_nodes,
-        [
-            Job(
-                int(random.integers(0, 10)),
-                num_nodes if random.random() < 0.4 else int(random.integers(1, num_nodes + 1)),
-                int(random.integers(1, 9)),
-                weight=int(random.integers(0, 3)),
-            )
-            for _ in range(int(random.integers(1, most + 1)))
-        ],
-    )
 
 
 def price_list(random: np.random.Generator, jobs: int, slots: int, parent: int, unit: int) -> dict[str, Any]:
@@ -87,10 +68,6 @@ def test_the_judge_finds_the_totals_of_the_twin(first: int, second: int) -> None
     assert certificate["totals"] == naive.totals(problem, certificate)
 
 
-def holds(path: list[naive.Cut], starts: list[int]) -> bool:
-    return all(starts[job] >= cut if later else starts[job] <= cut for job, cut, later in path)
-
-
 @settings(deadline=None)
 @given(st.integers(0, 2**30), st.integers(0, 2**30), st.randoms(use_true_random=False))
 def test_a_leaf_is_never_above_a_schedule_in_it(first: int, second: int, random: plain.Random) -> None:
@@ -133,22 +110,6 @@ def test_times_that_are_no_quarters(first: int, second: int, shift: float) -> No
     certificate = certificate_of(moved, second)
     bound = date_tree_bound(moved, certificate, "turnaround")
     assert bound <= naive_job_prices.optimum(moved, "turnaround")
-
-
-def walls(seed: int) -> WorkloadProblem:
-    """Six jobs, some as wide as the machine, that meet."""
-    random = np.random.default_rng(seed)
-    return WorkloadProblem(
-        4,
-        [
-            Job(
-                int(random.integers(0, 8)),
-                4 if idx < 2 else int(random.integers(1, 4)),
-                int(random.integers(2, 9)),
-            )
-            for idx in range(6)
-        ],
-    )
 
 
 def leaf_about(random: np.random.Generator, problem: WorkloadProblem, starts: list[int]) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class _Surely(NamedTuple):
     end: IntArray
     #: Shape (slots,): the units of nodes that such jobs hold.
     held: IntArray
+    #: Shape (slots,), of which as many count as there are slots in which such jobs run: these slots, rising.
+    busy: IntArray
 
 
 class _Spans(NamedTuple):
@@ -46,9 +48,8 @@ class _Spans(NamedTuple):
 
 @inner_kernel
 def _hold(jobs: JobRows, edges: IntArray, nodes: IntArray, windows: StartWindows, surely: _Surely) -> int:
-    """Fill in where jobs surely run, from their latest start to their earliest end; return the most held."""
+    """Fill in where jobs surely run, from their latest start to their earliest end; return the busy slots."""
     surely.held[:] = 0
-    most = 0
     slots = len(edges) - 1
     for job in range(len(nodes)):
         until = windows.earliest[job] + jobs.runtime[job]
@@ -59,10 +60,14 @@ def _hold(jobs: JobRows, edges: IntArray, nodes: IntArray, windows: StartWindows
         surely.begin[job] = slot
         while slot < slots and edges[slot + 1] <= until:
             surely.held[slot] += nodes[job]
-            most = max(most, surely.held[slot])
             slot += 1
         surely.end[job] = slot
-    return most
+    busy = 0
+    for slot in range(slots):
+        if surely.held[slot]:
+            surely.busy[busy] = slot
+            busy += 1
+    return busy
 
 
 @inner_kernel
@@ -70,6 +75,7 @@ def _allow(
     jobs: JobRows,
     edges: IntArray,
     needed: tuple[int, int],
+    busy: int,
     windows: StartWindows,
     surely: _Surely,
     spans: _Spans,
@@ -83,15 +89,17 @@ def _allow(
     earliest, latest, runtime = windows.earliest[job], windows.latest[job], jobs.runtime[job]
     count = 0
     if runtime > 0:  # a run that was rounded to nothing meets nothing
-        slot = max(0, bisect_right(edges, len(edges), earliest) - 1)
-        while slot < len(edges) - 1 and edges[slot] - runtime < latest:
+        first = bisect_right(edges, len(edges), earliest) - 1
+        for at in range(bisect_right(surely.busy, busy, first - 1), busy):
+            slot = surely.busy[at]
+            if edges[slot] - runtime >= latest:
+                break
             own = surely.begin[job] <= slot < surely.end[job]
             if not own and nodes > capacity - surely.held[slot]:
                 if earliest <= edges[slot] - runtime:
                     spans.low[count], spans.high[count] = earliest, edges[slot] - runtime
                     count += 1
                 earliest = max(earliest, edges[slot + 1])
-            slot += 1
     if earliest <= latest:
         spans.low[count], spans.high[count] = earliest, latest
         count += 1
@@ -161,7 +169,8 @@ def _least(
 
 @allocating_kernel
 def _nowhere(jobs: int, slots: int) -> _Surely:
-    return _Surely(np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(slots, np.int64))
+    begin, end = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
+    return _Surely(begin, end, np.zeros(slots, np.int64), np.empty(slots, np.int64))
 
 
 @kernel
@@ -187,11 +196,13 @@ def least_costs_in_windows(
         longest = max(longest, prices.offsets[job + 1] - prices.offsets[job])
     paid = np.zeros(longest + 1, np.int64)
     for turn in range(_ROUNDS):
-        if _hold(jobs, prices.edges, nodes, windows, surely) > capacity:
-            return False
+        busy = _hold(jobs, prices.edges, nodes, windows, surely)
+        for at in range(busy):
+            if surely.held[surely.busy[at]] > capacity:
+                return False
         narrower = False
         for job in range(len(nodes)):
-            found = _allow(jobs, prices.edges, (nodes[job], capacity), windows, surely, spans, job)
+            found = _allow(jobs, prices.edges, (nodes[job], capacity), busy, windows, surely, spans, job)
             if not found:
                 return False
             low, high = spans.low[0], spans.high[found - 1]

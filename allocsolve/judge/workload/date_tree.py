@@ -84,12 +84,17 @@ def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
         if type(claim) is not type(total) or claim != total:
             msg = f"totals[{leaf}] {shown(claim)} of the certificate: the judge finds {total}"
             raise InvalidAnswer(msg)
-    reached = [total for total in totals if total is not None]
+    return bound_of_totals(problem, certificate, objective)
+
+
+def bound_of_totals(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
+    """Return the bound of a certificate whose ``totals`` are those of `leaf_totals`."""
+    reached = [total for total in certificate["totals"] if total is not None]
     if not reached:
         msg = "no leaf of the certificate has room for a schedule, which cannot be"
         raise InvalidAnswer(msg)
-    tick, unit = ticks_of(problem), positive_integer(certificate, "unit")
-    return mean_of(problem, Fraction(min(reached), unit * tick), objective)
+    units = ticks_of(problem) * positive_integer(certificate, "unit")
+    return mean_of(problem, Fraction(min(reached), units), objective)
 
 
 def leaf_totals(
