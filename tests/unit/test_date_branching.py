@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +110,32 @@ def test_two_workers_within_a_time_limit() -> None:
     assert terms(result.bound) <= terms(result.objective or 0)
     certified = workload_certified_bound(problem, dict(result.certificate or {}), ("turnaround",))
     assert certified == pytest.approx(result.bound, rel=1e-9)
+
+
+def test_a_worker_waits_for_the_leaf_of_another() -> None:
+    """While one is at the best leaf, all others may be above the best value: the search is not over."""
+    problem = log()
+    before = Prices()(problem, Budget())
+    assert before.answer is not None
+    assert before.certificate is not None
+    budget = Budget(seconds=600, workers=2)
+    search = date_branching._Search(
+        problem, ("turnaround",), before.answer, before.certificate, budget, budget.start()
+    )
+    leaf = search._next()
+    assert leaf is search.tree.root
+    search._push(replace(leaf, bound=math.inf))
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(search._next()))
+    other.start()
+    other.join(0.5)
+    assert other.is_alive()
+    with search._changed:
+        search._busy -= 1
+        search._push(leaf)
+        search._changed.notify_all()
+    other.join()
+    assert found == [leaf]
 
 
 def test_after_ctrl_c_both_sides_are_there(monkeypatch: pytest.MonkeyPatch) -> None:

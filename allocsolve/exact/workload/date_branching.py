@@ -42,6 +42,8 @@ _KEPT_MOVES, _FREE_MOVES = 10_000, 20_000
 _WINDOWS = (None, 900.0, 3_600.0, 14_400.0)
 #: The time that is kept for the certificate, in times of valuing each leaf once.
 _CERTIFYING = 6.0
+#: How often a leaf is valued to time it: the first time compiles kernels, and any may wait for a processor.
+_TIMED = 5
 #: The most leaves times prices times nodes: the judge refuses twice as many.
 _MOST_STEPS = 10**10
 
@@ -198,15 +200,14 @@ class _Search:
         self._numbers = itertools.count()
         self._open: list[tuple[float, int, Leaf]] = []
         self._busy = 0
+        #: The least bound of leaves that cannot be split.
+        self._smallest = math.inf
         self._ascents = 0
         self._halt = threading.Event()
         self._changed = threading.Condition()
         for leaf in self.tree.root.leaves():
             self._push(leaf)
-        self.tree.value(leaf)  # compiles the kernels
-        began = time.perf_counter()
-        self.tree.value(leaf)
-        self._seconds = time.perf_counter() - began
+        self._seconds = min(self._valued(leaf) for _ in range(_TIMED))
 
     def run(self) -> None:
         """Search until the bound meets the best value, nothing can be split, or the limit."""
@@ -226,15 +227,27 @@ class _Search:
             or (self.clock.remaining == math.inf and self._ascents >= _UNLIMITED)
         )
 
+    def _valued(self, leaf: Leaf) -> float:
+        """Return the seconds that it takes to value a leaf."""
+        began = time.perf_counter()
+        self.tree.value(leaf)
+        return time.perf_counter() - began
+
     def _push(self, leaf: Leaf) -> None:
         heapq.heappush(self._open, (leaf.bound, next(self._numbers), leaf))
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether no open leaf is below the best value, and below those that cannot be split."""
+        return not self._open or self._open[0][0] >= min(self._most, self._smallest)
 
     def _next(self) -> Leaf | None:
         """Return the open leaf with the least bound, or None if the search is over."""
         with self._changed:
-            while not self._open and self._busy and not self._halt.is_set():
+            # A leaf at which another worker is may be better, or have better parts.
+            while self._is_done and self._busy and not self._stop():
                 self._changed.wait(0.2)
-            if self._stop() or not self._open or self._open[0][0] >= self._most:
+            if self._is_done or self._stop():
                 self._halt.set()
                 return None
             self._busy += 1
@@ -250,8 +263,8 @@ class _Search:
                     self._climb(leaf)
                 else:
                     left = self.tree.split(leaf, self._most)
-                    if not left and leaf.bound < self._most:  # it is as small as it can be
-                        self._halt.set()
+                    if not left and leaf.cut is None:  # it is as small as it can be
+                        self._smallest = min(self._smallest, leaf.bound)
             finally:
                 with self._changed:
                     self._busy -= 1
