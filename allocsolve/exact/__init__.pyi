@@ -10,4 +10,9 @@ from .partition.milp import PartitionMilp as PartitionMilp
 from .placement.cpsat import PlacementCpSat as PlacementCpSat
 from .placement.tree_knapsack import TreeKnapsack as TreeKnapsack
 from .reservation import ReservationCpSat as ReservationCpSat, ReservationPrices as ReservationPrices
-from .workload import Prices as Prices, WorkloadCpSat as WorkloadCpSat, WorkloadMilp as WorkloadMilp
+from .workload import (
+    DateBranching as DateBranching,
+    Prices as Prices,
+    WorkloadCpSat as WorkloadCpSat,
+    WorkloadMilp as WorkloadMilp,
+)

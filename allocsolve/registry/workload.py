@@ -67,6 +67,7 @@ _TABLE = (
         "reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion", searches=True
     ),
     exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "Prices", CP_SAT),
+    exact("date-branching", "rigid jobs under load: a tree over dates, anytime", "DateBranching", CP_SAT),
     exact("cpsat", "CP-SAT, optional intervals for sizes, small problems", "WorkloadCpSat", CP_SAT),
     exact("milp", "few malleable jobs, the order of events by HiGHS", "WorkloadMilp", CP_SAT),
 )

@@ -115,7 +115,7 @@ def new_breaks(slots: int) -> Breaks:
 
 
 @inner_kernel
-def _meet(
+def meet(
     jobs: PricedJobs,
     edges: FloatArray,
     levels: FloatArray,
@@ -170,7 +170,7 @@ def break_points(jobs: PricedJobs, edges: FloatArray, levels: FloatArray, breaks
         held += 1
     while freed < count and edges[first + freed + 1] <= submit + runtime:
         freed += 1
-    _meet(jobs, edges, levels, breaks, job, rows, submit, held, freed)
+    meet(jobs, edges, levels, breaks, job, rows, submit, held, freed)
     rows += 1
     ahead = held
     if jobs.floor[job] > 0:
@@ -181,20 +181,20 @@ def break_points(jobs: PricedJobs, edges: FloatArray, levels: FloatArray, breaks
                 ahead += 1
             while late < count and edges[first + late + 1] <= start + runtime:
                 late += 1
-            _meet(jobs, edges, levels, breaks, job, rows, start, ahead, late)
+            meet(jobs, edges, levels, breaks, job, rows, start, ahead, late)
             rows += 1
     for slot in range(held + 1, count + 1):  # the job starts at an edge
         start = edges[first + slot]
         while freed < count and edges[first + freed + 1] <= start + runtime:
             freed += 1
-        _meet(jobs, edges, levels, breaks, job, rows, start, slot, freed)
+        meet(jobs, edges, levels, breaks, job, rows, start, slot, freed)
         rows += 1
     for slot in range(count + 1):  # the job ends at an edge
         start = edges[first + slot] - runtime
         if start > submit:
             while held < count and edges[first + held + 1] <= start:
                 held += 1
-            _meet(jobs, edges, levels, breaks, job, rows, start, held, slot)
+            meet(jobs, edges, levels, breaks, job, rows, start, held, slot)
             rows += 1
     return rows
 
@@ -238,6 +238,51 @@ class SlotEntries(NamedTuple):
     nodes: IntArray  #: of each entry
 
 
+@inner_kernel
+def soften(
+    breaks: Breaks,
+    rows: int,
+    temperature: float,
+    passed: FloatArray,
+    gradient: FloatArray,
+    base: int,
+    count: int,
+) -> float:
+    """Return the soft least cost of the rows, and fill in its derivative by the levels from `base` on.
+
+    The costs in the rows are overwritten.
+    """
+    least_cost = breaks.cost[0]
+    for row in range(1, rows):
+        least_cost = min(least_cost, breaks.cost[row])
+    mass = 0.0
+    for row in range(rows):
+        depth = (breaks.cost[row] - least_cost) / temperature
+        breaks.cost[row] = math.exp(-depth) if depth < _FAR else 0.0
+        mass += breaks.cost[row]
+    for slot in range(count):
+        passed[slot] = 0.0
+        gradient[base + slot] = 0.0
+    passed[count] = 0.0
+    for row in range(rows):
+        share = breaks.cost[row] / mass
+        if share > 0.0:
+            held, freed = breaks.from_slot[row], breaks.to_slot[row]
+            if freed >= 0:
+                passed[freed] += share
+                if freed < count:
+                    gradient[base + freed] += share * breaks.to_share[row]
+            if held >= 0:
+                passed[held] -= share
+                if held < count:
+                    gradient[base + held] -= share * breaks.from_share[row]
+    beyond = 0.0  # the share of the starts whose end is behind the slot, less that of those behind it
+    for slot in range(count - 1, -1, -1):
+        beyond += passed[slot + 1]
+        gradient[base + slot] += beyond
+    return float(least_cost - temperature * math.log(mass))
+
+
 @kernel
 def soft_jobs(
     jobs: PricedJobs,
@@ -259,35 +304,7 @@ def soft_jobs(
         base = jobs.offsets[job]
         count = jobs.offsets[job + 1] - base
         rows = break_points(jobs, edges, levels, breaks, job)
-        least_cost = breaks.cost[0]
-        for row in range(1, rows):
-            least_cost = min(least_cost, breaks.cost[row])
-        mass = 0.0
-        for row in range(rows):
-            depth = (breaks.cost[row] - least_cost) / temperature
-            breaks.cost[row] = math.exp(-depth) if depth < _FAR else 0.0
-            mass += breaks.cost[row]
-        total += least_cost - temperature * math.log(mass)
-        for slot in range(count):
-            passed[slot] = 0.0
-            gradient[base + slot] = 0.0
-        passed[count] = 0.0
-        for row in range(rows):
-            share = breaks.cost[row] / mass
-            if share > 0.0:
-                held, freed = breaks.from_slot[row], breaks.to_slot[row]
-                if freed >= 0:
-                    passed[freed] += share
-                    if freed < count:
-                        gradient[base + freed] += share * breaks.to_share[row]
-                if held >= 0:
-                    passed[held] -= share
-                    if held < count:
-                        gradient[base + held] -= share * breaks.from_share[row]
-        beyond = 0.0  # the share of the starts whose end is behind the slot, less that of those behind it
-        for slot in range(count - 1, -1, -1):
-            beyond += passed[slot + 1]
-            gradient[base + slot] += beyond
+        total += soften(breaks, rows, temperature, passed, gradient, base, count)
     return total
 
 

@@ -83,7 +83,7 @@ class JobWindows:
         first, offsets = (np.array(certificate[key], dtype=np.int64) for key in ("first_slots", "offsets"))
         prices = np.array(certificate["prices"], dtype=np.float64) / certificate["unit"]
         edges = np.array(certificate["edges"], dtype=np.float64)
-        entries, own = _entries(offsets, jobs)
+        entries, own = entries_of(offsets, jobs)
         return cls(edges, first[jobs], own, prices[entries])
 
     @property
@@ -139,7 +139,7 @@ class JobWindows:
 
     def of_jobs(self, jobs: IntArray) -> JobWindows:
         """Return the windows of some jobs, on those slots of the grid that they touch."""
-        entries, offsets = _entries(self.offsets, jobs)
+        entries, offsets = entries_of(self.offsets, jobs)
         low = int(self.first[jobs].min())
         high = max(int((self.first[jobs] + np.diff(offsets)).max()), low + 1)
         return JobWindows(
@@ -150,7 +150,7 @@ class JobWindows:
         return np.diff(self.offsets)
 
 
-def _entries(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+def entries_of(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
     """Return the entries of some rows, and their own offsets."""
     counts = np.diff(offsets)[rows]
     own = np.concatenate(([0], np.cumsum(counts)))

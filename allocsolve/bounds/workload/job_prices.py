@@ -330,7 +330,7 @@ def job_prices(
     """
     if not problem.is_rigid or term not in MEAN_TERMS or not problem.packed.weight.any():
         return start
-    priced = _Priced.of(problem, term)
+    priced = PricedWorkload.of(problem, term)
     search = _Search(priced.jobs, priced.capacity, clock, workers)
     interrupted = start.interrupted
     try:
@@ -368,14 +368,29 @@ def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Map
     nobody = read_only(np.zeros(0))
     starts = problem.packed.submit
     if problem.packed.weight.any():
-        priced = _Priced.of(problem, term)
+        priced = PricedWorkload.of(problem, term)
         starts = _cheapest_starts(starts, priced, JobWindows.of_certificate(certificate, priced.counted))
     return PriceBound(
         value, certificate, starts, problem.packed.nodes, read_only(np.zeros(1, dtype=np.int64)), nobody
     )
 
 
-class _Priced(NamedTuple):
+def root_prices(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first list of a tree of dates that the judge admits, as a certificate of prices per job."""
+    first = certificate["lists"][0]
+    counts = np.zeros(len(problem.jobs), dtype=np.int64)
+    slots = np.zeros(len(problem.jobs), dtype=np.int64)
+    counts[first["jobs"]], slots[first["jobs"]] = np.diff(first["offsets"]), first["first_slots"]
+    return {
+        "kind": _KIND,
+        **{key: certificate[key] for key in ("term", "edges", "nodes", "unit")},
+        "first_slots": slots.tolist(),
+        "offsets": [0, *np.cumsum(counts).tolist()],
+        "prices": first["differences"],
+    }
+
+
+class PricedWorkload(NamedTuple):
     """The jobs that get prices, which are those that count."""
 
     jobs: DualJobs
@@ -386,7 +401,8 @@ class _Priced(NamedTuple):
     capacity: int
 
     @classmethod
-    def of(cls, problem: WorkloadProblem, term: WorkloadTerm) -> _Priced:
+    def of(cls, problem: WorkloadProblem, term: WorkloadTerm) -> PricedWorkload:
+        """Return the jobs of a problem with their costs under a term."""
         costs, packed = job_costs(problem, term), problem.packed
         counted = np.flatnonzero(costs.slope > 0)
         divisor = _divisor(packed.nodes, problem.num_nodes)
@@ -395,7 +411,7 @@ class _Priced(NamedTuple):
         return cls(jobs, counted, divisor, problem.num_nodes // divisor)
 
 
-def _ahead(problem: WorkloadProblem, priced: _Priced, start: PriceBound) -> Plan:
+def _ahead(problem: WorkloadProblem, priced: PricedWorkload, start: PriceBound) -> Plan:
     """Return where the ascent begins: with the given prices."""
     counted = priced.counted
     if start.certificate.get("kind") == _KIND:
@@ -404,7 +420,7 @@ def _ahead(problem: WorkloadProblem, priced: _Priced, start: PriceBound) -> Plan
     return plan(priced.jobs, priced.capacity, sizes, start.starts[counted], start)
 
 
-def _cheapest_starts(others: FloatArray, priced: _Priced, windows: JobWindows) -> FloatArray:
+def _cheapest_starts(others: FloatArray, priced: PricedWorkload, windows: JobWindows) -> FloatArray:
     """Return a cheapest start of each job; jobs that do not count keep the given start."""
     starts = others.copy()
     dual = JobDual(priced.jobs, priced.capacity, windows)
@@ -492,7 +508,7 @@ def _divisor(nodes: IntArray, num_nodes: int) -> int:
 
 
 def _certificate(
-    windows: JobWindows, priced_jobs: _Priced, num_jobs: int, term: WorkloadTerm
+    windows: JobWindows, priced_jobs: PricedWorkload, num_jobs: int, term: WorkloadTerm
 ) -> dict[str, Any]:
     """Return the prices of each job as integers, from its first to its last one above 0."""
     unit, counted = _price_unit(windows), priced_jobs.counted

@@ -21,7 +21,7 @@ from allocsolve.bounds.workload import (
     shortest_run_times,
     time_prices,
 )
-from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
+from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of, root_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.serial import plan_values, shown_values
@@ -198,6 +198,9 @@ def bound_of_certificate(
     if certificate.get("kind") == "job-prices":
         prices = job_prices_of(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)
+    if certificate.get("kind") == "date-tree":
+        value = workload_certified_bound(problem, certificate, (term,))
+        return TermBound(value, certificate, job_prices_of(problem, term, root_prices(problem, certificate)))
     return TermBound(workload_certified_bound(problem, certificate, (term,)), certificate)
 
 

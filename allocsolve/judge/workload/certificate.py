@@ -53,7 +53,8 @@ def workload_certified_bound(
         integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot;
         ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of
         ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
-        `allocsolve.judge.workload.job_prices.job_price_bound`. ``machine-prices``, the only kind for machines
+        `allocsolve.judge.workload.job_prices.job_price_bound`. ``date-tree``: see
+        `allocsolve.judge.workload.date_tree.date_tree_bound`. ``machine-prices``, the only kind for machines
         that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
     objective
         Its first term is that of the certificate.
@@ -103,7 +104,8 @@ def workload_certified_bound(
     if named != term:
         msg = f"the certificate bounds {shown(named)}, not {term}"
         raise InvalidAnswer(msg)
-    kind = choice(certificate, "kind", ("time-prices", "job-prices", "makespan", "machine-prices"))
+    kinds = ("time-prices", "job-prices", "date-tree", "makespan", "machine-prices")
+    kind = choice(certificate, "kind", kinds)
     if kind == "machine-prices":
         from allocsolve.judge.workload.machine_prices import (  # noqa: PLC0415 - has a kernel of its own
             machine_price_bound,
@@ -117,6 +119,10 @@ def workload_certified_bound(
         return _makespan(problem, certificate)
     if kind == "time-prices":
         return _time_prices(problem, certificate, term)
+    if kind == "date-tree":
+        from allocsolve.judge.workload.date_tree import date_tree_bound  # noqa: PLC0415 - has large kernels
+
+        return date_tree_bound(problem, certificate, term)
     from allocsolve.judge.workload.job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
 
     return job_price_bound(problem, certificate, term)

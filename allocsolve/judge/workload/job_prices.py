@@ -80,15 +80,12 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     *Complexity*: O(prices * floor(N / g)). No code is shared with the solver.
     """
     _check_kind(problem, certificate, objective)
-    tick = _tick(problem)
-    if problem.horizon * tick > MAX_INTEGER:
-        msg = f"the last job may end at {problem.horizon:.3g} s, beyond 2^53 ticks of 1/{tick} s"
-        raise InvalidAnswer(msg)
+    tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = _windows(certificate, len(problem.jobs), tick)
     nodes = frozen(problem.packed.nodes // divisor)
     capacity = problem.num_nodes // divisor
-    rows = _rows(problem, objective, unit, tick)
+    rows = job_rows(problem, objective, unit, tick)
     _check_sums(rows, windows, capacity)
     costs = np.empty(len(nodes), dtype=np.int64)
     least_job_costs(rows, windows, costs)
@@ -96,7 +93,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     fullest_sets(windows, nodes, capacity, fullest)
     lengths = np.diff(windows.edges).tolist()
     paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
-    return _mean(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
+    return mean_of(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
 
 
 def _check_kind(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> None:
@@ -112,25 +109,41 @@ def _check_kind(problem: WorkloadProblem, certificate: Mapping[str, object], obj
         raise InvalidAnswer(msg)
 
 
-def _tick(problem: WorkloadProblem) -> int:
-    """Return the number of ticks in a second; estimates of run times do not matter."""
+def ticks_of(problem: WorkloadProblem) -> int:
+    """Return the number of ticks in a second; estimates of run times do not matter.
+
+    Raises
+    ------
+    InvalidAnswer
+        If there are too many ticks until the last job ends.
+    """
     times = np.concatenate((problem.packed.submit, problem.packed.runtime))
-    if (times == np.floor(times)).all():
-        return _WHOLE
     quarters = times * _QUARTERS
-    return _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
+    tick = _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
+    if (times == np.floor(times)).all():
+        tick = _WHOLE
+    if problem.horizon * tick > MAX_INTEGER:
+        msg = f"the last job may end at {problem.horizon:.3g} s, beyond 2^53 ticks of 1/{tick} s"
+        raise InvalidAnswer(msg)
+    return tick
 
 
-def _windows(certificate: Mapping[str, object], jobs: int, tick: int) -> WindowPrices:
+def edges_of(certificate: Mapping[str, object], tick: int) -> IntArray:
+    """Return the edges of a certificate in ticks."""
     edges = integers(certificate, "edges", -MAX_INTEGER // _REALS)
-    first, offsets = integers(certificate, "first_slots", 0), integers(certificate, "offsets", 0)
-    prices = integers(certificate, "prices", 0)
     if len(edges) < 2 or (np.diff(edges) <= 0).any():
         msg = f"{len(edges)} edges of the certificate do not rise"
         raise InvalidAnswer(msg)
     if edges[-1] > MAX_INTEGER // tick:
         msg = f"edges of the certificate end at {edges[-1]} s, beyond 2^53 ticks of 1/{tick} s"
         raise InvalidAnswer(msg)
+    return edges * tick
+
+
+def _windows(certificate: Mapping[str, object], jobs: int, tick: int) -> WindowPrices:
+    edges = edges_of(certificate, tick)
+    first, offsets = integers(certificate, "first_slots", 0), integers(certificate, "offsets", 0)
+    prices = integers(certificate, "prices", 0)
     if len(first) != jobs or len(offsets) != jobs + 1:
         msg = f"{len(first)} first slots and {len(offsets)} offsets in the certificate for {jobs} jobs"
         raise InvalidAnswer(msg)
@@ -142,10 +155,10 @@ def _windows(certificate: Mapping[str, object], jobs: int, tick: int) -> WindowP
         job = int(np.argmax(beyond))
         msg = f"prices of job {job} in the certificate reach beyond the last of {len(edges) - 1} slots"
         raise InvalidAnswer(msg)
-    return WindowPrices(*map(frozen, (edges * tick, first, offsets, prices)))
+    return WindowPrices(*map(frozen, (edges, first, offsets, prices)))
 
 
-def _rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> JobRows:
+def job_rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> JobRows:
     """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
     packed = problem.packed
     submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
@@ -201,7 +214,7 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
         raise InvalidAnswer(msg)
 
 
-def _mean(problem: WorkloadProblem, total: Fraction, objective: str) -> float:
+def mean_of(problem: WorkloadProblem, total: Fraction, objective: str) -> float:
     """Return the mean of a total, rounded down; for the wait, run times are subtracted."""
     packed = problem.packed
     weight = _exact_sum(packed.weight)

@@ -1,0 +1,259 @@
+"""The dual of prices per job where some jobs start in windows: its values, and the ascent near a window."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.bounds.workload._kernels_dates import Dates, Spans, costs_in_spans, list_spans, settle_dates
+from allocsolve.bounds.workload._kernels_job_prices import (
+    PricedJobs,
+    SlotEntries,
+    fullest_slots,
+    soft_slots,
+)
+from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, ascend, entries_of, read_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from allocsolve.bounds.workload.job_price_dual import DualJobs
+    from allocsolve.model import FloatArray, IntArray
+
+#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
+_SHARES = (0.5, 1.0)
+
+#: An ascent is over when some steps gain less than this share of the value.
+_TOLERANCE = 1e-6
+
+
+class Settled(NamedTuple):
+    """Windows of starts and what follows from them."""
+
+    dates: Dates
+    spans: Spans
+
+
+def settled(
+    jobs: DualJobs, capacity: int, edges: FloatArray, earliest: FloatArray, latest: FloatArray
+) -> Settled | None:
+    """Return what follows from windows of starts; None if no schedule has all starts in them.
+
+    `earliest` and `latest` have the shape (jobs,), in seconds; infinity for jobs that may wait for ever.
+    """
+    count, slots = len(jobs.submit), len(edges) - 1
+    dates = Dates(
+        np.maximum(earliest, jobs.submit),
+        latest.astype(np.float64),
+        np.zeros(count, dtype=np.int64),
+        np.zeros(count, dtype=np.int64),
+        np.zeros(slots, dtype=np.int64),
+        np.zeros(slots, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+    if (dates.earliest > dates.latest).any():
+        return None
+    priced = _priced(jobs, np.zeros(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64))
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    if not settle_dates(priced, edges, capacity, dates, offsets):
+        return None
+    spans = Spans(offsets, np.empty(int(offsets[-1])), np.empty(int(offsets[-1])))
+    list_spans(priced, edges, capacity, dates, spans)
+    return Settled(dates, spans)
+
+
+def _priced(jobs: DualJobs, first: IntArray, offsets: IntArray) -> PricedJobs:
+    return PricedJobs(*jobs, read_only(first), read_only(offsets))
+
+
+class DateDual:
+    """The dual function on windows of prices, where starts lie in windows of dates.
+
+    Parameters
+    ----------
+    jobs, capacity
+        The jobs and the capacity that they share.
+    windows
+        Where each job has prices; what prices is not read.
+    known
+        What follows from the windows of the starts, on the same slots.
+    """
+
+    def __init__(self, jobs: DualJobs, capacity: int, windows: JobWindows, known: Settled) -> None:
+        self.windows, self._jobs = windows, jobs
+        self._priced = _priced(jobs, windows.first, windows.offsets)
+        self._spans, dates = known.spans, known.dates
+        slots, owners = windows.slots, windows.owners
+        surely = (dates.begin[owners] <= slots) & (slots < dates.end[owners])
+        #: Whether a level counts: the job may run there, and does not surely.
+        self.active = (
+            ~surely
+            & (windows.edges[slots + 1] > dates.earliest[owners])
+            & (windows.edges[slots] < (dates.latest + jobs.runtime)[owners])
+            & (jobs.nodes[owners] <= (capacity - dates.held)[slots])
+        )
+        self._unpriced = np.flatnonzero(surely)
+        entries = np.flatnonzero(self.active)
+        entries = entries[np.argsort(slots[entries], kind="stable")]
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(slots[entries], minlength=len(dates.held)))))
+        self._entries = SlotEntries(
+            read_only(offsets), read_only(entries), read_only(jobs.nodes[owners[entries]])
+        )
+        # Runs of slots that have the same room.
+        room = capacity - dates.held
+        cuts = np.concatenate(([0], np.flatnonzero(np.diff(room)) + 1, [len(room)]))
+        self._runs = [
+            (int(room[begin]), begin, end)
+            for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+            if offsets[end] > offsets[begin]
+        ]
+
+    def only(self, first: int, last: int) -> None:
+        """Leave out what the cluster earns outside of some slots, where levels do not change."""
+        cut = ((room, max(begin, first), min(end, last)) for room, begin, end in self._runs)
+        self._runs = [(room, begin, end) for room, begin, end in cut if begin < end]
+
+    def exact(self, levels: FloatArray) -> float:
+        """Return the bound that levels >= 0 give, apart from the rounding of doubles."""
+        costs, _ = self.cheapest(levels)
+        return float(costs.sum()) - self._earned(levels)
+
+    def cheapest(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least cost of each job, prices included, and a start that has it."""
+        costs, starts = np.empty(len(self.windows.first)), np.empty(len(self.windows.first))
+        paid = self._paid(levels)
+        costs_in_spans(self._priced, self.windows.edges, paid, self._spans, 0.0, np.empty(0), costs, starts)
+        return costs, starts
+
+    def least_between(self, levels: FloatArray, job: int, edges: FloatArray) -> FloatArray:
+        """Return the least cost of a job for starts between each two neighbouring instants (s), rising.
+
+        It is infinity where the job has no start. Shape (instants - 1,).
+        """
+        windows, spans = self.windows, self._spans
+        own = slice(spans.offsets[job], spans.offsets[job + 1])
+        low = np.maximum(edges[:-1, None], spans.low[own])
+        high = np.minimum(edges[1:, None], spans.high[own])
+        parts, which = np.nonzero(low <= high)
+        least = np.full(len(edges) - 1, np.inf)
+        count = len(parts)
+        own = slice(windows.offsets[job], windows.offsets[job + 1])
+        lengths = np.arange(count + 1, dtype=np.int64)
+        rows = np.full(count, job)
+        priced = _priced(self._jobs.of(rows), windows.first[rows], lengths * (own.stop - own.start))
+        paid = read_only(np.tile(self._paid(levels)[own], count))
+        one = Spans(lengths, low[parts, which], high[parts, which])
+        costs = np.empty(count)
+        costs_in_spans(priced, windows.edges, paid, one, 0.0, np.empty(0), costs, np.empty(count))
+        np.minimum.at(least, parts, costs)
+        return least
+
+    def soft(self, levels: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+        """Return a smooth concave function of the levels and its gradient, as `JobDual.soft`."""
+        gradient, none = np.zeros(len(levels)), np.empty(0)
+        paid = self._paid(levels)
+        value = costs_in_spans(
+            self._priced, self.windows.edges, paid, self._spans, temperature, gradient, none, none
+        )
+        for room, begin, end in self._runs:
+            value -= soft_slots(self._entries, room, levels, temperature, PRIOR, gradient, begin, end)
+        return value, gradient
+
+    def _paid(self, levels: FloatArray) -> FloatArray:
+        paid = levels.copy()
+        paid[self._unpriced] = 0.0
+        read_only(levels)
+        return read_only(paid)
+
+    def _earned(self, levels: FloatArray) -> float:
+        read_only(levels)
+        return sum(fullest_slots(self._entries, room, levels, begin, end) for room, begin, end in self._runs)
+
+
+def climb(
+    dual: DateDual,
+    levels: FloatArray,
+    free: IntArray,
+    temperatures: Sequence[float],
+    *,
+    steps: int,
+    stop: Callable[[], bool],
+) -> tuple[FloatArray, float]:
+    """Return the best levels met on the way through falling temperatures, and their value.
+
+    Only the levels `free` change; those that the ascent begins with are among those that are compared.
+    """
+    best, best_value = levels, dual.exact(levels)
+    point, at = levels[free], levels.copy()
+
+    def function(some: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+        at[free] = some
+        value, gradient = dual.soft(at.copy(), temperature)
+        return value, gradient[free]
+
+    for temperature in temperatures:
+        if stop():
+            break
+        shift = -PRIOR * temperature
+        point = ascend(
+            partial(function, temperature=temperature),
+            point + shift,
+            first_step=temperature,
+            steps=steps,
+            tolerance=_TOLERANCE,
+            stop=stop,
+        )
+        for share in _SHARES:
+            other = levels.copy()
+            other[free] = np.maximum(point - share * shift, 0.0)
+            value = dual.exact(other)
+            if value > best_value:
+                best, best_value = other, value
+        point = point - shift
+    return best, best_value
+
+
+class Part(NamedTuple):
+    """The dual of some jobs near some slots; all other levels stay."""
+
+    dual: DateDual
+    #: Where the levels of these jobs are among those of all, and which of these are free.
+    entries: IntArray
+    free: IntArray
+
+
+def part_near(
+    jobs: DualJobs, capacity: int, windows: JobWindows, known: Settled, begin: float, end: float
+) -> Part:
+    """Return the part of the dual with the levels in the slots between two instants (s)."""
+    edges = windows.edges
+    low = max(0, int(np.searchsorted(edges, begin, side="right")) - 1)
+    high = int(np.searchsorted(edges, end, side="left"))
+    slots = windows.slots
+    touched = np.unique(windows.owners[(slots >= low) & (slots < high)])
+    if not len(touched):
+        touched = np.zeros(1, dtype=np.int64)
+    own = windows.of_jobs(touched)
+    entries, _ = entries_of(windows.offsets, touched)
+    shift = int(np.searchsorted(edges, own.edges[0]))
+    dates, spans = known
+    some, offsets = entries_of(spans.offsets, touched)
+    held = dates.held[shift : shift + len(own.edges) - 1].copy()
+    there = Dates(
+        dates.earliest[touched],
+        dates.latest[touched],
+        dates.begin[touched] - shift,
+        dates.end[touched] - shift,
+        held,
+        np.flatnonzero(held),
+        np.array([np.count_nonzero(held)]),
+    )
+    dual = DateDual(
+        jobs.of(touched), capacity, own, Settled(there, Spans(offsets, spans.low[some], spans.high[some]))
+    )
+    own_slots = own.slots + shift
+    dual.only(low - shift, high - shift)
+    free = np.flatnonzero(dual.active & (own_slots >= low) & (own_slots < high))
+    return Part(dual, entries, free)

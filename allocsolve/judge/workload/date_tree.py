@@ -1,0 +1,279 @@
+"""Bounds of workloads that the judge recomputes from a tree of cuts between dates of starts, in integers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.certificates import integers, items, positive_integer
+from allocsolve.judge.workload._kernels_dates import OPEN, StartWindows, least_costs_in_windows
+from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
+from allocsolve.judge.workload.job_prices import edges_of, job_rows, mean_of, ticks_of
+from allocsolve.model import MAX_INTEGER
+from allocsolve.model.arrays import frozen
+from allocsolve.model.checks import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from allocsolve.model import IntArray
+    from allocsolve.model.workload import WorkloadProblem
+
+_KIND: Final = "date-tree"
+
+#: Sums from here on are refused: they are estimated in doubles, so a bit of 64-bit integers is left for
+#: rounding.
+_LARGEST: Final = 2.0**62
+
+#: Prices times units of nodes in all knapsacks of all leaves together (some minutes), and prices of all lists
+#: (1 GB).
+_MAX_STEPS: Final = 2 * 10**10
+_MAX_PRICES: Final = 2**27
+
+
+def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
+    """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates.
+
+    Parameters
+    ----------
+    problem
+        A problem of rigid jobs.
+    certificate
+        ``kind``: "date-tree". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`. ``jobs``
+        and ``cuts``: the tree in preorder. An entry of ``jobs`` that is a job cuts its starts at a second,
+        which ``cuts`` has in its place: the subtree of starts up to it follows, then that of starts from it
+        on. An entry -1 is a leaf, and ``cuts`` has the number of its price list. ``lists``: the price lists;
+        each has a ``parent``, the number of an earlier list or -1 for no prices, and what it adds to it:
+        job ``jobs[i]`` (rising) pays ``differences[offsets[i]:offsets[i + 1]]`` more, from the slot
+        ``first_slots[i]`` on. ``totals``: for each leaf the least cost of all jobs less what the cluster
+        earns, in units of 1 / (unit ticks); None where no schedule has its starts.
+    objective
+        ``turnaround``, ``slowdown`` or ``wait``.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate does not have this form or is not for this problem and objective, if a total is
+        not what the judge finds, if the sums of its numbers do not fit into 64 bits, or if checking it would
+        take minutes.
+
+    Notes
+    -----
+    *Proof.* Both sides of a cut have the starts at the cut itself and together all starts, so every schedule
+    has its starts in the windows of some leaf, and the least bound of the leaves bounds all schedules. In a
+    leaf the proof of `job_price_bound` holds with what is known there. A job whose start lies in [a, b]
+    surely runs in [b, a + p), where p is its run time: there it needs no price, and all others share the
+    nodes that it leaves. Jobs that do not fit beside it may not run there, which bars the starts that would.
+    Outside of [a, b + p) a job does not run, so no knapsack has it. What is barred makes windows narrower, so
+    more is known; the judge repeats this eight times. A slot is a part of [b, a + p) if it lies within it.
+
+    Starts and cuts are in seconds of the schedule; where times are no multiples of 1/4 s a start counts as
+    what it is plus the tolerance of the judge. Numbers are rounded as in `job_price_bound`.
+
+    *Complexity*: O(leaves * prices * floor(N / g)). No code is shared with the solver.
+    """
+    totals = leaf_totals(problem, certificate, objective)
+    said = items(certificate, "totals")
+    if len(said) != len(totals):
+        msg = f"{len(said)} totals in the certificate for {len(totals)} leaves"
+        raise InvalidAnswer(msg)
+    for leaf, (total, claim) in enumerate(zip(totals, said, strict=True)):
+        if type(claim) is not type(total) or claim != total:
+            msg = f"totals[{leaf}] {shown(claim)} of the certificate: the judge finds {total}"
+            raise InvalidAnswer(msg)
+    return bound_of_totals(problem, certificate, objective)
+
+
+def bound_of_totals(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
+    """Return the bound of a certificate whose ``totals`` are those of `leaf_totals`."""
+    reached = [total for total in certificate["totals"] if total is not None]
+    if not reached:
+        msg = "no leaf of the certificate has room for a schedule, which cannot be"
+        raise InvalidAnswer(msg)
+    units = ticks_of(problem) * positive_integer(certificate, "unit")
+    return mean_of(problem, Fraction(min(reached), units), objective)
+
+
+def leaf_totals(
+    problem: WorkloadProblem, certificate: Mapping[str, object], objective: str
+) -> list[int | None]:
+    """Return the total of each leaf of a certificate as the judge finds it, whatever ``totals`` it has.
+
+    Raises
+    ------
+    InvalidAnswer
+        As `date_tree_bound`.
+    """
+    if certificate.get("kind") != _KIND or certificate.get("term") != objective:
+        named = shown(certificate.get("kind")), shown(certificate.get("term"))
+        msg = f"kind {named[0]} and term {named[1]} of the certificate are not {_KIND!r} and {objective!r}"
+        raise InvalidAnswer(msg)
+    if not problem.is_rigid:
+        msg = "a certificate of a tree of dates is for rigid jobs only"
+        raise InvalidAnswer(msg)
+    tick = ticks_of(problem)
+    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
+    edges = edges_of(certificate, tick)
+    prices = _price_lists(certificate, edges, len(problem.jobs))
+    leaves = [*_leaves(certificate, len(problem.jobs), len(prices), tick)]
+    rows = job_rows(problem, objective, unit, tick)
+    nodes, capacity = frozen(problem.packed.nodes // divisor), problem.num_nodes // divisor
+    steps = float(len(leaves)) * (len(prices[0].prices) + len(edges)) * (capacity + 1)
+    if steps > _MAX_STEPS:
+        msg = f"{len(leaves)} leaves of the certificate on {capacity} units of nodes are too many"
+        raise InvalidAnswer(msg)
+    latest = max(int(edges[-1]), *(cut for leaf in leaves for _, cut, _ in leaf.cuts), 0)
+    for each in prices:
+        _check_sums(rows, each, latest)
+    return [_total(rows, prices[leaf.prices], nodes, capacity, leaf) for leaf in leaves]
+
+
+class _Leaf(NamedTuple):
+    #: The number of its price list.
+    prices: int
+    #: From the root on: job, tick of the cut, whether the job starts from then on and not up to then.
+    cuts: list[tuple[int, int, bool]]
+
+
+def _leaves(certificate: Mapping[str, object], num_jobs: int, num_lists: int, tick: int) -> Iterator[_Leaf]:
+    """Yield the leaves of the tree in order."""
+    jobs, cuts = integers(certificate, "jobs", -1).tolist(), integers(certificate, "cuts", 0).tolist()
+    if len(jobs) != len(cuts):
+        msg = f"{len(jobs)} jobs and {len(cuts)} cuts in the certificate"
+        raise InvalidAnswer(msg)
+    path: list[tuple[int, int, bool]] = []
+    for at, (job, cut) in enumerate(zip(jobs, cuts, strict=True)):
+        if job >= num_jobs:
+            msg = f"jobs[{at}] {job} of the certificate is none of {num_jobs} jobs"
+            raise InvalidAnswer(msg)
+        if at and not path:
+            msg = f"the tree of the certificate has {len(jobs)} entries and ends before entry {at}"
+            raise InvalidAnswer(msg)
+        if job >= 0:
+            if cut > MAX_INTEGER // tick:
+                msg = f"cuts[{at}] {cut} of the certificate is beyond 2^53 ticks of 1/{tick} s"
+                raise InvalidAnswer(msg)
+            path.append((job, cut * tick, False))
+            continue
+        if cut >= num_lists:
+            msg = f"cuts[{at}] {cut} of the certificate is none of {num_lists} lists"
+            raise InvalidAnswer(msg)
+        yield _Leaf(cut, [*path])
+        while path and path[-1][2]:
+            path.pop()
+        if path:
+            path[-1] = (*path[-1][:2], True)
+        elif at == len(jobs) - 1:
+            return
+    msg = f"the tree of the certificate has {len(jobs)} entries and does not end"
+    raise InvalidAnswer(msg)
+
+
+class _Added(NamedTuple):
+    """What a list adds to the prices of its parent."""
+
+    parent: int
+    jobs: IntArray
+    first: IntArray
+    counts: IntArray
+    differences: IntArray
+
+
+def _price_lists(certificate: Mapping[str, object], edges: IntArray, num_jobs: int) -> list[WindowPrices]:
+    """Return the price lists, each with the same room for each job."""
+    added = [
+        _added(each, number, num_jobs, len(edges) - 1)
+        for number, each in enumerate(items(certificate, "lists"))
+    ]
+    if not added:
+        msg = "the certificate has no lists of prices"
+        raise InvalidAnswer(msg)
+    first, end = np.full(num_jobs, len(edges) - 1), np.zeros(num_jobs, dtype=np.int64)
+    for each in added:
+        np.minimum.at(first, each.jobs, each.first)
+        np.maximum.at(end, each.jobs, each.first + each.counts)
+    first = np.minimum(first, end)
+    offsets = np.concatenate(([0], np.cumsum(end - first)))
+    if float(offsets[-1]) * len(added) > _MAX_PRICES:
+        msg = f"{len(added)} lists of {offsets[-1]} prices in the certificate are too many"
+        raise InvalidAnswer(msg)
+    lists: list[WindowPrices] = []
+    shared = frozen(edges), frozen(first), frozen(offsets)
+    for number, each in enumerate(added):
+        prices = np.zeros(int(offsets[-1]), dtype=np.int64)
+        if each.parent >= 0:
+            prices[:] = lists[each.parent].prices
+        own = np.concatenate(([0], np.cumsum(each.counts)))
+        begin = offsets[each.jobs] + each.first - first[each.jobs]
+        prices[np.arange(own[-1]) + np.repeat(begin - own[:-1], each.counts)] += each.differences
+        if len(prices) and not 0 <= prices.min() <= prices.max() <= MAX_INTEGER:
+            msg = f"lists[{number}] of the certificate has prices that are not in 0..2^53"
+            raise InvalidAnswer(msg)
+        lists.append(WindowPrices(*shared, frozen(prices)))
+    return lists
+
+
+def _added(each: Any, number: int, num_jobs: int, num_slots: int) -> _Added:  # noqa: ANN401 - JSON
+    name = f"lists[{number}]"
+    if not isinstance(each, dict):
+        msg = f"{name} of the certificate is {type(each).__name__}, not an object"
+        raise InvalidAnswer(msg)
+    parent = each.get("parent")
+    if type(parent) is not int or not -1 <= parent < number:
+        msg = f"parent {shown(parent)} of {name} in the certificate is not in -1..{number - 1}"
+        raise InvalidAnswer(msg)
+    jobs, first, offsets = (integers(each, key, 0) for key in ("jobs", "first_slots", "offsets"))
+    differences = integers(each, "differences", -MAX_INTEGER)
+    if len(first) != len(jobs) or len(offsets) != len(jobs) + 1:
+        lengths = f"{len(jobs)} jobs, {len(first)} first slots and {len(offsets)} offsets"
+        msg = f"{lengths} in {name} of the certificate"
+        raise InvalidAnswer(msg)
+    if (np.diff(jobs) <= 0).any() or (len(jobs) and jobs[-1] >= num_jobs):
+        msg = f"jobs of {name} in the certificate do not rise to at most {num_jobs - 1}"
+        raise InvalidAnswer(msg)
+    counts = np.diff(offsets)
+    if offsets[0] != 0 or offsets[-1] != len(differences) or (counts < 0).any():
+        msg = f"offsets of {name} in the certificate do not rise from 0 to {len(differences)}"
+        raise InvalidAnswer(msg)
+    if (first + counts > num_slots).any():
+        msg = f"{name} of the certificate has prices beyond the last of {num_slots} slots"
+        raise InvalidAnswer(msg)
+    return _Added(parent, jobs, first, counts, differences)
+
+
+def _check_sums(rows: JobRows, prices: WindowPrices, latest: int) -> None:
+    """Refuse prices whose sums might not fit into 64 bits, with starts up to a tick."""
+    counts = np.diff(prices.offsets)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    slots = np.arange(len(prices.prices)) + np.repeat(prices.first - prices.offsets[:-1], counts)
+    paid = np.bincount(owners, prices.prices * np.diff(prices.edges).astype(np.float64)[slots], len(counts))
+    ends = np.maximum(
+        np.maximum(rows.submit, latest) + rows.runtime - np.minimum(rows.submit, rows.late), rows.floor
+    )
+    sums = rows.slope.astype(np.float64) * ends + rows.divisor.astype(np.float64) * paid
+    full = np.bincount(slots, prices.prices.astype(np.float64))
+    if sums.max(initial=0.0) >= _LARGEST or full.max(initial=0.0) >= _LARGEST:
+        msg = f"costs of job {int(np.argmax(sums))} under the certificate's prices are beyond 2^62"
+        if full.max(initial=0.0) >= _LARGEST:
+            msg = f"prices in slot {int(np.argmax(full))} of the certificate sum up to more than 2^62"
+        raise InvalidAnswer(msg)
+
+
+def _total(rows: JobRows, prices: WindowPrices, nodes: IntArray, capacity: int, leaf: _Leaf) -> int | None:
+    """Return the least cost of all jobs less what the cluster earns; None if the leaf has no schedule."""
+    windows = StartWindows(rows.submit.copy(), np.full(len(rows.submit), OPEN))
+    for job, cut, later in leaf.cuts:
+        if later:
+            windows.earliest[job] = max(windows.earliest[job], cut)
+        else:
+            windows.latest[job] = min(windows.latest[job], cut)
+    costs = np.zeros(len(nodes), dtype=np.int64)
+    fullest = np.zeros(len(prices.edges) - 1, dtype=np.int64)
+    if not least_costs_in_windows(rows, prices, nodes, capacity, windows, costs, fullest):
+        return None
+    lengths = np.diff(prices.edges).tolist()
+    paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
+    return int(sum(costs.tolist()) - paid)

@@ -1,0 +1,214 @@
+"""Laws of the tree over dates: its dual is that of the twin, and no leaf is above what it holds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import naive_date_tree as naive
+import numpy as np
+import pytest
+from date_tree_draws import LAST, holds, problem_of, walls
+from hypothesis import given, settings, strategies as st
+from tiers import examples
+
+from allocsolve.bounds.workload import time_prices
+from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
+from allocsolve.bounds.workload.job_price_dual import JobWindows
+from allocsolve.bounds.workload.job_prices import PricedWorkload, job_prices
+from allocsolve.exact.workload import _date_tree
+from allocsolve.exact.workload._date_tree import DateTree, Leaf
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.model import Clock, WorkloadProblem
+
+TERM: Final = "turnaround"
+
+
+def windows_of(random: np.random.Generator, jobs: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Windows of starts: of some jobs none, of some wide ones, of some narrow ones."""
+    earliest = np.where(random.random(jobs) < 0.5, 0, random.integers(0, 25, jobs)).astype(float)
+    width = random.integers(0, 12, jobs)
+    return earliest, np.where(random.random(jobs) < 0.3, math.inf, earliest + width)
+
+
+def dual_of(
+    seed: int, problem: WorkloadProblem
+) -> tuple[DateDual | None, np.ndarray[Any, Any], dict[str, Any], tuple[Any, ...]]:
+    """The dual of any windows and prices, the levels, and a certificate whose first leaf is the same."""
+    random = np.random.default_rng(seed)
+    priced = PricedWorkload.of(problem, TERM)
+    edges = np.cumsum(random.integers(1, 7, int(random.integers(2, 8)))).astype(float) - 3
+    count, slots = len(priced.jobs.submit), len(edges) - 1
+    first = random.integers(0, slots, count)
+    windows = JobWindows.empty(edges, first, np.full(count, slots - 1))
+    windows = windows.with_prices(random.integers(0, 9, len(windows.prices)).astype(float))
+    earliest, latest = windows_of(random, count)
+    known = settled(priced.jobs, priced.capacity, edges, earliest, latest)
+    dual = None if known is None else DateDual(priced.jobs, priced.capacity, windows, known)
+    jobs: list[int] = []
+    cuts: list[int] = []
+    for row, job in enumerate(priced.counted.tolist()):
+        if latest[row] < math.inf:
+            jobs, cuts = [*jobs, job], [*cuts, int(latest[row])]
+        jobs, cuts = [*jobs, job, -1], [*cuts, int(earliest[row]), 0]
+    # The last of the leaves after each "from then on" is the one; others follow the cuts "up to then".
+    certificate = {
+        "kind": "date-tree",
+        "term": TERM,
+        "edges": edges.astype(int).tolist(),
+        "nodes": priced.divisor,
+        "unit": 1,
+        "lists": [
+            {
+                "parent": -1,
+                "jobs": priced.counted.tolist(),
+                "first_slots": first.tolist(),
+                "offsets": windows.offsets.tolist(),
+                "differences": windows.prices.astype(int).tolist(),
+            }
+        ],
+        "jobs": [*jobs, *[-1] * (1 + int((latest < math.inf).sum()))],
+        "cuts": [*cuts, *[0] * (1 + int((latest < math.inf).sum()))],
+    }
+    return dual, windows.prices * windows.lengths, certificate, (earliest, latest, priced)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**30), st.integers(0, 2**30))
+def test_the_dual_has_the_totals_of_the_slow_twin(first: int, second: int) -> None:
+    problem = problem_of(first, 4)
+    if not problem.packed.weight.any():
+        return
+    dual, levels, certificate, (earliest, latest, priced) = dual_of(second, problem)
+    at = [
+        number
+        for number, (_, path) in enumerate(naive.leaves(certificate))
+        if len(path) == len(certificate["jobs"]) // 2
+        and sum(later for *_, later in path) == len(priced.counted)
+    ]
+    total = naive.totals(problem, certificate)[at[0]]
+    if dual is None:
+        assert total is None
+    else:
+        assert total is not None
+        assert dual.exact(levels) == pytest.approx(total)
+        _, starts = dual.cheapest(levels)
+        assert (starts >= np.maximum(earliest, priced.jobs.submit)).all()
+        assert (starts <= latest).all()
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(st.integers(0, 2**30), st.integers(0, 2**30), st.sampled_from([0.3, 3.0]))
+def test_gradient_is_that_of_differences(first: int, second: int, temperature: float) -> None:
+    problem = problem_of(first, 4)
+    if not problem.packed.weight.any():
+        return
+    dual, levels, *_ = dual_of(second, problem)
+    if dual is None:
+        return
+    levels = levels + 0.5
+    direction = np.where(dual.active, np.random.default_rng(second).normal(size=len(levels)), 0.0)
+    _, gradient = dual.soft(levels.copy(), temperature)
+    step = 1e-4 * temperature
+    ahead, behind = (dual.soft(levels + sign * step * direction, temperature)[0] for sign in (1, -1))
+    assert (ahead - behind) / (2 * step) == pytest.approx(float(gradient @ direction), rel=1e-4, abs=1e-3)
+
+
+@settings(deadline=None, max_examples=examples(20))
+@given(st.integers(0, 2**30), st.integers(0, 2**30), st.integers(-3, 30), st.integers(1, 20))
+def test_what_a_part_gains_the_whole_gains(first: int, second: int, begin: int, length: int) -> None:
+    problem = problem_of(first, 6)
+    if not problem.packed.weight.any():
+        return
+    dual, levels, _, (earliest, latest, priced) = dual_of(second, problem)
+    if dual is None:
+        return
+    known = settled(priced.jobs, priced.capacity, dual.windows.edges, earliest, latest)
+    assert known is not None
+    part = part_near(priced.jobs, priced.capacity, dual.windows, known, begin, begin + length)
+    own = levels[part.entries]
+    before = part.dual.exact(own)
+    better, after = climb(part.dual, own, part.free, (3.0, 0.3), steps=20, stop=lambda: False)
+    changed = levels.copy()
+    changed[part.entries] = better
+    assert after >= before
+    assert dual.exact(changed) - dual.exact(levels) == pytest.approx(after - before, abs=1e-6)
+
+
+def priced_tree(problem: WorkloadProblem) -> DateTree:
+    start = time_prices(problem, TERM, clock=Clock(math.inf))
+    bound = job_prices(problem, TERM, start, clock=Clock(math.inf))
+    certificate = bound.certificate
+    if certificate["kind"] != "job-prices":
+        certificate = {
+            "kind": "job-prices",
+            "term": TERM,
+            "edges": list(range(LAST)),
+            "nodes": 1,
+            "unit": 1000,
+            "first_slots": [0] * len(problem.jobs),
+            "offsets": [0] * (1 + len(problem.jobs)),
+            "prices": [],
+        }
+    return DateTree(problem, TERM, certificate)
+
+
+def grown(tree: DateTree, most: float, steps: int) -> list[Leaf]:
+    """The leaves of a tree after some ascents and splits."""
+    for _ in range(steps):
+        leaf = min(tree.root.leaves(), key=lambda leaf: leaf.bound)
+        if leaf.bound >= most:
+            break
+        if not leaf.valued:
+            tree.value(leaf)
+        elif not leaf.is_climbed:
+            tree.climb(leaf, lambda: False)
+        elif not tree.split(leaf, most):
+            break
+    return [*tree.root.leaves()]
+
+
+@pytest.mark.parametrize("seeds", [range(4), range(40)])
+def test_leaves_that_hold_an_optimum_are_never_above_it(
+    seeds: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most of the others are: that is what the tree is for."""
+    monkeypatch.setattr(_date_tree, "_MARGIN", 30)
+    off = above = 0
+    for seed in seeds:
+        problem = walls(seed)
+        starts = naive.optimal_starts(problem)
+        best = naive.cost(problem, starts)
+        tree = priced_tree(problem)
+        leaves = grown(tree, 3.0 * best, 60)
+        certificate, bound = tree.certificate()
+        assert bound <= best / len(problem.jobs)
+        held = 0
+        rows = zip(leaves, naive.leaves(certificate), certificate["totals"], strict=True)
+        for leaf, (_, path), total in rows:
+            if holds(path, starts):
+                held += 1
+                assert leaf.bound <= best * (1 + 1e-9)
+                assert total is not None
+                assert total <= best * certificate["unit"]
+            else:
+                off += 1
+                above += leaf.bound > best
+        assert held
+    assert above > 0.3 * off
+
+
+@settings(deadline=None, max_examples=examples(10))
+@given(st.integers(0, 2**30))
+def test_a_tree_goes_on_from_its_certificate(seed: int) -> None:
+    problem = walls(seed)
+    tree = priced_tree(problem)
+    grown(tree, 2.0 * naive.cost(problem, naive.optimal_starts(problem)), 30)
+    certificate, bound = tree.certificate()
+    again = DateTree(problem, TERM, certificate)
+    for leaf in again.root.leaves():
+        again.value(leaf)
+    repeated, same = again.certificate()
+    assert same == pytest.approx(bound, rel=1e-5)
+    assert workload_certified_bound(problem, repeated, (TERM,)) == same
+    assert (repeated["jobs"], len(repeated["totals"])) == (certificate["jobs"], len(certificate["totals"]))

@@ -1,0 +1,170 @@
+"""Slow twins of the bound by a tree of dates: every start is tried, and every set of jobs."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+
+    from allocsolve.model import WorkloadProblem
+
+#: Job, second, whether the job starts from then on.
+Cut = tuple[int, int, bool]
+
+
+def leaves(certificate: Mapping[str, Any]) -> list[tuple[int, list[Cut]]]:
+    """The leaves of a tree: the number of the price list, and the cuts on the way."""
+    entries: Iterator[tuple[int, int]] = iter(zip(certificate["jobs"], certificate["cuts"], strict=True))
+
+    def below(path: list[Cut]) -> list[tuple[int, list[Cut]]]:
+        job, cut = next(entries)
+        if job < 0:
+            return [(cut, path)]
+        return below([*path, (job, cut, False)]) + below([*path, (job, cut, True)])
+
+    return below([])
+
+
+def prices_of(certificate: Mapping[str, Any], number: int, jobs: int) -> list[list[int]]:
+    """The prices of a list: one row a job, one column a slot."""
+    each = certificate["lists"][number]
+    slots = len(certificate["edges"]) - 1
+    rows = (
+        [[0] * slots for _ in range(jobs)]
+        if each["parent"] < 0
+        else prices_of(certificate, each["parent"], jobs)
+    )
+    for at, job in enumerate(each["jobs"]):
+        for shift, more in enumerate(each["differences"][each["offsets"][at] : each["offsets"][at + 1]]):
+            rows[job][each["first_slots"][at] + shift] += more
+    return rows
+
+
+def totals(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> list[int | None]:
+    """The totals of the leaves, for the turnaround, whole seconds and whole weights."""
+    return [
+        _total(problem, certificate, prices_of(certificate, number, len(problem.jobs)), path)
+        for number, path in leaves(certificate)
+    ]
+
+
+def _total(
+    problem: WorkloadProblem, certificate: Mapping[str, Any], prices: list[list[int]], path: list[Cut]
+) -> int | None:
+    jobs, edges = list(problem.jobs), certificate["edges"]
+    slots = range(len(edges) - 1)
+    sizes = [job.nodes // certificate["nodes"] for job in jobs]
+    capacity = problem.num_nodes // certificate["nodes"]
+    lengths = [int(job.runtime) for job in jobs]
+    never = max([*edges, *(cut for _, cut, _ in path), *(int(job.submit) for job in jobs)]) + sum(lengths) + 1
+    starts = [
+        [
+            start
+            for start in range(int(job.submit), never + 1)
+            if all(start >= cut if later else start <= cut for own, cut, later in path if own == idx)
+        ]
+        for idx, job in enumerate(jobs)
+    ]
+    known = -1
+    while known != sum(map(len, starts)):
+        known = sum(map(len, starts))
+        if not all(starts):
+            return None
+        surely = [
+            {slot for slot in slots if own[-1] <= edges[slot] and edges[slot + 1] <= own[0] + length}
+            for own, length in zip(starts, lengths, strict=True)
+        ]
+        room = [
+            capacity - sum(size for size, own in zip(sizes, surely, strict=True) if slot in own)
+            for slot in slots
+        ]
+        if min(room) < 0:
+            return None
+        barred = [
+            [slot for slot in slots if size > room[slot] and slot not in own]
+            for size, own in zip(sizes, surely, strict=True)
+        ]
+        starts = [
+            [
+                start
+                for start in own
+                if not any(start < edges[slot + 1] and edges[slot] < start + length for slot in barred[idx])
+            ]
+            for idx, (own, length) in enumerate(zip(starts, lengths, strict=True))
+        ]
+    unit, total = certificate["unit"], 0
+    for idx, job in enumerate(jobs):
+        total += min(
+            int(job.weight) * unit * (start + lengths[idx] - int(job.submit))
+            + sum(
+                prices[idx][slot]
+                * max(0, min(start + lengths[idx], edges[slot + 1]) - max(start, edges[slot]))
+                for slot in slots
+                if slot not in surely[idx]
+            )
+            for start in starts[idx]
+        )
+    for slot in slots:
+        there = [
+            idx
+            for idx in range(len(jobs))
+            if slot not in surely[idx]
+            and edges[slot + 1] > starts[idx][0]
+            and edges[slot] < starts[idx][-1] + lengths[idx]
+        ]
+        fullest = max(
+            sum(prices[idx][slot] for idx in chosen)
+            for chosen in _sets(there)
+            if sum(sizes[idx] for idx in chosen) <= room[slot]
+        )
+        total -= (edges[slot + 1] - edges[slot]) * fullest
+    return total
+
+
+def _sets(items: list[int]) -> Iterator[tuple[int, ...]]:
+    return itertools.chain.from_iterable(itertools.combinations(items, n) for n in range(len(items) + 1))
+
+
+def placed(problem: WorkloadProblem, order: Sequence[int]) -> list[int]:
+    """The starts of jobs that are put at their earliest place, one after the other, in whole seconds."""
+    jobs, starts = list(problem.jobs), [0] * len(problem.jobs)
+    busy: list[tuple[int, int, int]] = []
+    for idx in order:
+        job, start = jobs[idx], int(jobs[idx].submit)
+        while any(
+            sum(nodes for begin, end, nodes in busy if begin <= at < end) + job.nodes > problem.num_nodes
+            for at in range(start, start + int(job.runtime))
+        ):
+            start += 1
+        starts[idx] = start
+        busy.append((start, start + int(job.runtime), job.nodes))
+    return starts
+
+
+def cost(problem: WorkloadProblem, starts: Sequence[int]) -> int:
+    """The sum of the turnarounds, weighted."""
+    return sum(
+        int(job.weight) * (start + int(job.runtime) - int(job.submit))
+        for job, start in zip(problem.jobs, starts, strict=True)
+    )
+
+
+def optimal_starts(problem: WorkloadProblem) -> list[int]:
+    """Starts of a best schedule: some order of the jobs, each at its earliest place, has them."""
+    plans = (placed(problem, order) for order in itertools.permutations(range(len(problem.jobs))))
+    return min(plans, key=lambda starts: cost(problem, starts))
+
+
+def tree(
+    random: np.random.Generator, jobs: int, lists: int, depth: int, last: int
+) -> tuple[list[int], list[int]]:
+    """Any tree of at most a depth."""
+    if depth == 0 or random.random() < 0.2:
+        return [-1], [int(random.integers(lists))]
+    one, two = (tree(random, jobs, lists, depth - 1, last) for _ in range(2))
+    job, cut = int(random.integers(jobs)), int(random.integers(last + 1))
+    return [job, *one[0], *two[0]], [cut, *one[1], *two[1]]

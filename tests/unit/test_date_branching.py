@@ -1,0 +1,205 @@
+"""`DateBranching` by example: walls in a small log, going on, Ctrl-C, problems that are not its own."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.exact.workload import DateBranching, Prices, date_branching
+from allocsolve.exact.workload._date_tree import DateTree
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.rules import workload_value, workload_violations
+from allocsolve.model import (
+    Amdahl,
+    Budget,
+    Job,
+    Jobs,
+    Limit,
+    Result,
+    Status,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+from allocsolve.model.result import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def log(count: int = 48, seed: int = 1) -> WorkloadProblem:
+    """A busy log with a few jobs as wide as the machine."""
+    random = np.random.default_rng(seed)
+    nodes = np.where(np.arange(count) % 15 == 7, 16, random.integers(1, 6, count))
+    runtime = np.maximum(5, np.rint(random.lognormal(4, 1, count)))
+    span = (nodes * runtime).sum() / (16 * 0.9)
+    return WorkloadProblem(16, Jobs(np.floor(np.sort(random.random(count)) * span), nodes, runtime))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_ascents() -> Iterator[None]:
+    """Make searches without a time limit short."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(date_branching, "_UNLIMITED", 8)
+        yield
+
+
+@pytest.fixture(scope="module")
+def solved() -> tuple[WorkloadProblem, Result[WorkloadSchedule], Result[WorkloadSchedule]]:
+    """Return a problem, what prices say of it, and what the tree says."""
+    problem = log()
+    return problem, Prices()(problem, Budget()), DateBranching()(problem, Budget())
+
+
+def test_the_tree_closes_a_gap_that_prices_leave(solved: Any) -> None:
+    problem, before, result = solved
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert workload_value(problem, result.answer, ("turnaround",)) == result.objective
+    certificate = json.loads(json.dumps(result.certificate))
+    assert certificate["kind"] == "date-tree"
+    assert workload_certified_bound(problem, certificate, ("turnaround",)) == result.bound
+    assert result.objective <= before.objective
+    assert result.objective - result.bound < 0.9 * (before.objective - before.bound)
+    values = [value for _, value in result.incumbents]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] == result.objective
+
+
+def test_the_same_answer_without_a_time_limit(solved: Any) -> None:
+    problem, _, result = solved
+    again = DateBranching()(problem, Budget())
+    assert (again.objective, again.bound, again.certificate) == (
+        result.objective,
+        result.bound,
+        result.certificate,
+    )
+
+
+def test_going_on_from_a_tree(solved: Any) -> None:
+    problem, _, result = solved
+    further = DateBranching(start=result.answer, certificate=result.certificate)(problem, Budget())
+    assert further.objective <= result.objective
+    assert further.bound >= result.bound
+    assert (
+        workload_certified_bound(problem, dict(further.certificate or {}), ("turnaround",)) == further.bound
+    )
+
+
+def test_prices_go_on_from_a_tree(solved: Any) -> None:
+    problem, _, result = solved
+    further = Prices(start=result.answer, certificate=result.certificate)(problem, Budget(iterations=100))
+    assert further.objective <= result.objective
+    assert further.bound >= result.bound
+    assert (
+        workload_certified_bound(problem, dict(further.certificate or {}), ("turnaround",)) == further.bound
+    )
+
+
+def test_two_workers_within_a_time_limit() -> None:
+    problem = log(70, 2)
+    result = DateBranching()(problem, Budget(seconds=4, workers=2))
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert terms(result.bound) <= terms(result.objective or 0)
+    certified = workload_certified_bound(problem, dict(result.certificate or {}), ("turnaround",))
+    assert certified == pytest.approx(result.bound, rel=1e-9)
+
+
+def test_a_worker_waits_for_the_leaf_of_another() -> None:
+    """While one is at the best leaf, all others may be above the best value: the search is not over."""
+    problem = log()
+    before = Prices()(problem, Budget())
+    assert before.answer is not None
+    assert before.certificate is not None
+    budget = Budget(seconds=600, workers=2)
+    search = date_branching._Search(
+        problem, ("turnaround",), before.answer, before.certificate, budget, budget.start()
+    )
+    leaf = search._next()
+    assert leaf is search.tree.root
+    search._push(replace(leaf, bound=math.inf))
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(search._next()))
+    other.start()
+    other.join(0.5)
+    assert other.is_alive()
+    with search._changed:
+        search._busy -= 1
+        search._push(leaf)
+        search._changed.notify_all()
+    other.join()
+    assert found == [leaf]
+
+
+def test_after_ctrl_c_both_sides_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = log()
+    climbed = DateTree.climb
+    calls = iter(range(100))
+
+    def stopped(tree: DateTree, *args: Any) -> None:
+        if next(calls) == 6:
+            raise KeyboardInterrupt
+        climbed(tree, *args)
+
+    monkeypatch.setattr(DateTree, "climb", stopped)
+    result = DateBranching()(problem, Budget())
+    assert result.limit is Limit.INTERRUPTED
+    assert result.answer is not None
+    assert workload_certified_bound(problem, dict(result.certificate or {}), ("turnaround",)) == result.bound
+
+
+@pytest.mark.parametrize("objective", ["slowdown", "wait,makespan", "makespan"])
+def test_other_terms(objective: str) -> None:
+    problem = log(45, 3)
+    result = DateBranching(objective)(problem, Budget())  # type: ignore[arg-type]  # a text is parsed
+    before = Prices(objective)(problem, Budget())  # type: ignore[arg-type]  # a text is parsed
+    assert terms(result.objective or 0) <= terms(before.objective or 0)
+    assert terms(result.bound)[0] >= terms(before.bound)[0] * (1 - 1e-9)
+
+
+def test_jobs_that_are_not_rigid_are_for_prices() -> None:
+    jobs = [Job(idx, 2, 9, min_nodes=1, max_nodes=4, speedup=Amdahl(0.9)) for idx in range(14)]
+    problem = WorkloadProblem(4, jobs)
+    result = DateBranching()(problem, Budget(seconds=1))
+    assert result.answer is not None
+    assert (result.certificate or {}).get("kind") == "time-prices"
+
+
+def test_few_jobs_are_optimal() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+    assert DateBranching()(problem, Budget()).status is Status.OPTIMAL
+    assert DateBranching()(WorkloadProblem(4, []), Budget()).status is Status.OPTIMAL
+
+
+def test_jobs_without_weight_have_no_dates() -> None:
+    problem = log(45, 4)
+    weight = np.where(np.arange(45) % 3 == 0, 0.0, 1.0)
+    packed = problem.packed
+    problem = WorkloadProblem(16, Jobs(packed.submit, packed.nodes, packed.runtime, weight=weight))
+    result = DateBranching()(problem, Budget())
+    certificate: dict[str, Any] = dict(result.certificate or {})
+    assert workload_certified_bound(problem, certificate, ("turnaround",)) == pytest.approx(result.bound)
+    if certificate["kind"] == "date-tree":
+        # A tree of others may cut a job that has no weight.
+        cut = {
+            **certificate,
+            "jobs": [0, *certificate["jobs"], *certificate["jobs"]],
+            "cuts": [9, *certificate["cuts"], *certificate["cuts"]],
+        }
+        tree = DateTree(problem, "turnaround", cut)
+        for leaf in tree.root.leaves():
+            tree.value(leaf)
+        assert min(leaf.bound for leaf in tree.root.leaves()) / 30 == pytest.approx(result.bound, rel=1e-4)
+
+
+def test_a_certificate_of_another_problem_is_refused(solved: Any) -> None:
+    _, _, result = solved
+    with pytest.raises(InvalidAnswer):
+        DateBranching(certificate=result.certificate)(log(50), Budget(seconds=math.inf))
