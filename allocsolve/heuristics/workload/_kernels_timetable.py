@@ -58,7 +58,8 @@ class Demand(Protocol):
 def timetable_of(parts: Sequence[FreeNodes]) -> Timetable:
     """Return a timetable of copies of step functions that have equal room, a resource for each."""
     listed: list[list[Any]] = [[part[at] for part in parts] for at in range(3)]
-    numbers, chunks, steps = np.array(listed[0]), np.stack(listed[1]), np.stack(listed[2])
+    numbers: Any = np.array(listed[0])
+    chunks, steps = np.stack(listed[1]), np.stack(listed[2])
     return Timetable(numbers, chunks, steps, *np.zeros((2, len(parts)), dtype=np.int64))
 
 
