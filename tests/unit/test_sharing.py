@@ -63,3 +63,12 @@ def test_the_commands_say_so(tmp_path: Path, capsys: Capture) -> None:
     assert said.count(SAID) == 1
     run(capsys, "study", "report", tmp_path / "scores" / "records.sqlite", "--out", tmp_path / "report.html")
     assert SAID in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_rows_of_what_never_was_say_so(tmp_path: Path, capsys: Capture) -> None:
+    options = ("--nodes", 320, "--unit", "processors", "--seconds", 1, "--out", tmp_path / "page.html")
+    said = run(capsys, "whatif", sacct(tmp_path), *options)
+    rows = said[said.index("Waits and use") : said.index("certainly impossible")].splitlines()
+    marked = [row for row in rows if "nodes not modelled" in row]
+    assert any(row.startswith("EASY backfilling, nodes not modelled") for row in marked)
+    assert [row for row in rows if row.startswith("as it was") and row not in marked]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.instances.formats.logs import shared_advice
+from allocsolve.instances.formats.logs import nodes_not_modelled, shared_advice
 from allocsolve.pictures.chart import Axis, counted, duration, percent
 from allocsolve.pictures.workload import over_time, size_classes, wait_bars, wait_chart
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
-from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, means_by
+from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
 from allocsolve.report.whatif.outlooks import (
     asked_words,
     bound_cell,
@@ -205,6 +205,12 @@ def _count(number: int) -> TableCell:
     return TableCell(f"{number:,}", float(number))
 
 
+def _row_name(figures: WhatIf, key: str) -> str:
+    """Return the name of a schedule; of one that only counts say is possible, with that."""
+    shared = nodes_not_modelled(figures.problem.meta) and key != RECORDED
+    return f"{NAMES[key]}, nodes not modelled" if shared else NAMES[key]
+
+
 def cases_table(figures: WhatIf) -> Table:
     """Return waits and use of the machine: as it was, as it would have been, and what is impossible."""
     heads = "schedule", "mean wait", "half waited at most", "95 % waited at most", "longest wait", "busy"
@@ -213,7 +219,7 @@ def cases_table(figures: WhatIf) -> Table:
         of = case.metrics
         times = of.wait, of.median_wait, of.p95_wait, of.max_wait
         busy = TableCell(percent(of.utilisation), of.utilisation)
-        rows.append((text(NAMES[case.key]), *map(time_cell, times), busy))
+        rows.append((text(_row_name(figures, case.key)), *map(time_cell, times), busy))
     if figures.bound is not None:
         nothing = TableCell("", math.nan)
         rows.append((text(IMPOSSIBLE), bound_cell(figures.bound), *[nothing] * 4))
