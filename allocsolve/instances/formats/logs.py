@@ -506,7 +506,8 @@ def shared_advice(log: JobLog) -> str | None:
     one = {"nodes": "node", "gpus": "GPU"}[unit]
     return (
         f"Jobs that had a part of a {one} only: {count:,}. Here they count as whole {one}s, so the machine "
-        f"looks smaller than it is. If jobs share {one}s, --unit {PARTS[unit]} tells more (--nodes, too)."
+        f"looks smaller than it is, and bounds are too high for it. If jobs share {one}s, "
+        f"--unit {PARTS[unit]} tells more (--nodes, too)."
     )
 
 
