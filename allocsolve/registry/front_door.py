@@ -98,7 +98,8 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
     """Have a solver compile its kernels and load its backend for problems of this sort.
 
     It is called on tiny problems until nothing more is compiled; a process does that once for each solver and
-    each sort of problems. Call this before calling a solver under a time limit.
+    each sort of problems. What a search reaches on hard problems only, its method ``warm_up`` goes through,
+    which is called as the solver is, if there is one. Call this before calling a solver under a time limit.
 
     Parameters
     ----------
@@ -127,6 +128,12 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
 
 
 def _warm_up(solver: AnySolver, warm_up_problem: Problem) -> None:
+    _call_until_compiled(solver, warm_up_problem)
+    if (own := getattr(solver, "warm_up", None)) is not None:
+        _call_until_compiled(own, warm_up_problem)
+
+
+def _call_until_compiled(solver: AnySolver, warm_up_problem: Problem) -> None:
     end = time.perf_counter() + _ENOUGH_S
     patience = _PATIENCE
     while patience and time.perf_counter() < end:

@@ -20,7 +20,16 @@ from allocsolve.exact.workload.prices import Prices
 from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_values, shown_values
 from allocsolve.kernels import run_in_threads
-from allocsolve.model import Jobs, Limit, Result, Status, WorkloadProblem, parse_workload_objective, terms
+from allocsolve.model import (
+    Jobs,
+    Limit,
+    Result,
+    Status,
+    WorkloadProblem,
+    WorkloadSchedule,
+    parse_workload_objective,
+    terms,
+)
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.exact.workload._date_tree import Leaf
-    from allocsolve.model import Budget, Clock, FloatArray, IntArray, WorkloadObjective, WorkloadSchedule
+    from allocsolve.model import Budget, Clock, FloatArray, IntArray, WorkloadObjective
 
 #: The share of the time for `Prices` at first, and if an earlier tree goes on.
 _PRICES, _PRICES_AGAIN = 0.25, 0.05
@@ -127,6 +136,19 @@ class DateBranching:
             each for each in later if result.objective is None or terms(each[1]) < terms(result.objective)
         )
         return replace(last, incumbents=(*result.incumbents, *better), runtime=clock.elapsed)
+
+    def warm_up(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Search a tree, which problems that `Prices` proves never reach, below one job at a time."""
+        result = Prices(self.objective)(problem, budget)
+        kind = None if result.certificate is None else result.certificate["kind"]
+        if kind != "job-prices":
+            return result
+        packed = problem.packed
+        ends = packed.submit.max() + np.cumsum(packed.runtime)
+        slow = WorkloadSchedule.of(problem, ends - packed.runtime)
+        return _branched(
+            problem, self.objective, replace(result, answer=slow, incumbents=()), budget, budget.start()
+        )
 
 
 def _is_over(result: Result[WorkloadSchedule], clock: Clock) -> bool:
