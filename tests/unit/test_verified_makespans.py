@@ -15,20 +15,26 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from naive_refutation import refuted_makespan
 from tiers import examples
-from verified_tools import CHECKER, needs_checker, proven
+from verified_tools import (
+    CHECKER,
+    least_makespan,
+    makespan_proof_files,
+    needs_checker,
+    proven,
+    random_profiles,
+    solved_makespan,
+)
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.exact.evolution.conflict_search import EvolutionConflictSearch
-from allocsolve.instances import klein2011, write_certificate, write_problem, write_solution
+from allocsolve.instances import klein2011
 from allocsolve.judge.evolution.certificate import evolution_certified_bound
 from allocsolve.judge.evolution.proof_text import evolution_proof_text
-from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
+from allocsolve.model import EvolutionProblem, EvolutionProfile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from allocsolve.families import ProofText
-    from allocsolve.model import EvolutionSchedule, Result
 
 #: The optimum is 35 s.
 THREE = EvolutionProblem(
@@ -38,13 +44,9 @@ THREE = EvolutionProblem(
 )
 
 
-def _solved(problem: EvolutionProblem) -> Result[EvolutionSchedule]:
-    return EvolutionConflictSearch()(problem, Budget(seconds=60, workers=1))
-
-
 def _text(problem: EvolutionProblem, *, with_schedule: bool = True) -> ProofText | None:
     """Return the proof of the optimum, None if areas prove it."""
-    result = _solved(problem)
+    result = solved_makespan(problem)
     if result.certificate is None or result.certificate["kind"] != "learned-clauses":
         return None
     bound = evolution_certified_bound(problem, result.certificate, ("makespan",))
@@ -66,40 +68,11 @@ def _small_proofs(count: int) -> list[SmallProof]:
     draw = random.Random(34)
     found: list[SmallProof] = []
     while len(found) < count:
-        num_nodes = draw.randint(2, 5)
-        profiles = [
-            EvolutionProfile(
-                [(draw.randint(1, 4), draw.randint(1, num_nodes)) for _ in range(draw.randint(1, 3))]
-            )
-            for _ in range(draw.randint(3, 4))
-        ]
-        releases = [draw.randint(0, 3) for _ in profiles]
-        problem = EvolutionProblem(num_nodes, (*profiles,), expand_limit=1, releases=(*releases,))
+        problem = random_profiles(draw)
         text = _text(problem)
         if text is not None:
-            found.append(SmallProof(problem, text, _least_makespan(problem)))
+            found.append(SmallProof(problem, text, least_makespan(problem)))
     return found
-
-
-def _least_makespan(problem: EvolutionProblem) -> int:
-    """Return the optimum of a small problem, by trying all starts."""
-    lengths = [sum(seconds for seconds, _ in profile.steps) for profile in problem.applications]
-    for makespan in itertools.count(max(map(int.__add__, problem.releases, lengths))):
-        choices = [
-            range(release, makespan - length + 1)
-            for release, length in zip(problem.releases, lengths, strict=True)
-        ]
-        for starts in itertools.product(*choices):
-            used = [0] * makespan
-            for start, profile in zip(starts, problem.applications, strict=True):
-                at = start
-                for seconds, nodes in profile.steps:
-                    for second in range(at, at + seconds):
-                        used[second] += nodes
-                    at += seconds
-            if max(used) <= problem.num_nodes:
-                return makespan
-    raise AssertionError
 
 
 def test_the_replay_refutes_what_the_judge_refutes() -> None:
@@ -116,7 +89,7 @@ def test_the_replay_of_a_long_log_is_a_refutation(seed: int) -> None:
     problem = replace(klein2011([12, seed], num_apps=(12, 12)), expand_limit=1)
     text = _text(problem)
     assert text is not None
-    assert refuted_makespan(text.problem + text.proof) == _solved(problem).objective
+    assert refuted_makespan(text.problem + text.proof) == solved_makespan(problem).objective
 
 
 def _lines(text: ProofText) -> list[list[str]]:
@@ -186,7 +159,8 @@ def test_the_optimum_is_accepted_and_nothing_above_it(tmp_path: Path) -> None:
 def test_no_tampered_proof_is_accepted_above_the_optimum(tmp_path: Path) -> None:
     draw = random.Random(1)
     small = _small_proofs(examples(400))
-    accepted, above = [], []
+    accepted: list[str] = []
+    above: list[str] = []
     for idx in range(examples(1000)):
         _, text, optimum = small[idx % len(small)]
         lines = _lines(text)
@@ -205,7 +179,9 @@ def test_no_tampered_proof_is_accepted_above_the_optimum(tmp_path: Path) -> None
 @needs_checker
 def test_a_tampered_log_proves_no_more_than_is_true(tmp_path: Path) -> None:
     draw = random.Random(2)
-    small = [(problem, _solved(problem).certificate, optimum) for problem, _, optimum in _small_proofs(20)]
+    small = [
+        (problem, solved_makespan(problem).certificate, optimum) for problem, _, optimum in _small_proofs(20)
+    ]
     refused_ones, wrong = 0, []
     for idx in range(examples(1000)):
         problem, certificate, optimum = small[idx % len(small)]
@@ -233,7 +209,7 @@ def test_optima_are_verified(tmp_path: Path) -> None:
         problem = replace(klein2011([8, seed], num_apps=(8, 8)), expand_limit=1)
         text = _text(problem)
         assert text is not None
-        if proven(text.problem + text.proof, tmp_path) != _solved(problem).objective:
+        if proven(text.problem + text.proof, tmp_path) != solved_makespan(problem).objective:
             wrong.append(seed)
     assert not wrong
 
@@ -254,22 +230,14 @@ def test_checked_clauses_are_written_for_other_checkers(tmp_path: Path) -> None:
     assert lines == text.proof.splitlines()[-len(lines) :]
 
 
-def _files(folder: Path, problem: EvolutionProblem) -> list[Path]:
-    result = _solved(problem)
-    assert result.certificate is not None
-    files = [folder / name for name in ("problem.json", "answer.json", "bound.json")]
-    write_problem(problem, files[0])
-    write_solution(files[1], problem, result.answer, {})
-    write_certificate(files[2], problem, ("makespan",), result.certificate)
-    return files
-
-
 @needs_checker
 def test_a_schedule_and_a_refutation_are_an_optimum(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALLOCSOLVE_VERIFIED", str(CHECKER))
-    problem, answer, bound = _files(tmp_path, replace(klein2011([8, 0], num_apps=(8, 8)), expand_limit=1))
+    problem, answer, bound = makespan_proof_files(
+        tmp_path, replace(klein2011([8, 0], num_apps=(8, 8)), expand_limit=1)
+    )
     assert "verified: makespan is at least 51642 s" in run(capsys, "check", problem, bound, "--verified")
     both = ("check", problem, answer, "--proof", bound, "--verified")
     assert "verified: makespan is 51642 s" in run(capsys, *both)
@@ -279,10 +247,10 @@ def test_a_schedule_and_a_refutation_are_an_optimum(
 
 
 def test_what_has_no_theorem_is_refused_in_one_line(tmp_path: Path, capsys: Capture) -> None:
-    problem, _, bound = _files(tmp_path, klein2011([5, 0], num_apps=(5, 5)))
+    problem, _, bound = makespan_proof_files(tmp_path, klein2011([5, 0], num_apps=(5, 5)))
     said = refused(capsys, "check", problem, bound, "--export", tmp_path / "proof.txt")
     assert "not verified" in said
-    problem, _, bound = _files(tmp_path, THREE)
+    problem, _, bound = makespan_proof_files(tmp_path, THREE)
     if "area" in bound.read_text(encoding="utf-8"):
         said = refused(capsys, "check", problem, bound, "--export", tmp_path / "proof.txt")
         assert "certificates of the kind area are not verified" in said
