@@ -116,8 +116,9 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         return np.zeros(shape, dtype=np.int64)
 
     return reasons.Replay(
+        values=zeros(arcs) + reasons.UNSET,
         current=zeros(arcs) - 1,
-        seen=zeros(arcs) - (1 << 40),
+        seen=zeros(arcs) + reasons.UNSET,
         trail=zeros(size, 6),
         entry_hints=zeros(size),
         hole_offsets=hole_offsets,
@@ -135,7 +136,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         watched=zeros(size, 2),
         facts=zeros(size, 2),
         first_watch=zeros(arcs) - 1,
-        next_watch=zeros(2 * size),
+        watches=zeros(2 * size, 2),
         literals=zeros(size),
         literal_ends=zeros(size),
         hints=zeros(size),
@@ -163,7 +164,7 @@ _GROWING: Final = (
     (("wants",), "WANTS"),
     (("todo",), "TODO"),
     (("known", "known_stamps"), "KNOWN"),
-    (("clause_begin", "clause_end", "clause_hints", "is_dead", "watched", "next_watch"), "CLAUSES"),
+    (("clause_begin", "clause_end", "clause_hints", "is_dead", "watched", "watches"), "CLAUSES"),
     (("facts",), "FACTS"),
     (("literals",), "LITERALS"),
     (("literal_ends", "hint_ends"), "LINES"),
