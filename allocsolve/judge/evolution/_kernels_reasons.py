@@ -66,9 +66,10 @@ class Replay(NamedTuple):
     steps: IntArray
     begins: IntArray
     ends: IntArray
-    #: Facts to be raised, as entries of the trail without the column of the entry before, and entries whose
-    #: watches are to be visited.
+    #: Facts to be raised, as entries of the trail without the column of the entry before; for each arc the
+    #: one that waits, or -1; and entries whose watches are to be visited.
     wants: IntArray
+    wanted: IntArray
     todo: IntArray
     #: Clauses: rows ``begin:end`` of the facts (arc, value), what proves them, the two watched facts.
     clause_begin: IntArray
@@ -77,8 +78,8 @@ class Replay(NamedTuple):
     is_dead: NDArray[np.bool_]
     watched: IntArray
     facts: IntArray
-    #: The watches of an arc as a list: the first one; for each one the one after it, and the value of its fact.
-    #: Watch 2 c + s is the watch s of clause c.
+    #: The watches of an arc as a list: the first one; for each one the one after it, and the value of its
+    #: fact. Watch 2 c + s is the watch s of clause c.
     first_watch: IntArray
     watches: IntArray
     #: Lines: the literals and the hints of line l end at ``literal_ends[l]`` and ``hint_ends[l]``. A hint is
@@ -125,10 +126,16 @@ def literal_of(n: int, arc: int, value: int) -> int:
 
 @inner_kernel
 def want(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> bool:
-    """Note that an arc has to be raised; False without room."""
-    at = r.state[WANTS]
-    if at == len(r.wants):
-        return False
+    """Note that an arc has to be raised, by its highest value only; False without room."""
+    at = r.wanted[arc]
+    if at >= 0 and value <= r.wants[at, 1]:
+        return True
+    if at < 0:
+        at = r.state[WANTS]
+        if at == len(r.wants):
+            return False
+        r.state[WANTS] += 1
+        r.wanted[arc] = at
     r.wants[at, 0], r.wants[at, 1], r.wants[at, 2], r.wants[at, 3], r.wants[at, 4] = (
         arc,
         value,
@@ -136,7 +143,6 @@ def want(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> bo
         one,
         two,
     )
-    r.state[WANTS] += 1
     return True
 
 
@@ -155,7 +161,7 @@ def _hole_at(r: Replay, arc: int, value: int) -> int:
 
 
 @inner_kernel
-def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
+def _enter(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
     """Give an arc a higher value; return the outcome."""
     state = r.state
     if value <= value_of(r, arc):
@@ -174,7 +180,16 @@ def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: in
     if value_of(r, reverse) + value > 0:
         state[FIRST_ENTRY], state[SECOND_ENTRY], state[CONFLICT_CLAUSE] = at, r.current[reverse], -1
         return CONFLICT
-    hole = _hole_at(r, arc, value)
+    return FIXPOINT
+
+
+@inner_kernel
+def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
+    """Give an arc a higher value, which may be in a hole; return the outcome."""
+    outcome = _enter(r, n, arc, value, reason, one, two)
+    if outcome != FIXPOINT:
+        return outcome
+    at, hole = r.current[arc], _hole_at(r, arc, value)
     if hole >= 0 and not want(r, arc, r.holes[hole, 2] + 1, HOLE, at, hole):
         return ROOM
     return FIXPOINT
@@ -187,7 +202,12 @@ def _raise(r: Replay, n: int, want: int) -> int:
     if value <= value_of(r, arc):
         return FIXPOINT
     i, j = arc // n, arc % n
-    outcome = _put(r, n, arc, value, r.wants[want, 2], r.wants[want, 3], r.wants[want, 4])
+    outcome = _enter(r, n, arc, value, r.wants[want, 2], r.wants[want, 3], r.wants[want, 4])
+    hole = _hole_at(r, arc, value)
+    while outcome == FIXPOINT and hole >= 0:  # out of all holes, before other arcs follow
+        value = r.holes[hole, 2] + 1
+        outcome = _enter(r, n, arc, value, HOLE, r.current[arc], hole)
+        hole = _hole_at(r, arc, value)
     if outcome != FIXPOINT:
         return outcome
     entry = r.current[arc]
@@ -278,6 +298,7 @@ def propagate(r: Replay, n: int) -> int:
     state = r.state
     while True:
         while state[_WANTS_HEAD] < state[WANTS]:
+            r.wanted[r.wants[state[_WANTS_HEAD], 0]] = -1
             state[_WANTS_HEAD] += 1
             outcome = _raise(r, n, state[_WANTS_HEAD] - 1)
             if outcome != FIXPOINT:
@@ -306,4 +327,6 @@ def take_back(r: Replay) -> None:
         value = UNSET if before < 0 else int(r.trail[before, VALUE])
         r.current[row[ARC]], r.values[row[ARC]] = before, value
         r.seen[row[ARC]] = min(r.seen[row[ARC]], value)
+    for at in range(state[_WANTS_HEAD], state[WANTS]):
+        r.wanted[r.wants[at, 0]] = -1
     state[_WANTS_HEAD] = state[WANTS] = state[_TODO_HEAD] = state[TODO] = 0

@@ -128,6 +128,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         begins=points.delay,
         ends=points.end_delay,
         wants=zeros(size, 5),
+        wanted=zeros(arcs) - 1,
         todo=zeros(size),
         clause_begin=zeros(size),
         clause_end=zeros(size),
@@ -187,8 +188,9 @@ def _with_room(replay: Replay) -> Replay:
         if 4 * replay.peak[getattr(reasons, used)] > len(arrays[names[0]]):
             grown.update({name: np.concatenate([each, np.zeros_like(each)]) for name, each in arrays.items()})
     longer = replay._replace(**grown)
-    longer = longer._replace(axiom_table=np.zeros(_table_size(len(longer.axioms)), dtype=np.int64))
-    kernels.fill_axiom_table(longer)
+    if "axioms" in grown:
+        longer = longer._replace(axiom_table=np.zeros(_table_size(len(longer.axioms)), dtype=np.int64))
+        kernels.fill_axiom_table(longer)
     return longer
 
 
