@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -11,8 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from allocsolve.exact.evolution.conflict_search import EvolutionConflictSearch
+from allocsolve.instances import write_certificate, write_problem, write_solution
+from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
+
 if TYPE_CHECKING:
     import random
+
+    from allocsolve.model import EvolutionSchedule, Result
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKER = shutil.which(ROOT / "verified" / "build" / "allocsolve-verified")
@@ -96,3 +103,51 @@ def random_time_prices(draw: random.Random, rows: list[Row], term: str) -> list[
 def joined(lines: list[list[object]]) -> str:
     """Return the text of lines of numbers and words."""
     return "".join(" ".join(map(str, line)) + "\n" for line in lines)
+
+
+def random_profiles(draw: random.Random) -> EvolutionProblem:
+    """Return three or four small applications that are not expanded."""
+    num_nodes = draw.randint(2, 5)
+    profiles = [
+        EvolutionProfile(
+            [(draw.randint(1, 4), draw.randint(1, num_nodes)) for _ in range(draw.randint(1, 3))]
+        )
+        for _ in range(draw.randint(3, 4))
+    ]
+    releases = [draw.randint(0, 3) for _ in profiles]
+    return EvolutionProblem(num_nodes, (*profiles,), expand_limit=1, releases=(*releases,))
+
+
+def least_makespan(problem: EvolutionProblem) -> int:
+    """Return the optimum of a small problem, by trying all starts."""
+    lengths = [sum(seconds for seconds, _ in profile.steps) for profile in problem.applications]
+    for makespan in itertools.count(max(map(int.__add__, problem.releases, lengths))):
+        choices = [
+            range(release, makespan - length + 1)
+            for release, length in zip(problem.releases, lengths, strict=True)
+        ]
+        for starts in itertools.product(*choices):
+            used = [0] * makespan
+            for start, profile in zip(starts, problem.applications, strict=True):
+                at = start
+                for seconds, nodes in profile.steps:
+                    for second in range(at, at + seconds):
+                        used[second] += nodes
+                    at += seconds
+            if max(used) <= problem.num_nodes:
+                return makespan
+    raise AssertionError
+
+
+def solved_makespan(problem: EvolutionProblem) -> Result[EvolutionSchedule]:
+    return EvolutionConflictSearch()(problem, Budget(seconds=60, workers=1))
+
+
+def makespan_proof_files(folder: Path, problem: EvolutionProblem) -> list[Path]:
+    result = solved_makespan(problem)
+    assert result.certificate is not None
+    files = [folder / name for name in ("problem.json", "answer.json", "bound.json")]
+    write_problem(problem, files[0])
+    write_solution(files[1], problem, result.answer, {})
+    write_certificate(files[2], problem, ("makespan",), result.certificate)
+    return files

@@ -63,6 +63,8 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--export", type=Path, metavar="FILE", help=help_text)
     help_text = "have the verified checker confirm the bound, too; `make verify` builds it in a checkout"
     parser.add_argument("--verified", action="store_true", help=help_text)
+    help_text = "have a solver of others search so long for what is below the bound (docs/trust.md)"
+    parser.add_argument("--cross-check", type=opt.seconds, metavar="SECONDS", help=help_text)
     _add_set(parser, "judge under this value of a field instead of that of the file")
     _add_tolerance(parser)
     add_exports(parser)

@@ -20,7 +20,7 @@ from allocsolve.cli.output import (
     time_bar,
     write_json,
 )
-from allocsolve.cli.verified import check_proof_options, refuse_proof, write_proof
+from allocsolve.cli.verified import check_proof_options, confirm, refuse_proof
 from allocsolve.errors import (
     AllocsolveError,
     FormatError,
@@ -289,9 +289,8 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
     unit = family.view.units[name]
     text = f"certified: {name} is at least {short_number(bound)} {unit}"
-    verified, lines = write_proof(args, problem, proof, bound, answer)
-    if verified is not None:
-        fields |= verified.fields
+    confirmed, lines = confirm(args, problem, proof, bound, answer)
+    fields |= confirmed
     if answer is None:
         none = {"objective": None, "proven": False}
         text = "\n".join([text, *lines])
@@ -319,10 +318,10 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
     if paths := export_paths(args):
         msg = f"--{next(iter(paths))}: {args.solution} is no solution"
         raise InvalidOption(msg)
-    verified, lines = write_proof(args, problem, proof, bound, None)
+    confirmed, lines = confirm(args, problem, proof, bound, None)
     if args.json:
         fields = {**family_of(problem).features(problem), "objective_name": ",".join(proof.objective)}
-        write_json({**fields, "certified_bound": bound, **({} if verified is None else verified.fields)})
+        write_json({**fields, "certified_bound": bound, **confirmed})
         return 0
     name, view = proof.objective[0], family_of(problem).view
     least = f"{short_number(terms(bound)[0])} {view.units[name]}"

@@ -1,4 +1,4 @@
-"""The verified checker: what it reads is written, and it is asked beside the judge."""
+"""Programs that confirm a bound beside the judge: the verified checker, and those of others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from allocsolve.backends.pumpkin import require_pumpkin
+from allocsolve.cli.cross_check import cross_check
 from allocsolve.cli.files import check_outputs
 from allocsolve.errors import FormatError, InvalidOption, SolverUnavailable
 from allocsolve.families import family_of
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 #: Names the checker, wherever it is.
 VARIABLE: Final = "ALLOCSOLVE_VERIFIED"
 _PROGRAM: Final = "allocsolve-verified"
+#: Checks refutations of clauses, is proven right down to machine code, and was not written by us.
+_FOREIGN: Final = "cake_lpr"
 #: Where `make verify` builds it in a checkout.
 _BUILT: Final = Path(__file__).resolve().parents[2] / "verified" / "build" / _PROGRAM
 
@@ -41,25 +45,30 @@ class Verified(NamedTuple):
     is_least: bool
     #: The SHA-256 of the lines of the problem.
     digest: str
+    #: Whether `cake_lpr` has confirmed the refutation, too.
+    is_confirmed: bool
 
     @property
     def fields(self) -> dict[str, object]:
         """What is written for programs."""
         least = {"verified_optimal": True} if self.is_least else {}
-        return {"verified_bound": str(self.bound), **least, "problem_lines_sha256": self.digest}
+        confirmed = {"refuted_by": _FOREIGN} if self.is_confirmed else {}
+        return {"verified_bound": str(self.bound), **least, **confirmed, "problem_lines_sha256": self.digest}
 
 
 def check_proof_options(args: argparse.Namespace, inputs: list[str | Path]) -> None:
-    """Refuse an export that cannot be written, and a checker that is not there, before anything is read."""
+    """Refuse an export that cannot be written, and a program that is not there, before anything is read."""
     check_outputs(args.export, inputs=inputs, force=args.force)
     if args.verified:
         _checker()
+    if args.cross_check is not None:
+        require_pumpkin()
 
 
-def write_proof(
+def confirm(
     args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value, answer: Answer | None
-) -> tuple[Verified | None, list[str]]:
-    """Write what the verified checker reads, and ask it, as the options say.
+) -> tuple[dict[str, object], list[str]]:
+    """Have a bound of the judge confirmed by other programs, as the options say.
 
     Parameters
     ----------
@@ -71,15 +80,24 @@ def write_proof(
     Returns
     -------
     tuple
-        What was verified, None if that was not asked for, and the lines that say so.
+        What is written for programs, and the lines that say what was found.
 
     Raises
     ------
     UnsupportedProblem
-        If the checker has no theorem for this certificate.
+        If the checker has no theorem for this certificate, or the other solver cannot be asked.
     FormatError
-        If the checker refuses the certificate, or proves another bound than the judge.
+        If a program refuses the certificate, or finds another bound than the judge.
     """
+    verified, lines = _write_proof(args, problem, proof, bound, answer)
+    fields, more = cross_check(args, problem, proof, bound)
+    return {**({} if verified is None else verified.fields), **fields}, [*lines, *more]
+
+
+def _write_proof(
+    args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value, answer: Answer | None
+) -> tuple[Verified | None, list[str]]:
+    """Write what the verified checker reads, and ask it; return what it has verified, and lines on both."""
     if args.export is None and not args.verified:
         return None, []
     family, term = family_of(problem), proof.objective[0]
@@ -97,19 +115,22 @@ def write_proof(
     verified = _ask(source, text, term, terms(bound)[0])
     unit = family.view.units[term]
     relation = "is" if verified.is_least else "is at least"
-    lines.insert(0, f"verified: {term} {relation} {verified.bound} {unit} (problem {verified.digest[:16]})")
-    return verified, lines
+    foreign = [f"confirmed: {_FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
+    said = f"verified: {term} {relation} {verified.bound} {unit} (problem {verified.digest[:16]})"
+    return verified, [said, *foreign, *lines]
 
 
 def refuse_proof(args: argparse.Namespace) -> None:
-    """Refuse to export or verify what is no certificate."""
-    if args.export is not None or args.verified:
+    """Refuse to export or confirm what is no certificate."""
+    if args.export is not None or args.verified or args.cross_check is not None:
         msg = f"{_option(args)}: {args.solution} is no certificate; --proof names the one that belongs to it"
         raise InvalidOption(msg)
 
 
 def _option(args: argparse.Namespace) -> str:
-    return "--verified" if args.export is None else "--export"
+    if args.export is not None:
+        return "--export"
+    return "--verified" if args.verified else "--cross-check"
 
 
 def _checker() -> str:
@@ -125,15 +146,22 @@ def _checker() -> str:
 
 def _ask(source: str, text: ProofText, term: str, bound: Any) -> Verified:  # noqa: ANN401 - a number
     """Run the verified checker and hold its answer to the bound of the judge."""
+    foreign = shutil.which(_FOREIGN)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "proof")
+        file, clauses, refutation = (Path(folder, f"proof{end}") for end in ("", ".cnf", ".lrat"))
         file.write_text(text.problem + text.proof, encoding="ascii")
-        command = [_checker(), str(file)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    answer = _ANSWER.fullmatch(done.stdout)
-    if answer is None:
-        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise FormatError(source, [f"the judge accepts it, the verified checker does not: {last[0]}"])
+        # Where it is given a second name, it writes the clauses that it has checked, if there are any.
+        done = _run([_checker(), str(file), *([str(file)] if foreign else [])])
+        answer = _ANSWER.fullmatch(done.stdout)
+        if answer is None:
+            msg = f"the judge accepts it, the verified checker does not: {_last_line(done)}"
+            raise FormatError(source, [msg])
+        is_confirmed = foreign is not None and clauses.exists()
+        if foreign is not None and is_confirmed:
+            done = _run([foreign, str(clauses), str(refutation)])
+            if "s VERIFIED UNSAT" not in done.stdout.splitlines():
+                msg = f"the verified checker accepts it, {_FOREIGN} does not: {_last_line(done)}"
+                raise FormatError(source, [msg])
     digest, name, relation, numerator, denominator = answer.groups()
     proven = Fraction(int(numerator), int(denominator or 1))
     # The judge rounds its value down; where nothing is proven, some of its bounds are 0.
@@ -143,4 +171,13 @@ def _ask(source: str, text: ProofText, term: str, bound: Any) -> Verified:  # no
         said = f"{name} of problem {digest[:16]} is at least {proven}"
         ours = f"{term} of {text.digest[:16]} is at least {bound}"
         raise FormatError(source, [f"the verified checker proves that {said}, the judge that {ours}"])
-    return Verified(proven, relation == "=", digest)
+    return Verified(proven, relation == "=", digest, is_confirmed)
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return lines[-1] if lines else f"exit status {done.returncode}"

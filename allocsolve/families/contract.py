@@ -86,6 +86,9 @@ class Rules(Generic[P, A]):
     #: recomputed it, and of a feasible answer, None without one. Raises `UnsupportedProblem` where the
     #: checker has no theorem; None for a family without any.
     proof_text: Callable[[P, Mapping[str, Any], str, Any, A | None], ProofText] | None = None
+    #: Whether a solver of others finds an answer below a bound on a term within so many seconds, None if it
+    #: does not finish. Raises `UnsupportedProblem` where it cannot be asked; None for a family without one.
+    finds_below: Callable[[P, str, Any, float], bool | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
 from allocsolve.instances.formats import evolution as codec, evolution as tables
 from allocsolve.instances.generators.examples import evolution_examples
@@ -107,6 +108,19 @@ def _proof_text(
     return evolution_proof_text(problem, certificate, bound, answer)
 
 
+def _finds_below(problem: EvolutionProblem, term: str, bound: int, seconds: float) -> bool | None:
+    from allocsolve.backends.pumpkin import has_schedule  # noqa: PLC0415 - when asked for
+
+    del term  # the makespan: no other term has certificates
+    if problem.expand_limit != 1:
+        msg = f"makespans under the expand limit {problem.expand_limit:g} are not cross-checked"
+        raise UnsupportedProblem(msg)
+    profiles = [profile.steps for profile in problem.applications]
+    return has_schedule(
+        problem.num_nodes, [*zip(problem.releases, profiles, strict=True)], bound - 1, seconds
+    )
+
+
 #: Nodes of the steps, of a second each, of a problem for two nodes whose optimum, 8 s with any expand limit,
 #: is above the combinatorial bounds: exact solvers have to search.
 _TINY_NODES: Final = ((1, 1, 2, 1), (2, 1, 2), (1, 2))
@@ -180,6 +194,7 @@ EVOLUTION: Final = Family(
         value_of_evolution_metrics,
         _certified_bound,
         proof_text=_proof_text,
+        finds_below=_finds_below,
     ),
     codec=Codec(
         answer_kind="evolution-schedule",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 #: Stands for "no value": below every value, and sums of a few stay so.
-_UNSET = -(1 << 40)
+UNSET = -(1 << 40)
 #: A literal is the arc times 2^31, plus the value, which is made positive by this much.
 VALUE_BITS, VALUE_SHIFT = 31, 1 << 30
 
@@ -45,8 +45,9 @@ FIXPOINT, CONFLICT, ROOM, REFUTED, NOT_REFUTED = range(5)
 class Replay(NamedTuple):
     """What has been derived, and why. N points make N * N arcs."""
 
-    #: For each arc its last entry of the trail, -1 without one, and the value up to which its watches have
-    #: been visited.
+    #: For each arc its value, its last entry of the trail, -1 without one, and the value up to which its
+    #: watches have been visited.
+    values: IntArray
     current: IntArray
     seen: IntArray
     #: See the columns above.
@@ -65,9 +66,10 @@ class Replay(NamedTuple):
     steps: IntArray
     begins: IntArray
     ends: IntArray
-    #: Facts to be raised, as entries of the trail without the column of the entry before, and entries whose
-    #: watches are to be visited.
+    #: Facts to be raised, as entries of the trail without the column of the entry before; for each arc the
+    #: one that waits, or -1; and entries whose watches are to be visited.
     wants: IntArray
+    wanted: IntArray
     todo: IntArray
     #: Clauses: rows ``begin:end`` of the facts (arc, value), what proves them, the two watched facts.
     clause_begin: IntArray
@@ -76,10 +78,10 @@ class Replay(NamedTuple):
     is_dead: NDArray[np.bool_]
     watched: IntArray
     facts: IntArray
-    #: The watches of an arc as a list: the first one, and the one after each; watch 2 c + s is the watch s of
-    #: clause c.
+    #: The watches of an arc as a list: the first one; for each one the one after it, and the value of its
+    #: fact. Watch 2 c + s is the watch s of clause c.
     first_watch: IntArray
-    next_watch: IntArray
+    watches: IntArray
     #: Lines: the literals and the hints of line l end at ``literal_ends[l]`` and ``hint_ends[l]``. A hint is
     #: an axiom, or -1 minus a line.
     literals: IntArray
@@ -106,8 +108,7 @@ class Replay(NamedTuple):
 
 @inner_kernel
 def value_of(r: Replay, arc: int) -> int:
-    at = r.current[arc]
-    return _UNSET if at < 0 else int(r.trail[at, VALUE])
+    return int(r.values[arc])
 
 
 @inner_kernel
@@ -125,10 +126,16 @@ def literal_of(n: int, arc: int, value: int) -> int:
 
 @inner_kernel
 def want(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> bool:
-    """Note that an arc has to be raised; False without room."""
-    at = r.state[WANTS]
-    if at == len(r.wants):
-        return False
+    """Note that an arc has to be raised, by its highest value only; False without room."""
+    at = r.wanted[arc]
+    if at >= 0 and value <= r.wants[at, 1]:
+        return True
+    if at < 0:
+        at = r.state[WANTS]
+        if at == len(r.wants):
+            return False
+        r.state[WANTS] += 1
+        r.wanted[arc] = at
     r.wants[at, 0], r.wants[at, 1], r.wants[at, 2], r.wants[at, 3], r.wants[at, 4] = (
         arc,
         value,
@@ -136,7 +143,6 @@ def want(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> bo
         one,
         two,
     )
-    r.state[WANTS] += 1
     return True
 
 
@@ -155,7 +161,7 @@ def _hole_at(r: Replay, arc: int, value: int) -> int:
 
 
 @inner_kernel
-def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
+def _enter(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
     """Give an arc a higher value; return the outcome."""
     state = r.state
     if value <= value_of(r, arc):
@@ -166,15 +172,24 @@ def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: in
     row = r.trail[at]
     row[ARC], row[VALUE], row[BEFORE] = arc, value, r.current[arc]
     row[REASON], row[ONE], row[TWO] = reason, one, two
-    r.current[arc] = at
+    r.current[arc], r.values[arc] = at, value
     state[TRAIL] += 1
     r.todo[state[TODO]] = at
     state[TODO] += 1
-    back = r.current[reverse_of(n, arc)]
-    if back >= 0 and r.trail[back, VALUE] + value > 0:
-        state[FIRST_ENTRY], state[SECOND_ENTRY], state[CONFLICT_CLAUSE] = at, back, -1
+    reverse = reverse_of(n, arc)
+    if value_of(r, reverse) + value > 0:
+        state[FIRST_ENTRY], state[SECOND_ENTRY], state[CONFLICT_CLAUSE] = at, r.current[reverse], -1
         return CONFLICT
-    hole = _hole_at(r, arc, value)
+    return FIXPOINT
+
+
+@inner_kernel
+def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
+    """Give an arc a higher value, which may be in a hole; return the outcome."""
+    outcome = _enter(r, n, arc, value, reason, one, two)
+    if outcome != FIXPOINT:
+        return outcome
+    at, hole = r.current[arc], _hole_at(r, arc, value)
     if hole >= 0 and not want(r, arc, r.holes[hole, 2] + 1, HOLE, at, hole):
         return ROOM
     return FIXPOINT
@@ -187,19 +202,24 @@ def _raise(r: Replay, n: int, want: int) -> int:
     if value <= value_of(r, arc):
         return FIXPOINT
     i, j = arc // n, arc % n
-    outcome = _put(r, n, arc, value, r.wants[want, 2], r.wants[want, 3], r.wants[want, 4])
+    outcome = _enter(r, n, arc, value, r.wants[want, 2], r.wants[want, 3], r.wants[want, 4])
+    hole = _hole_at(r, arc, value)
+    while outcome == FIXPOINT and hole >= 0:  # out of all holes, before other arcs follow
+        value = r.holes[hole, 2] + 1
+        outcome = _enter(r, n, arc, value, HOLE, r.current[arc], hole)
+        hole = _hole_at(r, arc, value)
     if outcome != FIXPOINT:
         return outcome
     entry = r.current[arc]
     for last in range(n):
         beyond = value_of(r, j * n + last)
-        if last not in (i, j) and beyond > _UNSET and value + beyond > value_of(r, i * n + last):
+        if last not in (i, j) and beyond > UNSET and value + beyond > value_of(r, i * n + last):
             outcome = _put(r, n, i * n + last, value + beyond, PATH, entry, r.current[j * n + last])
             if outcome != FIXPOINT:
                 return outcome
     for start in range(n):
         before = value_of(r, start * n + i)
-        if start in (i, j) or before == _UNSET or before + value <= value_of(r, start * n + j):
+        if start in (i, j) or before == UNSET or before + value <= value_of(r, start * n + j):
             continue
         outcome = _put(r, n, start * n + j, before + value, PATH, r.current[start * n + i], entry)
         if outcome != FIXPOINT:
@@ -209,7 +229,7 @@ def _raise(r: Replay, n: int, want: int) -> int:
         for last in range(n):
             # The arc from i was raised above if this path can be longer than the arc from the start.
             beyond = value_of(r, j * n + last)
-            if last in (i, j, start) or beyond == _UNSET:
+            if last in (i, j, start) or beyond == UNSET:
                 continue
             if value + beyond < value_of(r, i * n + last):
                 continue
@@ -226,8 +246,9 @@ def is_refuted(r: Replay, n: int, fact: int) -> bool:
 
 
 @inner_kernel
-def watch_arc(r: Replay, watch: int, arc: int) -> None:
-    r.next_watch[watch] = r.first_watch[arc]
+def watch_fact(r: Replay, watch: int, fact: int) -> None:
+    arc = r.facts[fact, 0]
+    r.watches[watch, 0], r.watches[watch, 1] = r.first_watch[arc], r.facts[fact, 1]
     r.first_watch[arc] = watch
 
 
@@ -238,12 +259,14 @@ def _visit(r: Replay, n: int, arc: int) -> int:
     lowest, highest = 1 - value_of(r, arc), -r.seen[arc]
     before, watch = -1, r.first_watch[reverse]
     while watch >= 0:
-        following = r.next_watch[watch]
+        following, value = r.watches[watch, 0], r.watches[watch, 1]
+        if not lowest <= value <= highest:
+            before, watch = watch, following
+            continue
         clause, side = watch >> 1, watch & 1
         fact, other = r.watched[clause, side], r.watched[clause, 1 - side]
         is_moved = r.is_dead[clause]
-        is_near = not is_moved and lowest <= r.facts[fact, 1] <= highest
-        if is_near and value_of(r, r.facts[other, 0]) < r.facts[other, 1]:
+        if not is_moved and value_of(r, r.facts[other, 0]) < r.facts[other, 1]:
             for rest in range(r.clause_begin[clause], r.clause_end[clause]):
                 if rest != fact and rest != other and not is_refuted(r, n, rest):
                     r.watched[clause, side] = rest
@@ -259,9 +282,9 @@ def _visit(r: Replay, n: int, arc: int) -> int:
             if before < 0:
                 r.first_watch[reverse] = following
             else:
-                r.next_watch[before] = following
+                r.watches[before, 0] = following
             if not r.is_dead[clause]:
-                watch_arc(r, watch, r.facts[r.watched[clause, side], 0])
+                watch_fact(r, watch, r.watched[clause, side])
         else:
             before = watch
         watch = following
@@ -275,6 +298,7 @@ def propagate(r: Replay, n: int) -> int:
     state = r.state
     while True:
         while state[_WANTS_HEAD] < state[WANTS]:
+            r.wanted[r.wants[state[_WANTS_HEAD], 0]] = -1
             state[_WANTS_HEAD] += 1
             outcome = _raise(r, n, state[_WANTS_HEAD] - 1)
             if outcome != FIXPOINT:
@@ -299,7 +323,10 @@ def take_back(r: Replay) -> None:
     while state[TRAIL] > state[GROUND]:
         state[TRAIL] -= 1
         row = r.trail[state[TRAIL]]
-        r.current[row[ARC]] = row[BEFORE]
-        value = value_of(r, row[ARC])
+        before = row[BEFORE]
+        value = UNSET if before < 0 else int(r.trail[before, VALUE])
+        r.current[row[ARC]], r.values[row[ARC]] = before, value
         r.seen[row[ARC]] = min(r.seen[row[ARC]], value)
+    for at in range(state[_WANTS_HEAD], state[WANTS]):
+        r.wanted[r.wants[at, 0]] = -1
     state[_WANTS_HEAD] = state[WANTS] = state[_TODO_HEAD] = state[TODO] = 0

@@ -53,7 +53,7 @@ from allocsolve.judge.evolution._kernels_reasons import (
     take_back,
     value_of,
     want,
-    watch_arc,
+    watch_fact,
 )
 from allocsolve.kernels import inner_kernel, kernel
 
@@ -413,8 +413,8 @@ def _add_clause(r: Replay, n: int, begin: int, hint: int) -> int:
             return ROOM
         return outcome
     r.watched[clause, 0], r.watched[clause, 1] = one, two
-    watch_arc(r, 2 * clause, r.facts[one, 0])
-    watch_arc(r, 2 * clause + 1, r.facts[two, 0])
+    watch_fact(r, 2 * clause, one)
+    watch_fact(r, 2 * clause + 1, two)
     return FIXPOINT
 
 

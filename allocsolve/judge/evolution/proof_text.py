@@ -116,8 +116,9 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         return np.zeros(shape, dtype=np.int64)
 
     return reasons.Replay(
+        values=zeros(arcs) + reasons.UNSET,
         current=zeros(arcs) - 1,
-        seen=zeros(arcs) - (1 << 40),
+        seen=zeros(arcs) + reasons.UNSET,
         trail=zeros(size, 6),
         entry_hints=zeros(size),
         hole_offsets=hole_offsets,
@@ -127,6 +128,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         begins=points.delay,
         ends=points.end_delay,
         wants=zeros(size, 5),
+        wanted=zeros(arcs) - 1,
         todo=zeros(size),
         clause_begin=zeros(size),
         clause_end=zeros(size),
@@ -135,7 +137,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         watched=zeros(size, 2),
         facts=zeros(size, 2),
         first_watch=zeros(arcs) - 1,
-        next_watch=zeros(2 * size),
+        watches=zeros(2 * size, 2),
         literals=zeros(size),
         literal_ends=zeros(size),
         hints=zeros(size),
@@ -163,7 +165,7 @@ _GROWING: Final = (
     (("wants",), "WANTS"),
     (("todo",), "TODO"),
     (("known", "known_stamps"), "KNOWN"),
-    (("clause_begin", "clause_end", "clause_hints", "is_dead", "watched", "next_watch"), "CLAUSES"),
+    (("clause_begin", "clause_end", "clause_hints", "is_dead", "watched", "watches"), "CLAUSES"),
     (("facts",), "FACTS"),
     (("literals",), "LITERALS"),
     (("literal_ends", "hint_ends"), "LINES"),
@@ -186,8 +188,9 @@ def _with_room(replay: Replay) -> Replay:
         if 4 * replay.peak[getattr(reasons, used)] > len(arrays[names[0]]):
             grown.update({name: np.concatenate([each, np.zeros_like(each)]) for name, each in arrays.items()})
     longer = replay._replace(**grown)
-    longer = longer._replace(axiom_table=np.zeros(_table_size(len(longer.axioms)), dtype=np.int64))
-    kernels.fill_axiom_table(longer)
+    if "axioms" in grown:
+        longer = longer._replace(axiom_table=np.zeros(_table_size(len(longer.axioms)), dtype=np.int64))
+        kernels.fill_axiom_table(longer)
     return longer
 
 
