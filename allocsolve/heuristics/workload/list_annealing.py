@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allocsolve.bounds.workload import workload_bound
+from allocsolve.bounds.workload import time_prices, workload_bound
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.list_decoding import Decoder, ListAnnealer, check_listed
-from allocsolve.heuristics.workload.market import Market
+from allocsolve.heuristics.workload.market import market_schedule, priced_term
 from allocsolve.heuristics.workload.reinsertion import Reinsertion, default_moves
 from allocsolve.heuristics.workload.serial import shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import Budget, Limit, Result, Status, parse_workload_objective, terms
+from allocsolve.model import Budget, Clock, Limit, Result, Status, parse_workload_objective, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import Clock, Value, WorkloadObjective, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Value, WorkloadObjective, WorkloadProblem, WorkloadSchedule
 
 #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin with.
 _HOT, _COLD = 1.0, 0.01
@@ -32,8 +33,8 @@ _TIMED_LISTS_PER_JOB, _LEAST_TIMED_LISTS = 50_000, 200_000
 #: Between two looks at the clock: at most this share of the lists, and about .02 s, as each takes
 #: `_PER_JOB` + jobs x `_PER_STEP` seconds for each job.
 _ROUND_SHARE, _ROUND_S, _PER_JOB, _PER_STEP = 0.01, 0.02, 5e-8, 5e-10
-#: Shares of the time that is left for the market and for reinsertion.
-_MARKET, _REINSERTION = 0.25, 0.05
+#: Shares of the time that is left for the prices of the market and for reinsertion.
+_PRICING, _REINSERTION = 0.2, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ class ListAnnealing:
     seed and iterations, same answer.
 
     *Guarantee*: feasible; no worse than a registered policy or another heuristic that does not search, as
-    `allocsolve.families.quick_answers` runs them, nor than `Market` and `Reinsertion` in a part of the time.
+    `allocsolve.families.quick_answers` runs them, nor than the first schedule of `Market` and `Reinsertion` in
+    a part of the time.
     The search begins with the order in which jobs start or end in one of these schedules, or with one of
     serial generation. The cheap bound ends it where a schedule meets it: that is ``optimal``. No other bound.
     More than 5,000 jobs get the best of these schedules only (limit ``size``).
@@ -126,9 +128,12 @@ class ListAnnealing:
         for schedule, _ in quick_answers(problem, self.objective, clock, seed=budget.seed):
             yield schedule
         if problem.is_malleable and clock.remaining > 0:
-            answer = Market(self.objective)(problem, Budget(seconds=_MARKET * clock.remaining)).answer
-            if answer is not None:
-                yield answer
+            pricing = Clock(_PRICING * clock.remaining)
+            prices = time_prices(problem, priced_term(self.objective), clock=pricing)
+            if prices.interrupted:
+                raise KeyboardInterrupt
+            with suppress(TimeoutError):
+                yield market_schedule(problem, prices, clock)
         if len(problem.jobs) and clock.remaining > 0:
             moves = default_moves(problem)
             if budget.iterations is not None:
