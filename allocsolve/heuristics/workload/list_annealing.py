@@ -67,8 +67,8 @@ class ListAnnealing:
     seed and iterations, same answer.
 
     *Guarantee*: feasible; no worse than a registered policy or another heuristic that does not search, as
-    `allocsolve.families.quick_answers` runs them, nor than the first schedule of `Market` and `Reinsertion` in
-    a part of the time.
+    `allocsolve.families.quick_answers` runs them, nor than the first market and
+    `Reinsertion` in a part of the time.
     The search begins with the order in which jobs start or end in one of these schedules, or with one of
     serial generation. The cheap bound ends it where a schedule meets it: that is ``optimal``. No other bound.
     More than 5,000 jobs get the best of these schedules only (limit ``size``).
