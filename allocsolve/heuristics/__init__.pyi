@@ -90,6 +90,7 @@ from .workload import (
     Fcfs as Fcfs,
     FirstFit as FirstFit,
     Lina as Lina,
+    ListAnnealing as ListAnnealing,
     MalleableAverage as MalleableAverage,
     MalleableMin as MalleableMin,
     MalleablePref as MalleablePref,

@@ -66,6 +66,12 @@ _TABLE = (
     heuristic(
         "reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion", searches=True
     ),
+    heuristic(
+        "list-annealing",
+        "clairvoyant: malleable jobs by a list, its order and caps annealed",
+        "ListAnnealing",
+        searches=True,
+    ),
     exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "Prices", CP_SAT),
     exact("date-branching", "rigid jobs under load: a tree over dates, anytime", "DateBranching", CP_SAT),
     exact("cpsat", "CP-SAT, optional intervals for sizes, small problems", "WorkloadCpSat", CP_SAT),

@@ -7,6 +7,7 @@ from .conservative import (
 )
 from .easyback import EvolvEasyback as EvolvEasyback
 from .lina import Lina as Lina
+from .list_annealing import ListAnnealing as ListAnnealing
 from .malleable import (
     MalleableAverage as MalleableAverage,
     MalleableMin as MalleableMin,

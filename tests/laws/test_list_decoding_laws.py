@@ -1,0 +1,199 @@
+"""List decoding: the slow twin, feasible schedules, and annealing that is never worse than its starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from naive_list_decoding import naive_decode, useful_sizes
+from strategies import workload_problems
+
+from allocsolve.errors import UnsupportedProblem
+from allocsolve.exact import WorkloadMilp
+from allocsolve.families import quick_answers
+from allocsolve.heuristics import ListAnnealing, Market, Reinsertion
+from allocsolve.heuristics.workload.list_decoding import Decoder, SizeList
+from allocsolve.judge.workload.rules import workload_value, workload_violations
+from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
+    Amdahl,
+    Budget,
+    ClosedWindow,
+    Job,
+    Limit,
+    Phases,
+    PowerLaw,
+    SpeedupTable,
+    Stall,
+    Status,
+    WorkloadProblem,
+    terms,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadTerm
+
+
+@st.composite
+def problems(draw: st.DrawFn, max_jobs: int = 7) -> WorkloadProblem:
+    """Rigid, moldable and malleable jobs, with points, size sets, tables and stalls."""
+    mixed = draw(workload_problems(min_jobs=1, max_jobs=max_jobs, max_nodes=9, malleable=True))
+    jobs = []
+    for job in mixed.jobs:
+        fields: dict[str, Any] = {}
+        if job.kind == "rigid" and draw(st.booleans()):
+            low = draw(st.integers(1, job.nodes))
+            high = draw(st.integers(job.nodes, mixed.num_nodes))
+            law = draw(st.sampled_from([PowerLaw(1), PowerLaw(0.5), Amdahl(0.9)]))
+            points = draw(st.sampled_from([0, 0, 0, 3, 50]))
+            fields = {"min_nodes": low, "max_nodes": high, "speedup": law, "points": points}
+            fields["kind"] = "malleable"
+        if fields.get("kind", job.kind) == "malleable" and draw(st.integers(0, 4)) == 0:
+            fields["reconfiguration"] = Stall(fixed=1)
+        jobs.append(replace(job, **fields))
+    return WorkloadProblem(mixed.num_nodes, jobs)
+
+
+def drawn_list(problem: WorkloadProblem, decoder: Decoder, data: st.DataObject) -> SizeList:
+    order = data.draw(st.permutations(range(len(problem.jobs))))
+    offsets = decoder.sizes.offsets.tolist()
+    caps = [data.draw(st.integers(offsets[job], offsets[job + 1] - 1)) for job in range(len(order))]
+    return SizeList(np.array(order, dtype=np.int64), np.array(caps, dtype=np.int64))
+
+
+@st.composite
+def problems_without_rounding(draw: st.DrawFn) -> WorkloadProblem:
+    """Jobs all of whose times are binary fractions, so that no tie depends on how times are added up."""
+    mixed = draw(workload_problems(min_jobs=1, max_jobs=7, max_nodes=9, moldable=False))
+    jobs = []
+    for job in mixed.jobs:
+        fields: dict[str, Any] = {}
+        if draw(st.integers(0, 3)):
+            sizes = sorted(draw(st.sets(st.integers(1, mixed.num_nodes), min_size=1, max_size=4)))
+            rows = [(size, draw(st.sampled_from([2, 4, 8, 16, 32]))) for size in sizes]
+            fields = {"nodes": rows[0][0], "runtime": rows[0][1], "speedup": SpeedupTable(rows)}
+            fields |= {"min_nodes": sizes[0], "max_nodes": sizes[-1]}
+            fields |= draw(
+                st.sampled_from(
+                    [
+                        {"kind": "moldable"},
+                        *({"kind": "malleable", "points": points} for points in (0, 0, 2, 4, 16)),
+                        {"kind": "malleable", "reconfiguration": Stall(fixed=1)},
+                    ]
+                )
+            )
+        jobs.append(replace(job, **fields))
+    return WorkloadProblem(mixed.num_nodes, jobs)
+
+
+@given(problem=problems_without_rounding(), data=st.data())
+def test_lists_are_decoded_as_by_definition(problem: WorkloadProblem, data: st.DataObject) -> None:
+    decoder = Decoder(problem, "turnaround")
+    listed = drawn_list(problem, decoder, data)
+    schedule = decoder.schedule(listed)
+    assert schedule is not None
+    twin = naive_decode(problem, listed.order.tolist(), decoder.sizes.nodes[listed.caps].tolist())
+    assert [list(schedule.pieces(job)) for job in range(len(twin))] == twin
+
+
+@given(problem=problems(), term=st.sampled_from(WORKLOAD_OBJECTIVES), data=st.data())
+def test_lists_are_feasible_and_cost_what_the_judge_says(
+    problem: WorkloadProblem, term: WorkloadTerm, data: st.DataObject
+) -> None:
+    decoder = Decoder(problem, term)
+    listed = drawn_list(problem, decoder, data)
+    schedule = decoder.schedule(listed)
+    assert schedule is not None
+    assert workload_violations(problem, schedule) == ()
+    value = terms(workload_value(problem, schedule, (term,)))[0]
+    offered = decoder.cost(listed)
+    if term == "makespan":
+        assert offered == pytest.approx(value)
+    else:  # above what each job costs at least, all together
+        packed = problem.packed
+        fastest = np.array([useful_sizes(problem, job)[-1][1] for job in problem.jobs])
+        least = fastest * (term != "wait")
+        if term == "slowdown":
+            least = np.maximum(1, least / np.maximum(packed.runtime, 10))
+        total = float((packed.weight * least).sum())
+        assert offered == pytest.approx(value * float(packed.weight.sum()) - total, abs=1e-6)
+
+
+@given(problem=problems(max_jobs=5), objective=st.sampled_from(WORKLOAD_OBJECTIVES))
+def test_no_worse_than_other_heuristics(problem: WorkloadProblem, objective: WorkloadTerm) -> None:
+    result = ListAnnealing((objective,))(problem, Budget(iterations=300))
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert result.objective == pytest.approx(workload_value(problem, result.answer, (objective,)))
+    others = [answer for answer, _ in quick_answers(problem, (objective,), Budget().start())]
+    others += [solver((objective,))(problem, Budget(iterations=300)).answer for solver in (Reinsertion,)]
+    if problem.is_malleable:
+        others.append(Market((objective,))(problem, Budget()).answer)
+    for answer in others:
+        assert answer is not None
+        other = terms(workload_value(problem, answer, (objective,)))[0]
+        assert terms(result.objective or 0.0)[0] <= other * (1 + 1e-9)
+    again = ListAnnealing((objective,))(problem, Budget(iterations=300))
+    assert (again.answer, again.objective) == (result.answer, result.objective)
+
+
+def test_two_jobs_reach_the_optimum() -> None:
+    """A job that comes later needs nodes that no policy leaves it."""
+    job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 3, "speedup": Amdahl(0.9), "kind": "malleable"}
+    problem = WorkloadProblem(
+        6, [Job(0, 3, 100, **job), Job(5, 3, 10, **{**job, "min_nodes": 3}), Job(2, 4, 60)]
+    )
+    best = terms(WorkloadMilp()(problem, Budget(seconds=300)).objective or 0.0)[0]
+    found = terms(ListAnnealing()(problem, Budget(iterations=20_000)).objective or 0.0)[0]
+    assert best * (1 - 1e-6) <= found <= best * 1.02
+
+
+def test_a_hole_is_waited_for() -> None:
+    """The job would run on one node before the rigid one takes all, so it begins behind."""
+    job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "speedup": PowerLaw(1), "kind": "malleable"}
+    problem = WorkloadProblem(4, [Job(10, 4, 5), Job(0, 3, 20), Job(0, 4, 10, **job)])
+    decoder = Decoder(problem, "turnaround")
+    # The rigid jobs come first: 3 nodes until 20, then all of them until 25.
+    schedule = decoder.schedule(SizeList(np.array([1, 0, 2]), decoder.sizes.offsets[:-1].copy()))
+    assert schedule is not None
+    assert [schedule.pieces(job) for job in range(3)] == [
+        ((20.0, 25.0, 4),),
+        ((0.0, 20.0, 3),),
+        ((25.0, 35.0, 4),),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("problem", "fault"),
+    [
+        (
+            WorkloadProblem(4, [Job(0, 2, 7, max_nodes=3, evolution=Phases([(14, None)]))]),
+            "job 'j0' is evolving",
+        ),
+        (WorkloadProblem(4, [Job(0, 2, 7)], closed=[ClosedWindow(3, 9, {"nodes": 1})]), "closed windows"),
+    ],
+)
+def test_what_lists_do_not_know_is_refused(problem: WorkloadProblem, fault: str) -> None:
+    with pytest.raises(UnsupportedProblem, match=fault) as caught:
+        ListAnnealing()(problem, Budget(iterations=10))
+    assert "\n" not in str(caught.value)
+
+
+def test_many_jobs_get_the_best_of_the_others() -> None:
+    problem = WorkloadProblem(4, [Job(idx, 1 + idx % 4, 50) for idx in range(5_001)])
+    result = ListAnnealing()(problem, Budget(seconds=60, iterations=100))
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+
+
+def test_what_meets_the_bound_is_optimal() -> None:
+    result = ListAnnealing()(WorkloadProblem(4, [Job(0, 1, 10)] * 1 + [Job(50, 4, 3, name="b")]), Budget())
+    assert (result.status, result.objective, result.bound) == (Status.OPTIMAL, 6.5, 6.5)
+    several = ListAnnealing(("makespan", "wait"))(WorkloadProblem(4, [Job(0, 1, 10)]), Budget())
+    assert several.objective == (10.0, 0.0)
+    assert several.bound == (-math.inf, -math.inf)
