@@ -83,19 +83,20 @@ class DateBranching:
 
     Notes
     -----
-    `Prices` comes first, with a quarter of the time; where it has no prices per job (jobs that are not rigid,
-    a gap below 1 %, the makespan), it has all of it. Then the leaf with the least bound is taken, again and
-    again. A leaf is all schedules whose starts lie in certain windows: a job surely runs between its latest
-    start and its earliest end, where others share the rest. At first it has the prices of the leaf that it is
-    a part of; then its prices rise near the window that was cut last; then a job is chosen, by the bounds
-    that the parts would have, and its window is cut. Starts that cost more than the best known schedule
-    are cut off first. In each leaf a schedule is made: the jobs with windows not before their cheapest
-    starts, the others around them, then reinsertion. Workers are threads, each with a leaf of its own.
-    Without a time limit there are 100 ascents.
+    `Prices` comes first, with a quarter of the time, or with all iterations; where it has no prices per job
+    (jobs that are not rigid, a gap below 1 %, the makespan), it has all of the time. Then the leaf with the
+    least bound is taken, again and again. A leaf is all schedules whose starts lie in certain windows: a job
+    surely runs between its latest start and its earliest end, where others share the rest. At first it has
+    the prices of the leaf that it is a part of; then its prices rise near the window that was cut last; then
+    a job is chosen, by the bounds that the parts would have, and its window is cut. Starts that cost more
+    than the best known schedule are cut off first. In each leaf a schedule is made: the jobs with windows not
+    before their cheapest starts, the others around them, then reinsertion. Workers are threads, each with a
+    leaf of its own.
+    There are as many ascents as iterations; without them and without a time limit 100.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound: a tree, or what `Prices` proves. No result is worse than `start`, or proves less than
-    `certificate`. Same seed and budget without a time limit and with one worker, same answer.
+    `certificate`. Same seed and budget with one worker, same answer, unless time ends the search.
     *Complexity*: exponential; 820 jobs on 256 nodes: about 4 ascents a second.
 
     References
@@ -115,7 +116,7 @@ class DateBranching:
         """Search within the budget; workers are threads."""
         clock = budget.start()
         again = self.certificate is not None and self.certificate.get("kind") == "date-tree"
-        share = _PRICES_AGAIN if again else _PRICES
+        share = 1.0 if budget.iterations is not None else _PRICES_AGAIN if again else _PRICES
         first = Prices(self.objective, self.start, self.certificate)
         result = first(problem, replace(budget, seconds=share * budget.seconds))
         if _is_over(result, clock):
@@ -126,8 +127,8 @@ class DateBranching:
             result = _branched(problem, self.objective, result, budget, clock)
             if _is_over(result, clock):
                 return replace(result, runtime=clock.elapsed)
-        if clock.remaining == math.inf:  # `Prices` has done what it does without a limit
-            return result
+        if clock.remaining == math.inf or budget.iterations is not None:  # `Prices` has done all of its work
+            return replace(result, runtime=clock.elapsed)
         rest = replace(budget, seconds=clock.remaining)
         last = Prices(self.objective, result.answer, result.certificate)(problem, rest)
         began = result.runtime
@@ -225,6 +226,8 @@ class _Search:
         #: The least bound of leaves that cannot be split.
         self._smallest = math.inf
         self._ascents = 0
+        unlimited = _UNLIMITED if clock.remaining == math.inf else math.inf
+        self._most_ascents = unlimited if budget.iterations is None else budget.iterations
         self._halt = threading.Event()
         self._changed = threading.Condition()
         for leaf in self.tree.root.leaves():
@@ -246,7 +249,7 @@ class _Search:
             self._halt.is_set()
             or steps > _MOST_STEPS
             or self.clock.remaining <= _CERTIFYING * self._seconds * self.tree.size
-            or (self.clock.remaining == math.inf and self._ascents >= _UNLIMITED)
+            or self._ascents >= self._most_ascents
         )
 
     def _valued(self, leaf: Leaf) -> float:
