@@ -68,7 +68,7 @@ _TABLE = (
     ),
     heuristic(
         "list-annealing",
-        "clairvoyant: malleable jobs by a list, its order and caps annealed",
+        "clairvoyant: malleable jobs by an annealed list",
         "ListAnnealing",
         searches=True,
     ),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cli_tools import refused, run, run_json
 from format_draws import random_workload_of
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from tiers import examples
 
 from allocsolve.errors import InvalidOption
@@ -47,6 +47,7 @@ def test_exact_by_default_and_right_within_what_is_chosen() -> None:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 4))
+@example(seed=192, digits=1)  # 1917.4 s in place of 1917.5, and a hair less in floating point
 def test_what_is_rounded_is_right_within_the_unit_and_no_more(seed: int, digits: int) -> None:
     problem = random_workload_of(seed, "roa")
     schedule, unit = simulate(problem, MalleableMin()), 10.0**-digits

@@ -627,7 +627,7 @@ def workload_breaches(
     for claim in claims:
         if claim in _EXPECTING:
             _check_expected(problem, schedule, claim)
-    allowed = max(tolerance, schedule_tolerance(problem, schedule))
+    allowed = tolerance + schedule_tolerance(problem, schedule)
     history = History.of(problem, schedule, allowed)
     breaches = (_BREACHES[claim](history) for claim in claims)
     return tuple(breach for breach in breaches if breach is not None)

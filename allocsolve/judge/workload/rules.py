@@ -378,12 +378,12 @@ def workload_violations(
 
     Messages name the job, the time (seconds) and the value. Multiples of a quarter of a second are compared
     exactly, other times with `TIME_TOLERANCE_S`. All times of a schedule of another program, which rounds
-    them, may be off by `tolerance` seconds; how much of its work a malleable job has done then may be off by
-    what it does in so many seconds in each of its pieces. O(pieces log pieces).
+    them, may be off by `tolerance` seconds besides; how much of its work a malleable job has done then may be
+    off by what it does in that time in each of its pieces. O(pieces log pieces).
     """
     if len(schedule.offsets) != len(problem.jobs) + 1:
         return (f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted",)
-    tolerance = max(tolerance, schedule_tolerance(problem, schedule))
+    tolerance += schedule_tolerance(problem, schedule)
     return (
         *_job_violations(problem, schedule, tolerance),
         *_capacity_violations(problem, schedule, tolerance),
