@@ -15,7 +15,7 @@ from evolving_price_strategies import (
     profile_jobs,
     requested_jobs,
 )
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from naive_evolving_prices import least_cost_of_phases, least_cost_of_profile, slotted_optimum_of_evolving
 from naive_malleable_prices import least_cost_of_job
 from price_strategies import price_lists
@@ -27,7 +27,7 @@ from allocsolve.judge.certificates import price_list
 from allocsolve.judge.workload import work_prices as judged_work_prices
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.work_prices import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
-from allocsolve.model import Job, WorkloadProblem, frozen
+from allocsolve.model import Job, Phases, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadTerm
@@ -58,6 +58,23 @@ def prices_of(certificate: dict[str, Any]) -> Any:
 
 
 @given(problem=alone("phases"), term=MEANS, certificate=price_lists())
+@example(  # what is free before and after the slot adds up to a hair less than the first phase takes
+    problem=WorkloadProblem(
+        8,
+        [
+            Job(
+                1.9452818375804153,
+                1,
+                17.0,
+                min_nodes=1,
+                max_nodes=2,
+                evolution=Phases([(16.5, 1), (0.5, None)]),
+            )
+        ],
+    ),
+    term="turnaround",
+    certificate={"kind": "time-prices", "edges": [2, 3], "prices": [1], "unit": 1},
+)
 def test_cheapest_phases_are_those_of_the_twin(
     problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
 ) -> None:

@@ -299,15 +299,18 @@ def _held_with(held: _Held, count: int, needed: float, price: float, length: flo
 
 @inner_kernel
 def _paid(held: _Held, count: int, needed: float, below: float) -> tuple[float, float]:
-    """Return the cost of the cheapest seconds below a price, at most `needed`, and how many there are."""
-    total, paid = 0.0, 0.0
+    """Return the cost of the cheapest seconds below a price, at most `needed`, and how many are missing.
+
+    None are missing if there are enough, whatever the rounding of sums.
+    """
+    missing, paid = needed, 0.0
     for k in range(count):
-        if held.prices[k] >= below or total >= needed:
+        if held.prices[k] >= below or missing <= 0:
             break
-        length = min(held.lengths[k], needed - total)
-        total += length
+        length = min(held.lengths[k], missing)
+        missing -= length
         paid += length * held.prices[k]
-    return paid, total
+    return paid, missing
 
 
 @inner_kernel
@@ -370,8 +373,8 @@ def _after_phase(
             if end > begin:
                 count = _held_with(held, count, needed, slots.prices[b], end - begin)
             steps -= count + 1
-            paid, total = _paid(held, count, needed, inf)
-            if total >= needed:
+            paid, missing = _paid(held, count, needed, inf)
+            if missing <= 0:
                 after[b] = min(after[b], before[a] + nodes * paid)
     for b in range(1, last + 1):
         after[b] = min(after[b], after[b - 1])
@@ -412,8 +415,7 @@ def _end_of_phases(
                 if opens > begin:
                     count = _held_with(held, count, needed, price, opens - begin)
                 # A later end replaces the seconds that are dearer than one more second until the end.
-                paid, total = _paid(held, count, needed, price + run.slope / nodes)
-                longer = needed - total
+                paid, longer = _paid(held, count, needed, price + run.slope / nodes)
                 if opens + longer <= end:
                     best = min(best, before[a] + delay + nodes * paid + (run.slope + nodes * price) * longer)
                 begin = opens
