@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @inner_kernel
-def bisect_right(values: NDArray[np.int64], count: int, value: int) -> int:
+def bisect_right(values: NDArray[np.int64] | NDArray[np.float64], count: int, value: float) -> int:
     """Return how many of the first `count` values, which are sorted, are at most `value`. O(log count)."""
     low, high = 0, count
     while low < high:

@@ -22,6 +22,10 @@ from allocsolve.model import Job, WorkloadProblem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from allocsolve.model import WorkloadTerm
+
+MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
+
 
 def price_list(random: np.random.Generator, jobs: int, slots: int, parent: int, unit: int) -> dict[str, Any]:
     """What a list adds to its parent, which has at least `unit` everywhere if it is not -1."""
@@ -87,13 +91,15 @@ def test_a_leaf_is_never_above_a_schedule_in_it(first: int, second: int, random:
 
 
 @settings(deadline=None)
-@given(st.integers(0, 2**30), st.integers(0, 2**30), st.sampled_from(["turnaround", "slowdown", "wait"]))
-def test_whatever_cuts_and_prices_the_bound_is_below_the_optimum(first: int, second: int, term: str) -> None:
+@given(st.integers(0, 2**30), st.integers(0, 2**30), MEANS)
+def test_whatever_cuts_and_prices_the_bound_is_below_the_optimum(
+    first: int, second: int, term: WorkloadTerm
+) -> None:
     problem = problem_of(first)
     certificate = certificate_of(problem, second, term)
     bound = date_tree_bound(problem, certificate, term)
     assert bound <= naive_job_prices.optimum(problem, term)
-    assert bound == workload_certified_bound(problem, certificate, (term,))  # type: ignore[arg-type]  # a text
+    assert bound == workload_certified_bound(problem, certificate, (term,))
 
 
 @settings(deadline=None, max_examples=examples(20))

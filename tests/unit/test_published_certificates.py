@@ -10,7 +10,7 @@ from workload_traces import kth_problem
 
 from allocsolve.instances import read_certificate
 from allocsolve.judge import certify
-from allocsolve.model import Result, Status
+from allocsolve.model import Result, Status, WorkloadSchedule
 from allocsolve.model.result import terms
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -34,7 +34,7 @@ def test_the_judge_recomputes_the_bound_of_kth_sp2(traces: Path) -> None:
     problem = kth_problem(traces)
     proof = read_certificate(KTH, problem)
     assert proof.objective == ("turnaround",)
-    result = Result(Status.UNKNOWN, certificate=proof.certificate)  # type: ignore[var-annotated]
+    result: Result[WorkloadSchedule] = Result(Status.UNKNOWN, certificate=proof.certificate)
     (bound,) = terms(certify(problem, result, proof.objective))
     assert bound == json.loads(gzip.decompress(KTH.read_bytes()))["meta"]["bound"]
     assert bound > 9_900

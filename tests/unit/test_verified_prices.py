@@ -27,9 +27,10 @@ from allocsolve.instances import write_certificate, write_problem
 from allocsolve.judge import certify
 from allocsolve.judge.certificates import lower_float
 from allocsolve.judge.workload.proof_text import workload_proof_text
-from allocsolve.model import Budget, Job, Result, Status, WorkloadProblem, terms
+from allocsolve.model import Budget, Job, Result, Status, WorkloadProblem, WorkloadSchedule, terms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 #: Four nodes; jobs in whole seconds and in quarters of a second.
@@ -143,7 +144,7 @@ def test_the_checker_proves_what_the_judge_certifies(
     certificate = {**prices, "term": term}
     text = workload_proof_text(problem, certificate, term)
     bound = proven(text.problem + text.proof, tmp_path)
-    result = Result(Status.UNKNOWN, certificate=certificate)  # type: ignore[var-annotated]
+    result: Result[WorkloadSchedule] = Result(Status.UNKNOWN, certificate=certificate)
     assert bound is not None
     (certified,) = terms(certify(problem, result, (term,)))
     if prices is TIME_PRICES and bound <= 0:
@@ -157,9 +158,13 @@ def test_the_checker_proves_what_the_judge_certifies(
 @needs_checker
 @pytest.mark.parametrize("load", [kth_problem, atlas_problem, kit_problem, knl_problem])
 def test_bounds_of_real_logs_are_verified(
-    load: object, traces: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    load: Callable[[Path], WorkloadProblem],
+    traces: Path,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    problem = load(traces)  # type: ignore[operator]
+    problem = load(traces)
     result = Prices()(problem, Budget(seconds=10, workers=1))
     write_problem(problem, tmp_path / "log.json.gz")
     assert result.certificate is not None

@@ -45,7 +45,7 @@ def _new_windows(slots: int) -> _Windows:
 @inner_kernel
 def _slot(edges: FloatArray, moment: float) -> int:
     """Return the slot of a moment not before the first edge; the slot behind the last edge has no end."""
-    return bisect_right(edges, len(edges), moment) - 1  # type: ignore[arg-type]  # edges are real
+    return bisect_right(edges, len(edges), moment) - 1
 
 
 @inner_kernel

@@ -54,7 +54,7 @@ def _hold(jobs: PricedJobs, edges: FloatArray, dates: Dates) -> int:
         until = dates.earliest[job] + jobs.runtime[job]
         dates.begin[job] = dates.end[job] = 0
         if dates.latest[job] < until:
-            slot = bisect_right(edges, len(edges), dates.latest[job])  # type: ignore[arg-type]  # seconds
+            slot = bisect_right(edges, len(edges), dates.latest[job])
             if slot and edges[slot - 1] == dates.latest[job]:
                 slot -= 1
             dates.begin[job] = slot
@@ -78,7 +78,7 @@ def _spans(
     """Return how many spans of starts a job has; they are filled in from `at` on if there is room."""
     earliest, latest, runtime = dates.earliest[job], dates.latest[job], jobs.runtime[job]
     fill, count = at < len(spans.low), 0
-    first = bisect_right(edges, len(edges), earliest) - 1  # type: ignore[arg-type]  # seconds
+    first = bisect_right(edges, len(edges), earliest) - 1
     for index in range(bisect_right(dates.busy, dates.number[0], first - 1), dates.number[0]):
         slot = dates.busy[index]
         if edges[slot] - runtime >= latest:
@@ -131,7 +131,7 @@ def list_spans(jobs: PricedJobs, edges: FloatArray, capacity: int, dates: Dates,
 
 @inner_kernel
 def _slot_in_window(edges: FloatArray, first: int, count: int, time: float) -> int:
-    slot = bisect_right(edges, len(edges), time) - 1 - first  # type: ignore[arg-type]  # seconds
+    slot = bisect_right(edges, len(edges), time) - 1 - first
     return max(-1, min(slot, count))
 
 

@@ -62,7 +62,7 @@ class Run(NamedTuple):
 @inner_kernel
 def slot_of(edges: FloatArray, moment: float) -> int:
     """Return the slot of a moment: the number of edges up to it, less one; -1 before the first edge."""
-    return bisect_right(edges, len(edges), moment) - 1  # type: ignore[arg-type]  # edges are real
+    return bisect_right(edges, len(edges), moment) - 1
 
 
 @inner_kernel

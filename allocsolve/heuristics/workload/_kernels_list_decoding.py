@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels import bisect_right, inner_kernel, kernel
 from allocsolve.kernels.random import uniform
 
 if TYPE_CHECKING:
@@ -113,19 +113,6 @@ def _row(listed: Listed, job: int, cap: int, limit: int) -> int:
         else:
             low = middle
     return high
-
-
-@inner_kernel
-def _step_at(times: FloatArray, count: int, time: float) -> int:
-    """Return the last step that begins by `time`; the first one begins before all jobs."""
-    low, high = 0, count
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if times[middle] <= time:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @inner_kernel
@@ -286,7 +273,9 @@ def _decode(
     for job in order:
         cap = caps[job]
         need = listed.nodes[cap if listed.keeps[job] else listed.offsets[job + 1] - 1]
-        step = _step_at(work.times, count, listed.release[job])
+        step = (
+            bisect_right(work.times, count, listed.release[job]) - 1
+        )  # the first one begins before all jobs
         pieces, last = 0, step
         while pieces == 0:
             step = last

@@ -111,7 +111,7 @@ def no_reservations(jobs: int) -> Reserved:
 def _bound(plan: Segments, time: float) -> int:
     """Return the segment that begins at a time, not before the first segment; split one if there is none."""
     times, usage, count = plan.times, plan.usage, plan.in_use[0]
-    at = bisect_right(times, count, time) - 1  # type: ignore[arg-type]  # times are real
+    at = bisect_right(times, count, time) - 1
     if times[at] == time:
         return at
     for k in range(count, at + 1, -1):
@@ -136,7 +136,7 @@ def _forget(plan: Segments, now: float) -> None:
     """Drop the segments before now, and join neighbours of the same usage. O(segments)."""
     times, usage, count = plan.times, plan.usage, plan.in_use[0]
     used = 0
-    for k in range(bisect_right(times, count, now) - 1, count):  # type: ignore[arg-type]  # times are real
+    for k in range(bisect_right(times, count, now) - 1, count):
         if not used or usage[used - 1] != usage[k]:
             times[used] = times[k]
             usage[used] = usage[k]
@@ -150,7 +150,7 @@ def _first_busy(plan: Segments, begin: float, end: float, capacity: int) -> floa
 
     The start may be before `begin`; it is -1 if there is no such segment.
     """
-    k = bisect_right(plan.times, plan.in_use[0], begin) - 1  # type: ignore[arg-type]  # times are real
+    k = bisect_right(plan.times, plan.in_use[0], begin) - 1
     while k < plan.in_use[0] and plan.times[k] < end:
         if plan.usage[k] > capacity:
             return float(plan.times[k])

@@ -136,7 +136,7 @@ def draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit: 
     random, jobs = moves.random, moves.jobs
     count = len(moves.by_start)
     sums, mark = moves.cumulative, uniform(random) * moves.cumulative[count - 1]
-    at = bisect_right(sums, len(sums), mark)  # type: ignore[arg-type]  # sums are real
+    at = bisect_right(sums, len(sums), mark)
     job = min(at, count - 1)
     start, seconds = placed.starts[job], sizes.seconds[placed.chosen[job]]
     begin, end = submit[job], start + seconds
@@ -144,8 +144,8 @@ def draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, limit: 
         begin += uniform(random) * (start - begin)
         end = begin + seconds
     starts = moves.sorted_starts
-    last = bisect_right(starts, len(starts), end)  # type: ignore[arg-type]  # starts are real
-    first = bisect_right(starts, len(starts), begin)  # type: ignore[arg-type]  # starts are real
+    last = bisect_right(starts, len(starts), end)
+    first = bisect_right(starts, len(starts), begin)
     first = max(0, first - (last - first) // 2 - 32)
     jobs[0] = job
     drawn, tries = 1, 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.judge.workload._kernels_prices import HIGHEST
+from allocsolve.judge.workload._kernels_prices import HIGHEST, _delay_cost, _product
 from allocsolve.kernels import bisect_right, inner_kernel, kernel
 
 if TYPE_CHECKING:
@@ -36,23 +36,6 @@ class Runs(NamedTuple):
     free: IntArray
     #: Shape (jobs, resources).
     needs: IntArray
-
-
-@inner_kernel
-def _product(a: int, b: int) -> int:
-    """Return the product of two integers >= 0, or `HIGHEST` if it is above."""
-    return min(a * b, HIGHEST) if float(a) * float(b) < HIGHEST else HIGHEST
-
-
-@inner_kernel
-def _delay_cost(delays: Delays, j: int, time: int) -> int:
-    """Return the cost of a job that ends so long after its submission, at most `HIGHEST`."""
-    if time <= 0:
-        return int(delays.floor[j])
-    cost = _product(delays.whole[j], time)
-    if float(delays.rest[j]) * float(time) < HIGHEST:
-        cost += delays.rest[j] * time // delays.divisor[j]
-    return int(max(delays.floor[j], min(cost, HIGHEST)))
 
 
 @inner_kernel

@@ -42,6 +42,7 @@ def _product(a: int, b: int) -> int:
 
 @inner_kernel
 def _delay_cost(delays: Delays, j: int, time: int) -> int:
+    """Return the cost of a job that ends so long after its submission, at most `HIGHEST`."""
     if time <= 0:
         return int(delays.floor[j])
     cost = _product(delays.whole[j], time)
