@@ -225,7 +225,7 @@ def test_an_answer_that_was_rounded(tmp_path: Path, capsys: Capture, monkeypatch
         assert [*verify_records(store)] == []
     told = run_json(capsys, *argv, "--answers", "wrong.csv", "--tolerance", ".001", status=1)
     assert (
-        "the answer is not feasible within 0.001 s: from 0.8 s to 0.999 s up to 2 nodes"
+        "the answer is not feasible within 0.001 s: from 0.8 s to 1 s up to 2 nodes"
         in told["failures"][0]["error"]
     )
     assert "--tolerance is for --answers" in refused(capsys, *argv, "--solvers", "fcfs", "--tolerance", "1")

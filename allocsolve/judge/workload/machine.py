@@ -60,8 +60,9 @@ def _overloads(
         until = first + int(np.argmin(over[first:]))
         peak = first + int(np.argmax(excess[first:until]))
         lines.append(
-            f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until])} s more {name} are "
-            f"held than there are, most at {shown_seconds(moments[peak])} s: {use[peak]} of {free[peak]}"
+            f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until] + tolerance)} s more "
+            f"{name} are held than there are, most at {shown_seconds(moments[peak])} s: "
+            f"{use[peak]} of {free[peak]}"
         )
     return lines
 

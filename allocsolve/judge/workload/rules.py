@@ -480,7 +480,7 @@ def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: 
     change = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
     moments, at = np.unique(times, return_inverse=True)
     usage = np.cumsum(np.bincount(at, weights=change, minlength=len(moments))).astype(np.int64)
-    return overloads(moments, usage, problem.num_nodes)
+    return overloads(moments, usage, problem.num_nodes, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
