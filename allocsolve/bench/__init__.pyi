@@ -1,3 +1,8 @@
+from .evaluation.evaluator import (
+    Evaluation as Evaluation,
+    PolicyEvaluator as PolicyEvaluator,
+    evaluate as evaluate,
+)
 from .gate.baseline import GateChange as GateChange
 from .gate.gate import GateReport as GateReport, run_gate as run_gate
 from .library.design import SUITES as SUITES, build_library as build_library, suite as suite

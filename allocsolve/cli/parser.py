@@ -159,6 +159,11 @@ _COMMANDS: Final = {
         "parser_commands",
         "add_score",
     ),
+    "evaluate": (
+        "what queue policies are worth, anybody's, on hidden windows of logs",
+        "evaluate",
+        "add_evaluate",
+    ),
     "whatif": (
         "what was, what could have been and what is impossible, of a log, as a page for operators",
         "whatif",

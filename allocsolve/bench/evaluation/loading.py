@@ -1,0 +1,78 @@
+"""Policies by their names, out of files too, and by which rules all of them are evaluated."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from allocsolve.adaptors import named_policy
+from allocsolve.errors import InvalidOption, PluginError
+from allocsolve.registry import plugin_place
+from allocsolve.simulation import EngineRules
+
+if TYPE_CHECKING:
+    from allocsolve.simulation.policy import RunnablePolicy
+
+#: What is looked for in a file that is named without it.
+_OBJECT: Final = "policy"
+
+
+def file_and_object(name: str) -> tuple[str, str]:
+    """Return the file and the object that a name such as ``file.py:object`` stands for; empty for others."""
+    path, ends, rest = name.rpartition(".py")
+    if not ends or (rest and not rest.startswith(":")):
+        return "", ""
+    return f"{path}.py", rest[1:] or _OBJECT
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a name stands for a policy of somebody else: of a plug-in or of a file."""
+    return bool(file_and_object(name)[0] or plugin_place(name))
+
+
+def loaded(name: str) -> RunnablePolicy:
+    """Return a policy at the beginning of a run; what is foreign is imported here.
+
+    Parameters
+    ----------
+    name
+        Of a registered policy, ``package.module:object`` with options, ``file.py`` or ``file.py:object``.
+
+    Raises
+    ------
+    UnknownName, PluginError
+        If there is no such policy.
+    InvalidOption
+        If it is none, or asks for other rules than those by which all are evaluated.
+    """
+    path, attribute = file_and_object(name)
+    try:
+        policy = named_policy(_of_file(name, path, attribute) if path else name)
+    except InvalidOption as error:
+        msg = str(error) if name in str(error) else f"{name}: {error}"
+        raise InvalidOption(msg) from None
+    ours, asked = EngineRules(), policy.rules
+    for field in dataclasses.fields(EngineRules):
+        if (value := getattr(asked, field.name)) != (own := getattr(ours, field.name)):
+            msg = f"{name} asks for {field.name}={value!r}: all are evaluated with {field.name}={own!r}"
+            raise InvalidOption(msg)
+    return policy
+
+
+def _of_file(name: str, path: str, attribute: str) -> Any:  # noqa: ANN401 - whatever is in it
+    spec = importlib.util.spec_from_file_location("evaluated_policy", path)
+    assert spec is not None, "its name ends in .py"
+    assert spec.loader is not None, "so it has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except OSError as error:
+        raise PluginError(name, f"cannot be read: {error.strerror}") from error
+    except BaseException as error:
+        raise PluginError(name, f"{type(error).__name__}: {error}") from error
+    if not hasattr(module, attribute):
+        raise PluginError(name, f"the file has no {attribute!r}")
+    return getattr(module, attribute)

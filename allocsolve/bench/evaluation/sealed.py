@@ -1,0 +1,335 @@
+"""Policies of strangers under our engine: a process of their own gets views, and returns decisions.
+
+The engine stays here. So a policy can look around in its process as it likes: run times and jobs to come are
+not there, and nothing that it does there changes the state of the machine but decisions that the rules allow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from pickle import HIGHEST_PROTOCOL, dumps
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+
+from allocsolve.bench.evaluation.loading import file_and_object
+from allocsolve.bench.evaluation.messages import (
+    ANSWER,
+    DECIDED,
+    END,
+    FORK,
+    HEAD,
+    LENGTH,
+    LOADED,
+    LONGEST,
+    MOST_PER_JOB,
+    RAISED,
+    UNUSABLE,
+    Orders,
+    ViewSender,
+    decisions_of,
+)
+from allocsolve.bench.evaluation.sandbox import paths_of_code
+from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Watch, exit_reason, held_mb
+from allocsolve.errors import AllocsolveError, InvalidAnswer
+from allocsolve.kernels.cache import kernel_folder
+from allocsolve.simulation import Engine, IllegalDecision
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allocsolve.model import WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation import QueueView
+
+#: How long loading a policy may take, in seconds.
+LOADING_S: Final = 30.0
+#: How often the memory of a process is looked at, in seconds: Linux limits it besides.
+_MEMORY_LOOK_S: Final = 0.25
+_AT_ONCE: Final = 1 << 20
+#: What processes of policies get of our environment: what says where code is found.
+_ENVIRONMENT: Final = ("PATH", "LANG", "LD_LIBRARY_PATH", "XDG_CACHE_HOME", "HOME")
+#: Decisions are the same each time, and take one processor.
+_SETTINGS: Final[Mapping[str, str]] = {
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+#: Where code of the system is.
+_SYSTEM: Final = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom")
+
+
+class Limits(NamedTuple):
+    """What a policy may take on each workload."""
+
+    seconds: float  #: of all its decisions together; what a busy machine keeps it waiting does not count
+    memory_mb: float  #: that it allocates
+
+
+class PolicyFailed(AllocsolveError):  # noqa: N818 - the name says what is wrong
+    """A policy has not brought a workload to its end."""
+
+
+class PolicyUnusable(PolicyFailed):
+    """A policy cannot be loaded, or what was loaded is none."""
+
+
+class SealedPolicies:
+    """Runs policies in processes of their own, one at a time.
+
+    Parameters
+    ----------
+    hidden
+        Files and folders that no policy is to read.
+    limits
+        Of each run.
+    """
+
+    def __init__(self, hidden: Sequence[Path], limits: Limits) -> None:
+        self._hidden = [path.resolve() for path in hidden]
+        self._limits = limits
+        self._server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket
+        self._stderr: IO[bytes]
+        self._forks = False  #: whether the server has a fork
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes, if there are any."""
+        server, self._server, self._forks = self._server, None, False
+        if server is not None:
+            self._control.close()  # the server ends its fork, then itself
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.wait(2.0)
+            with contextlib.suppress(OSError):
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+            self._stderr.close()
+
+    def run(self, problem: WorkloadProblem, policy: str) -> WorkloadSchedule:
+        """Return the schedule of a workload under a policy, which nobody has judged yet.
+
+        Parameters
+        ----------
+        problem
+            The workload.
+        policy
+            ``package.module:object`` with options, ``file.py``, or ``file.py:object``.
+
+        Raises
+        ------
+        PolicyUnusable
+            If it cannot be loaded.
+        PolicyFailed
+            If it raises, decides what is not allowed, dies, or takes more than the limits.
+        """
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                pid = self._forked(theirs)
+            try:
+                process = _Process(ours, pid, self._limits, MOST_PER_JOB * (len(problem.jobs) + 8))
+                process.load(self._orders(policy))
+                return _schedule(problem, process)
+            except (EOFError, OSError):
+                code = self._ended()
+                with contextlib.suppress(ValueError):
+                    msg = f"the process of the policy died: {signal.Signals(-code).name}"
+                    raise PolicyFailed(msg) from None
+                msg = f"the process of the policy died: exit status {code}"
+                raise PolicyFailed(msg) from None
+            finally:
+                self._ended()
+
+    def _orders(self, policy: str) -> bytes:
+        folder = os.getcwd()  # noqa: PTH109 - a text, as the entries of sys.path are
+        entries = [folder, *filter(None, sys.path), *_SYSTEM, sys.prefix, sys.base_prefix]
+        path, attribute = file_and_object(policy)
+        if path:
+            entries[0] = str(Path(path).resolve())
+            policy = f"{entries[0]}:{attribute}"
+        readable, listable = paths_of_code([*entries, str(kernel_folder())], self._hidden)
+        return dumps(Orders(policy, folder, readable, listable, self._limits.memory_mb), HIGHEST_PROTOCOL)
+
+    def _forked(self, theirs: socket.socket) -> int:
+        """Have a process forked that has this socket, and return its number."""
+        for _ in range(2):
+            server = self._started()
+            with contextlib.suppress(OSError):
+                socket.send_fds(self._control, [FORK], [theirs.fileno()])
+                pid = self._answer()
+                self._forks = True
+                return pid
+            reason = exit_reason(server, self._stderr)
+            self.close()  # something has killed it
+        msg = f"the process that policies are forked from died: {reason}"
+        raise PolicyFailed(msg)
+
+    def _ended(self) -> int:
+        """Kill the fork, and return how it had ended; 0 if that was done before."""
+        if not self._forks:
+            return 0
+        self._forks = False
+        try:
+            self._control.sendall(END)
+            return self._answer()
+        except OSError:
+            self.close()
+            return -signal.SIGKILL
+
+    def _answer(self) -> int:
+        data = self._control.recv(ANSWER.size, socket.MSG_WAITALL)
+        if len(data) < ANSWER.size:
+            raise ConnectionResetError
+        number: int = ANSWER.unpack(data)[0]
+        return number
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._server is not None and self._server.poll() is None:
+            return self._server
+        self.close()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the server
+        self._control, inward = socket.socketpair()
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        path = os.pathsep.join(filter(None, sys.path))
+        environment |= {**_SETTINGS, "PYTHONPATH": path, "ALLOCSOLVE_KERNELS": str(kernel_folder())}
+        with inward:
+            self._server = subprocess.Popen(
+                [sys.executable, "-c", "from allocsolve.bench.evaluation.fork_server import main; main()"],
+                stdin=inward.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=self._stderr,
+                start_new_session=True,
+                cwd="/",
+                env=environment,
+            )
+        return self._server
+
+
+class _Process:
+    """The owner's end of the process of a policy: nothing that it does makes the owner wait for longer."""
+
+    def __init__(self, sock: socket.socket, pid: int, limits: Limits, most: int) -> None:
+        self._socket, self._pid, self._limits, self._most = sock, pid, limits, most
+        sock.settimeout(0)
+        self._poll = select.poll()
+        self._received = bytearray()
+        self._watch = Watch(pid, LOADING_S)
+        self._state = "loaded"
+        self._looked = 0.0
+
+    def load(self, orders: bytes) -> None:
+        """Have the policy loaded, and start the clock of its decisions.
+
+        Raises
+        ------
+        PolicyUnusable
+            If it cannot be.
+        """
+        mark, data = self._asked(LENGTH.pack(len(orders)) + orders)
+        if mark != LOADED:
+            raise PolicyUnusable(_text(mark, data))
+        self._state = "done"
+        limit = self._limits.seconds
+        self._looked = 0.0
+        self._watch.begin(limit, 0.1 * limit + GRACE_S)
+
+    def decided(self, message: bytes) -> bytes:
+        """Return the decisions on a view, as they have come.
+
+        Raises
+        ------
+        PolicyFailed
+            If there are none.
+        """
+        mark, data = self._asked(message)
+        if mark != DECIDED:
+            raise PolicyFailed(_text(mark, data))
+        return data
+
+    def _asked(self, message: bytes) -> tuple[bytes, bytes]:
+        """Send a message and return what is answered, both as far as the limits allow."""
+        unsent = memoryview(message)
+        while True:
+            if unsent:
+                with contextlib.suppress(BlockingIOError):
+                    unsent = unsent[self._socket.send(unsent[:_AT_ONCE]) :]
+            self._poll.register(self._socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+            if self._poll.poll(1000 * LOOK_S):
+                with contextlib.suppress(BlockingIOError):
+                    data = self._socket.recv(_AT_ONCE)
+                    if not data:
+                        raise EOFError
+                    self._received += data
+            if (answer := self._complete()) is not None:
+                return answer
+            self._look()
+
+    def _complete(self) -> tuple[bytes, bytes] | None:
+        if len(self._received) < HEAD.size:
+            return None
+        mark, length = HEAD.unpack_from(self._received)
+        if length > (self._most if mark == DECIDED else LONGEST):
+            msg = f"the process of the policy sent {length} bytes"
+            raise PolicyFailed(msg)
+        end = HEAD.size + length
+        if len(self._received) < end:
+            return None
+        data = bytes(self._received[HEAD.size : end])
+        del self._received[:end]
+        if self._received:
+            msg = "the process of the policy sent more than it was asked for"
+            raise PolicyFailed(msg)
+        return mark, data
+
+    def _look(self) -> None:
+        """Look at the clock and at the memory.
+
+        Raises
+        ------
+        PolicyFailed
+            If it is over a limit.
+        """
+        watch = self._watch
+        watch.look()
+        if watch.overdue:
+            msg = f"killed: not {self._state} after {watch.elapsed:.1f} s"
+            raise PolicyFailed(msg)
+        if not 0 <= watch.elapsed - self._looked < _MEMORY_LOOK_S:
+            self._looked = watch.elapsed
+            held, most = held_mb(self._pid), 2 * self._limits.memory_mb
+            if held > most:
+                msg = f"killed: held {held:.0f} MB, more than {most:.0f} MB"
+                raise PolicyFailed(msg)
+
+
+def _text(mark: bytes, data: bytes) -> str:
+    if mark not in (UNUSABLE, RAISED):
+        return f"the process of the policy sent {mark!r}"
+    return " ".join(data.decode(errors="replace").split()) or "no reason given"
+
+
+def _schedule(problem: WorkloadProblem, process: _Process) -> WorkloadSchedule:
+    """Run a workload to its end under the policy of a process."""
+    engine, sender = Engine(problem), ViewSender()
+    while (view := engine.advance()) is not None:
+        data = process.decided(sender.message(view))
+        try:
+            engine.apply(decisions_of(data))
+        except (IllegalDecision, InvalidAnswer) as error:
+            msg = f"illegal decision at {_instant(view)}: {error}"
+            raise PolicyFailed(msg) from None
+    return engine.result()
+
+
+def _instant(view: QueueView) -> str:
+    return f"{view.now:.15g} s"
