@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -14,7 +15,7 @@ import pytest
 
 import allocsolve
 from allocsolve import solve
-from allocsolve.instances import read_problem
+from allocsolve.instances import lublin1999, read_problem, write_problem
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -42,9 +43,12 @@ def test_each_is_run_here_and_named_in_the_readme() -> None:
         "backfilling.py",
         "engine_steps.py",
         "event_loop.py",
+        "evolve_policy.py",
+        "evolved_policy.py",
         "knowing.py",
         "learning.py",
         "my_heuristic.py",
+        "openevolve_evaluator.py",
         "placement_rules.py",
         "simpy_broker.py",
         "simpy_cluster.py",
@@ -128,6 +132,27 @@ def test_an_agent_learns_and_is_judged_on_later_jobs(tmp_path: Path) -> None:
     bound = float(re.findall(r"below (\d+) s", lines[10])[0])
     values = {row[:14].strip(): float(row[14:].split()[0]) for row in lines[11:]}
     assert bound < values["linear agent"] < min(values[name] for name in ("fcfs", "first-fit", "easy"))
+
+
+def test_a_search_finds_a_better_policy(tmp_path: Path) -> None:
+    """It begins as EASY, and what it writes can be evaluated again."""
+    options = ("--trials", "3", "--windows", "2", "--jobs", "100")
+    first, *better, easy, _, _, _, _, _, found = _shown("evolve_policy.py", tmp_path, *options).splitlines()
+    assert first.startswith("trial 0: 0.")
+    assert first.endswith("limit^0.00 nodes^0.00 wait^-1.00")
+    assert better[-1].split() == ["held-out", "windows", "score", "regret"]
+    assert (easy.split()[0], found.split()[0]) == ("easy", "best_policy.py")
+    assert 0 < float(found.split()[1]) <= 1
+    assert "LIMIT, NODES, WAIT = " in (tmp_path / "best_policy.py").read_text(encoding="utf-8")
+
+
+def test_a_search_for_programs_is_given_numbers(tmp_path: Path) -> None:
+    """Without OpenEvolve they come as the dict that it takes as well."""
+    (tmp_path / "logs").mkdir()
+    write_problem(lublin1999(1, num_jobs=2400), tmp_path / "logs" / "log.json")
+    program = (sys.executable, str(EXAMPLES / "openevolve_evaluator.py"), str(EXAMPLES / "evolved_policy.py"))
+    metrics = ast.literal_eval(_output(*program, cwd=tmp_path, env={"POLICY_LOGS": str(tmp_path / "logs")}))
+    assert 0 < metrics["worst_window"] <= metrics["combined_score"] <= 1 == metrics["finished"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("sb3_contrib") is not None, reason="sb3-contrib is installed")

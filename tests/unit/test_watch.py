@@ -59,7 +59,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     made = _Clock()
     monkeypatch.setattr(watch_module, "clock", made)
     monkeypatch.setattr(watch_module, "_schedule", lambda _: {})
-    monkeypatch.setattr(watch_module, "_main_wait", lambda _: 0.0)
+    monkeypatch.setattr(watch_module, "scheduled", lambda _: (0.0, 0.0))
     return made
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict, get_args
 from allocsolve.bench.evaluation.loading import is_foreign, loaded
 from allocsolve.bench.evaluation.sandbox import unheld
 from allocsolve.bench.evaluation.sealed import Limits, PolicyFailed, PolicyUnusable, SealedPolicies
-from allocsolve.bench.evaluation.windows import OBJECTIVE, bounds_folder, draw_windows, read_logs
+from allocsolve.bench.evaluation.windows import OBJECTIVE, bounded, bounds_folder, draw_windows, read_logs
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.judge import workload_value, workload_violations
 from allocsolve.model import terms
@@ -88,7 +88,7 @@ class PolicyEvaluator:
     --------
     >>> from allocsolve.instances import lublin1999, write_problem
     >>> folder = getfixture("tmp_path")
-    >>> write_problem(folder / "log.json", lublin1999(7, num_jobs=400))
+    >>> write_problem(lublin1999(7, num_jobs=400), folder / "log.json")
     >>> evaluator = PolicyEvaluator([folder], windows=2, jobs=100)
     >>> evaluator.evaluate("easy")["combined_score"] > evaluator.evaluate("fcfs")["combined_score"]
     True
@@ -113,8 +113,9 @@ class PolicyEvaluator:
                 msg = f"{name} {value} is not positive"
                 raise InvalidOption(msg)
         read = read_logs([Path(place) for place in logs])
+        drawn = draw_windows(read, **counts, split=split, seed=natural("seed", seed))
         #: The windows; whoever shows them to a policy's author has to draw others.
-        self.windows = draw_windows(read, **counts, split=split, seed=natural("seed", seed))
+        self.windows = [*map(bounded, drawn)]
         self._sealed = SealedPolicies([*(path for path, _ in read), bounds_folder()], limits)
         self._lock = threading.Lock()
 

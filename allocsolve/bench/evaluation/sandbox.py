@@ -36,11 +36,22 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NOT_PERMITTED, _NOT_IMPLEMENTED = 1, 38
 #: Of a clone: it is a thread of the same process.
 _THREAD: Final = 0x10000
-#: By machine: the code of its calls; clone; clone3; what is refused: fork, vfork, execve, execveat, kill,
-#: ptrace, process_vm_readv, process_vm_writev, socket, pidfd_open, pidfd_send_signal, io_uring_setup.
+#: By machine: the code of its calls; clone; clone3; what is refused. These are fork, vfork, execve, execveat,
+#: kill, ptrace, process_vm_readv, process_vm_writev, socket; then chmod, chown, utimensat and setxattr in
+#: their forms; then pidfd_send_signal, io_uring_setup, pidfd_open, fchmodat2.
 _CALLS: Final = {
-    "x86_64": (0xC000003E, 56, 435, (57, 58, 59, 322, 62, 101, 310, 311, 41, 434, 424, 425)),
-    "aarch64": (0xC00000B7, 220, 435, (221, 281, 129, 117, 270, 271, 198, 434, 424, 425)),
+    "x86_64": (
+        *(0xC000003E, 56, 435),
+        (
+            *(57, 58, 59, 322, 62, 101, 310, 311, 41),
+            *(90, 91, 268, 92, 93, 94, 260, 132, 235, 261, 280, 188, 189, 190),
+            *(424, 425, 434, 452),
+        ),
+    ),
+    "aarch64": (
+        *(0xC00000B7, 220, 435),
+        (221, 281, 129, 117, 270, 271, 198, 52, 53, 54, 55, 88, 5, 6, 7, 424, 425, 434, 452),
+    ),
 }
 #: How names of modules end, compiled ones included.
 _OF_MODULES: Final = (".py", ".so", ".pyc")

@@ -36,7 +36,8 @@ from allocsolve.bench.evaluation.messages import (
     decisions_of,
 )
 from allocsolve.bench.evaluation.sandbox import paths_of_code
-from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Watch, exit_reason, held_mb
+from allocsolve.bench.runs.reply import clock
+from allocsolve.bench.runs.watch import LOOK_S, exit_reason, held_mb, scheduled
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.kernels.cache import kernel_folder
 from allocsolve.simulation import Engine, IllegalDecision
@@ -215,6 +216,21 @@ class SealedPolicies:
         return self._server
 
 
+class _Moment(NamedTuple):
+    """When something was, in seconds."""
+
+    clock: float
+    ran: float  #: by the policy's process, on a processor
+    waited: float  #: by that process, in the queue for one
+    waited_here: float  #: by this process
+
+
+def _charged(before: _Moment, now: _Moment) -> float:
+    """Return what a policy has taken between two moments: the machine may have kept it, or us, waiting."""
+    elapsed, ran, waited, waited_here = (end - begin for begin, end in zip(before, now, strict=True))
+    return max(ran, elapsed - waited - waited_here)
+
+
 class _Process:
     """The owner's end of the process of a policy: nothing that it does makes the owner wait for longer."""
 
@@ -223,9 +239,8 @@ class _Process:
         sock.settimeout(0)
         self._poll = select.poll()
         self._received = bytearray()
-        self._watch = Watch(pid, LOADING_S)
-        self._state = "loaded"
-        self._looked = 0.0
+        self._state, self._limit, self._spent = "loaded", LOADING_S, 0.0
+        self._looked = clock()
 
     def load(self, orders: bytes) -> None:
         """Have the policy loaded, and start the clock of its decisions.
@@ -238,10 +253,7 @@ class _Process:
         mark, data = self._asked(LENGTH.pack(len(orders)) + orders)
         if mark != LOADED:
             raise PolicyUnusable(_text(mark, data))
-        self._state = "done"
-        limit = self._limits.seconds
-        self._looked = 0.0
-        self._watch.begin(limit, 0.1 * limit + GRACE_S)
+        self._state, self._limit, self._spent = "done", self._limits.seconds, 0.0
 
     def decided(self, message: bytes) -> bytes:
         """Return the decisions on a view, as they have come.
@@ -258,7 +270,7 @@ class _Process:
 
     def _asked(self, message: bytes) -> tuple[bytes, bytes]:
         """Send a message and return what is answered, both as far as the limits allow."""
-        unsent = memoryview(message)
+        unsent, before = memoryview(message), self._now()
         while True:
             if unsent:
                 with contextlib.suppress(BlockingIOError):
@@ -270,9 +282,11 @@ class _Process:
                     if not data:
                         raise EOFError
                     self._received += data
-            if (answer := self._complete()) is not None:
+            answer, spent = self._complete(), self._spent + _charged(before, self._now())
+            self._look(spent)
+            if answer is not None:
+                self._spent = spent
                 return answer
-            self._look()
 
     def _complete(self) -> tuple[bytes, bytes] | None:
         if len(self._received) < HEAD.size:
@@ -291,21 +305,22 @@ class _Process:
             raise PolicyFailed(msg)
         return mark, data
 
-    def _look(self) -> None:
-        """Look at the clock and at the memory.
+    def _now(self) -> _Moment:
+        return _Moment(clock(), *scheduled(self._pid), scheduled(os.getpid())[1])
+
+    def _look(self, spent: float) -> None:
+        """Look at the time that is spent, and at the memory.
 
         Raises
         ------
         PolicyFailed
             If it is over a limit.
         """
-        watch = self._watch
-        watch.look()
-        if watch.overdue:
-            msg = f"killed: not {self._state} after {watch.elapsed:.1f} s"
+        if spent > self._limit:
+            msg = f"killed: not {self._state} after {spent:.1f} s"
             raise PolicyFailed(msg)
-        if not 0 <= watch.elapsed - self._looked < _MEMORY_LOOK_S:
-            self._looked = watch.elapsed
+        if clock() - self._looked > _MEMORY_LOOK_S:
+            self._looked = clock()
             held, most = held_mb(self._pid), 2 * self._limits.memory_mb
             if held > most:
                 msg = f"killed: held {held:.0f} MB, more than {most:.0f} MB"

@@ -100,7 +100,7 @@ def _read(path: Path) -> object:
 
 def draw_windows(
     logs: Sequence[tuple[Path, WorkloadProblem]], *, windows: int, jobs: int, split: str, seed: int
-) -> list[Window]:
+) -> list[WorkloadProblem]:
     """Draw windows from logs in turns, none of which has a job of another one.
 
     Parameters
@@ -132,11 +132,7 @@ def draw_windows(
         gaps = np.sort(rng.integers(0, spare + 1, count))
         offsets = part.start + gaps + jobs * np.arange(count)
         drawn += [_hidden(window_of_log(problem, int(offset), jobs), rng) for offset in offsets]
-    made = [Window(problem, _bound(problem)) for problem in drawn]
-    if any(window.bound <= 0 for window in made):
-        msg = "a window has no job that counts: all its weights are 0"
-        raise InvalidOption(msg)
-    return made
+    return drawn
 
 
 def _hidden(window: WorkloadProblem, rng: np.random.Generator) -> WorkloadProblem:
@@ -162,6 +158,21 @@ def bounds_folder() -> Path:
     """Return the folder of the certificates of bounds: beside that of compiled kernels."""
     kernels = kernel_folder()
     return kernels.with_name(f"{kernels.name}-bounds")
+
+
+def bounded(problem: WorkloadProblem) -> Window:
+    """Return a window with its bound.
+
+    Raises
+    ------
+    InvalidOption
+        If no job counts.
+    """
+    bound = _bound(problem)
+    if bound <= 0:
+        msg = "a window has no job that counts: all its weights are 0"
+        raise InvalidOption(msg)
+    return Window(problem, bound)
 
 
 def _bound(problem: WorkloadProblem) -> float:

@@ -148,7 +148,7 @@ class Watch:
         #: Seconds by which looks came too late, all and those after the limit.
         # What is seen now may have come while the look before was late: the pipe is read first.
         self._late, self._late_after = self._too_late_before + self._too_late, 0.0
-        self._main_wait = _main_wait(self._pid)
+        self._main_wait = scheduled(self._pid)[1]
         #: When the limit had passed, and the schedule then.
         self._passed: tuple[float, Schedule] | None = None
 
@@ -180,7 +180,7 @@ class Watch:
 
     def timing(self) -> Timing:
         """Return the time from the begin to the last look, and how exact it is."""
-        return Timing(self.elapsed, _APART_S + self._late + _main_wait(self._pid) - self._main_wait)
+        return Timing(self.elapsed, _APART_S + self._late + scheduled(self._pid)[1] - self._main_wait)
 
 
 def kept_waiting(before: Schedule, after: Schedule, seconds: float, workers: int) -> float:
@@ -214,11 +214,12 @@ def _schedule(pid: int) -> Schedule:
     return schedule
 
 
-def _main_wait(pid: int) -> float:
-    """Return for how many seconds the main thread of a process has waited so far; 0 if nothing says so."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return int((_PROC / str(pid) / "schedstat").read_text().split()[1]) / 1e9
-    return 0.0
+def scheduled(pid: int) -> tuple[float, float]:
+    """Return for how many seconds the main thread of a process has run and waited; 0 if nothing says so."""
+    with contextlib.suppress(OSError, ValueError):
+        running, queueing, *_ = (_PROC / str(pid) / "schedstat").read_text().split()
+        return int(running) / 1e9, int(queueing) / 1e9
+    return 0.0, 0.0
 
 
 #: What a process says of an order, in this order: kernels are being compiled (once or not at all; a line that

@@ -1,0 +1,233 @@
+"""The evaluator of policies: scores, failures, the bounds that are kept, and its command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_tools import refused, run, run_json
+
+from allocsolve.bench import PolicyEvaluator, evaluate
+from allocsolve.bench.evaluation import evaluator as evaluator_module, windows
+from allocsolve.bench.evaluation.sandbox import paths_of_code, unheld
+from allocsolve.errors import FormatError, InvalidOption, UnknownName, UnsupportedProblem
+from allocsolve.instances import lublin1999, write_problem
+from allocsolve.model import Amdahl, Job, WorkloadProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: One process has them all: the evaluator is made once.
+pytestmark = pytest.mark.xdist_group("evaluation")
+
+POLICIES = """
+from allocsolve.heuristics import Easy
+from allocsolve.simulation import Start
+
+five = 5
+easy = Easy()
+clairvoyant = Easy(estimate="actual")
+
+def shortest(view):
+    free = view.free
+    for job in sorted(view.queue, key=lambda job: view.jobs.estimate[job]):
+        nodes = int(view.jobs.nodes[job])
+        if nodes <= free:
+            free -= nodes
+            yield Start(job, nodes)
+
+def stops_on_the_second(view):
+    if view.now > 10 * 86400:
+        raise ValueError("too late")
+    return shortest(view)
+
+def forgets(view):
+    pass
+
+class Remembers:
+    def reset(self, seed):
+        self.calls = 0
+    def decide(self, view):
+        self.calls += 1
+        assert self.calls <= 2 * len(view.jobs.nodes)
+        return shortest(view)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with policies, and one with logs; bounds are kept beside them."""
+    path: Path = tmp_path_factory.mktemp("evaluation")
+    (path / "mine.py").write_text(POLICIES)
+    (path / "logs").mkdir()
+    for seed in (3, 4):
+        write_problem(lublin1999(seed, num_jobs=200), path / "logs" / f"log-{seed}.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        for module in (windows, evaluator_module):
+            patch.setattr(module, "bounds_folder", lambda: path / "bounds")
+        yield path
+
+
+@pytest.fixture(scope="module")
+def evaluator(folder: Path) -> PolicyEvaluator:
+    return PolicyEvaluator([folder / "logs"], windows=2, jobs=50)
+
+
+def test_what_runs_sealed_is_worth_what_it_is_worth_here(evaluator: PolicyEvaluator) -> None:
+    easy = evaluator.evaluate("easy")
+    assert easy == evaluator.evaluate("mine:easy") == evaluator.evaluate("mine.py:easy")
+    metrics = easy["metrics"]
+    assert easy["artifacts"] == {}
+    assert easy["combined_score"] == metrics["combined_score"]
+    assert metrics["combined_score"] == pytest.approx((metrics["window_1"] + metrics["window_2"]) / 2)
+    assert metrics["worst_window"] == min(metrics["window_1"], metrics["window_2"])
+    assert 0 < metrics["worst_window"] <= 1 == metrics["finished"]
+    assert evaluator.evaluate("mine:shortest") == evaluator.evaluate("mine:Remembers")
+    assert evaluator.evaluate("conservative")["combined_score"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("mine:five", "mine:five: 5 is no queue policy: it has no method decide"),
+        ("mine:missing", "plug-in 'mine:missing': module 'mine' has no attribute 'missing'"),
+        ("nowhere:policy", "plug-in 'nowhere:policy': there is no module 'nowhere'"),
+        ("mine.py", "mine.py:policy': the file has no 'policy'"),
+        ("nowhere.py", "nowhere.py:policy': cannot be read: No such file or directory"),
+        ("mine:clairvoyant", "asks for knowledge='actual': all are evaluated with knowledge='estimate'"),
+    ],
+)
+def test_what_cannot_be_used_is_worth_nothing(policy: str, reason: str, evaluator: PolicyEvaluator) -> None:
+    made = evaluator.evaluate(policy)
+    assert made["combined_score"] == made["metrics"]["finished"] == made["metrics"]["window_2"] == 0
+    assert list(made["artifacts"]) == ["policy"]
+    assert made["artifacts"]["policy"].endswith(reason)
+
+
+def test_a_failure_costs_its_window(evaluator: PolicyEvaluator) -> None:
+    whole, part = evaluator.evaluate("mine:shortest"), evaluator.evaluate("mine:stops_on_the_second")
+    for name in ("window_1", "window_2"):
+        if name in part["artifacts"]:
+            assert part["artifacts"][name] == "ValueError: too late"
+            assert part["metrics"][name] == 0
+        else:
+            assert part["metrics"][name] == whole["metrics"][name]
+    assert evaluator.evaluate("mine:forgets")["artifacts"] == {
+        f"window_{idx}": "the policy returned None, no decisions" for idx in (1, 2)
+    }
+
+
+def test_registered_names_are_checked(evaluator: PolicyEvaluator) -> None:
+    with pytest.raises(UnknownName, match="did you mean easy"):
+        evaluator.evaluate("eazy")
+    with pytest.raises(InvalidOption, match="is no queue policy"):
+        evaluator.evaluate("prices")
+    with pytest.raises(InvalidOption, match="asks for knowledge='actual'"):
+        evaluator.evaluate("easy(estimate=actual)")
+
+
+def test_bounds_are_kept_and_never_believed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"windows": 2, "jobs": 30, "seed": 9}
+    bounds = [window.bound for window in PolicyEvaluator([folder / "logs"], **asked).windows]
+    made = windows.time_prices
+    with monkeypatch.context() as patch:
+        patch.setattr(windows, "time_prices", None)
+        assert [window.bound for window in PolicyEvaluator([folder / "logs"], **asked).windows] == bounds
+    monkeypatch.setattr(windows, "time_prices", made)
+    for path in (folder / "bounds").iterdir():
+        document = json.loads(gzip.decompress(path.read_bytes()))
+        document["certificate"]["prices"] = [10 * price for price in document["certificate"]["prices"]]
+        document["meta"] = {"bound": 10**9}
+        path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    forged = [window.bound for window in PolicyEvaluator([folder / "logs"], **asked).windows]
+    assert all(low <= high for low, high in zip(forged, bounds, strict=True))
+    for path in (folder / "bounds").iterdir():
+        path.write_bytes(b"nonsense")
+    assert [window.bound for window in PolicyEvaluator([folder / "logs"], **asked).windows] == bounds
+
+
+@pytest.mark.skipif(bool(unheld()), reason="this system does not seal processes")
+def test_a_policy_beside_the_log_is_found_and_does_not_read_it(folder: Path) -> None:
+    log = folder / "logs" / "log-3.json"
+    (folder / "logs" / "beside.py").write_text(f"{POLICIES}\ntold = open({str(log)!r}).read()\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(log.parent)
+        (log.parent / "beside_too.py").write_text(POLICIES)
+        evaluator = PolicyEvaluator([log], windows=1, jobs=30)
+        assert evaluator.evaluate("beside_too:shortest")["combined_score"] > 0
+        assert "Permission denied" in evaluator.evaluate("beside:shortest")["artifacts"]["policy"]
+    for name in ("beside.py", "beside_too.py"):
+        (log.parent / name).unlink()
+
+
+def test_hidden_files_are_not_among_those_of_code(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    for name in ("package/__init__.py", "module.py", "log.swf", "package/data.swf"):
+        (tmp_path / name).write_text("")
+    assert paths_of_code([str(tmp_path)], []) == ([str(tmp_path)], [])
+    readable, listable = paths_of_code([str(tmp_path)], [tmp_path / "log.swf"])
+    assert {*readable} == {str(tmp_path / "module.py"), str(tmp_path / "package")}
+    assert listable == [str(tmp_path)]
+    readable, listable = paths_of_code([str(tmp_path)], [tmp_path / "package" / "data.swf"])
+    assert str(tmp_path / "package") not in readable
+    assert str(tmp_path / "package" / "__init__.py") in readable
+    assert paths_of_code([str(tmp_path)], [tmp_path]) == ([], [])
+
+
+def test_options_out_of_range(folder: Path, tmp_path: Path) -> None:
+    logs = [folder / "logs"]
+    for name in ("windows", "jobs", "seconds", "memory_mb"):
+        with pytest.raises(InvalidOption, match=f"{name} 0.* is not positive"):
+            evaluate("easy", logs, **{name: 0})
+    with pytest.raises(UnknownName, match="split"):
+        evaluate("easy", logs, split="all")
+    with pytest.raises(InvalidOption, match="150 jobs to train are less than 4 windows of 50 jobs"):
+        evaluate("easy", logs, windows=8, jobs=50)
+    moldable = Job(0, 2, 5, min_nodes=1, max_nodes=4, speedup=Amdahl(0.9))
+    write_problem(WorkloadProblem(4, [Job(0, 1, 5, weight=0)] * 8), tmp_path / "idle.json")
+    write_problem(WorkloadProblem(4, [moldable] * 8), tmp_path / "moldable.json")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidOption, match="no job that counts"):
+        evaluate("easy", [tmp_path / "idle.json"], windows=1, jobs=2)
+    with pytest.raises(UnsupportedProblem, match="jobs that are not rigid"):
+        evaluate("easy", [tmp_path / "moldable.json"], windows=1, jobs=2)
+    with pytest.raises(FormatError, match="there is no log in this directory"):
+        evaluate("easy", [tmp_path / "empty"])
+
+
+def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--logs", folder / "logs", "--windows", 2, "--jobs", 50)
+    told = run(capsys, "evaluate", "easy", "mine:shortest", *asked)
+    assert [line.split()[0] for line in told.splitlines()[2:4]] == ["easy", "mine:shortest"]
+    assert "2 of 2" in told
+    assert "2 windows of 50 jobs, train. Score: bound / mean turnaround" in told
+    assert "100% of the jobs have no limit: a policy sees 1.25 times their run times." in told
+    told = run(capsys, "evaluate", "mine:forgets", *asked, status=1)
+    assert "mine:forgets, window 1, 2: the policy returned None, no decisions" in told
+    made = run_json(capsys, "evaluate", "easy", *asked, "--split", "test", "--jobs", "20")
+    assert (made["windows"], made["jobs"], made["split"], made["seed"]) == (2, 20, "test", 0)
+    assert made["policies"]["easy"]["metrics"]["finished"] == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("mine:five", "mine:five: 5 is no queue policy: it has no method decide"),
+        ("mine:missing", "module 'mine' has no attribute 'missing'"),
+        ("nowhere:policy", "there is no module 'nowhere'"),
+        ("eazy", "did you mean easy?"),
+    ],
+)
+def test_the_command_says_in_a_line_what_is_wrong(
+    policy: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(
+        capsys, "evaluate", policy, "--logs", folder / "logs", "--windows", 1, "--jobs", 50
+    )
+    empty = folder / "empty"
+    empty.mkdir(exist_ok=True)
+    assert "there is no log in this directory" in refused(capsys, "evaluate", policy, "--logs", empty)
