@@ -50,7 +50,8 @@ def drawn_logs(folder: Path) -> None:
 def search(evaluator: PolicyEvaluator, path: Path, trials: int) -> tuple[float, ...]:
     """Return the best exponents that were found; steps get shorter while nothing is."""
     rng = np.random.default_rng(0)
-    best, step, best_score = FIRST_COME, 1.0, 0.0
+    best: tuple[float, ...] = FIRST_COME
+    step, best_score = 1.0, 0.0
     for trial in range(trials):
         tried = best if trial == 0 else tuple(value + step * rng.normal() for value in best)
         path.write_text(text(tried), encoding="utf-8")

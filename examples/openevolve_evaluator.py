@@ -25,7 +25,7 @@ def evaluate(program_path: str) -> Any:  # noqa: ANN401 - an EvaluationResult of
     """Return the numbers and the texts of an evaluation; without OpenEvolve, the numbers alone."""
     made = evaluator().evaluate(program_path)
     try:
-        from openevolve.evaluation_result import EvaluationResult  # noqa: PLC0415 - not needed to try it
+        from openevolve.evaluation_result import EvaluationResult  # type: ignore[import-not-found]  # noqa: PLC0415 - not needed to try it
     except ImportError:
         return made["metrics"]
     return EvaluationResult(metrics=made["metrics"], artifacts=made["artifacts"])

@@ -1,8 +1,4 @@
-from .evaluation.evaluator import (
-    Evaluation as Evaluation,
-    PolicyEvaluator as PolicyEvaluator,
-    evaluate as evaluate,
-)
+from .evaluation.evaluator import PolicyEvaluator as PolicyEvaluator
 from .gate.baseline import GateChange as GateChange
 from .gate.gate import GateReport as GateReport, run_gate as run_gate
 from .library.design import SUITES as SUITES, build_library as build_library, suite as suite

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping
 
-    from allocsolve.bench import Evaluation, PolicyEvaluator
+    from allocsolve.bench import PolicyEvaluator
+    from allocsolve.bench.evaluation.evaluator import Evaluation
 
 _HEADS = ("policy", "score", "worst window", "regret", "finished")
 #: From this share of jobs without a limit on, it is said what a policy sees of them.

@@ -175,11 +175,6 @@ class PolicyEvaluator:
         return {"combined_score": combined, "metrics": metrics, "artifacts": artifacts}
 
 
-def evaluate(policy: str, logs: Iterable[str | os.PathLike[str]], **options: object) -> Evaluation:
-    """Return what one policy is worth: `PolicyEvaluator` made once, with these options, and asked once."""
-    return PolicyEvaluator(logs, **options).evaluate(policy)  # type: ignore[arg-type]  # its own checks
-
-
 def _registered(name: str) -> Callable[[WorkloadProblem, str], WorkloadSchedule]:
     """Return what runs a registered policy, compiled where that is the same."""
     policy = loaded(name)

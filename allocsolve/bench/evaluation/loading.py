@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,10 +22,8 @@ _OBJECT: Final = "policy"
 
 def file_and_object(name: str) -> tuple[str, str]:
     """Return the file and the object that a name such as ``file.py:object`` stands for; empty for others."""
-    path, ends, rest = name.rpartition(".py")
-    if not ends or (rest and not rest.startswith(":")):
-        return "", ""
-    return f"{path}.py", rest[1:] or _OBJECT
+    found = re.fullmatch(r"(.+\.py)(?::(\w+))?", name)
+    return (found[1], found[2] or _OBJECT) if found else ("", "")
 
 
 def is_foreign(name: str) -> bool:
