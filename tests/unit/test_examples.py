@@ -45,6 +45,7 @@ def test_each_is_run_here_and_named_in_the_readme() -> None:
         "event_loop.py",
         "evolve_policy.py",
         "evolved_policy.py",
+        "gap_to_optimum.py",
         "knowing.py",
         "learning.py",
         "my_heuristic.py",
@@ -96,6 +97,18 @@ def test_who_knows_more_of_the_future_waits_less(tmp_path: Path) -> None:
     )
     assert seconds["bound"] < min(seconds["offline"], planned) <= planned < following < reserved
     assert seconds["safe, all steps"] < reserved
+
+
+def test_bounds_are_below_the_optimum_and_schedules_above(tmp_path: Path) -> None:
+    options = ("--jobs", "6", "--nodes", "8", "--loads", "1.2", "--walls", "0", "0.3", "--seeds", "2")
+    head, _, *rows, versions = _shown("gap_to_optimum.py", tmp_path, *options).splitlines()
+    names = [name.strip() for name in head.strip("|").split("|")][1:]
+    assert [row.split("|")[1].strip() for row in rows] == ["1.2, 0%", "1.2, 30%"]
+    for row in rows:
+        for name, cell in zip(names, row.strip("|").split("|")[1:], strict=True):
+            mean, worst = (float(part.strip(" ()")) for part in cell.split("("))
+            assert worst <= mean <= 1 if name.startswith("bound") else 1 <= mean <= worst
+    assert "ortools" in versions
 
 
 def test_no_rule_is_nearer_than_the_nearest_nodes(tmp_path: Path) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from json_tools import changed, faults_of, without
 from library_tools import KLEIN, entry, small_library
 
-from allocsolve.errors import FormatError, InvalidAnswer, UnknownName
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.instances import (
     BestKnown,
     Library,
     Member,
     digest,
+    elastic_workload,
+    lina_workload,
+    lublin1999,
     read_best_known,
     regenerate,
     write_best_known,
@@ -23,7 +27,10 @@ from allocsolve.instances import (
 from allocsolve.registry import make_allocator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from allocsolve.model import WorkloadProblem
 
 
 def test_suites_and_selections(tmp_path: Path) -> None:
@@ -205,3 +212,21 @@ def test_members_have_a_place() -> None:
 def test_what_cannot_be_made_again(meta: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         regenerate(meta, make_allocator)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda rigid: elastic_workload(rigid, share=0.5, seed=[3, 1], tick=60),
+        lambda rigid: lina_workload(rigid, share=0.7, seed=2, flexibility="full", holds="larger"),
+    ],
+)
+def test_a_workload_made_of_another_is_made_again(
+    made: Callable[[WorkloadProblem], WorkloadProblem],
+) -> None:
+    rigid = replace(lublin1999([5, 1], num_jobs=20), name="rigid jobs")
+    problem = made(rigid)
+    assert regenerate(problem.meta, make_allocator) == problem
+    log = made(replace(rigid, meta={"log": "of a machine"}))
+    with pytest.raises(InvalidOption, match="generator None is not one of klein2011,"):
+        regenerate(log.meta, make_allocator)

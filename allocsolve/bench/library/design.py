@@ -21,9 +21,14 @@ from allocsolve.instances import (
     churned_occupancy,
     counterexamples,
     digest,
+    downey1997,
     easy_counterexamples,
+    elastic_workload,
     evotree,
+    evotree_batch,
+    evotree_stream,
     klein2011,
+    lina_workload,
     linnert2024,
     lublin1999,
     median_worst_case,
@@ -348,6 +353,92 @@ def _network_counterexamples() -> Iterator[tuple[str, Problem]]:
         yield problem.name, problem
 
 
+#: The seeds of `lublin-load`, by load in per cent: the first two from 0 on whose 100 jobs need that share of
+#: the 128 nodes between the first and the last submission, within 1 % of it, and one of them all nodes.
+_LUBLIN_LOADS: Final = {60: (63, 150), 90: (16, 156), 120: (914, 935)}
+#: The loads of the other workloads under load, in per cent: what their rigid jobs need on average.
+_LOADS: Final = (90, 120)
+
+
+def _loaded_rigid() -> Iterator[tuple[str, Problem]]:
+    for load, seeds in _LUBLIN_LOADS.items():
+        for seed in seeds:
+            yield f"{load:03}-s{seed}", lublin1999([128, seed], num_jobs=100, num_nodes=128)
+
+
+def _loaded_malleable() -> Iterator[tuple[str, Problem]]:
+    """Yield workloads whose jobs are malleable at any time, or a half of them about once a minute."""
+    for load in _LOADS:
+        rigid = downey1997(
+            [64, load // 10],
+            num_jobs=60,
+            num_nodes=64,
+            load=load / 100,
+            nodes=(1, 64),
+            runtime=(60, 20_000),
+        )
+        yield f"{load:03}-all", elastic_workload(rigid, share=1, seed=1, tick=0)
+        yield f"{load:03}-half", elastic_workload(rigid, share=0.5, seed=1, tick=60)
+
+
+def _loaded_moldable() -> Iterator[tuple[str, Problem]]:
+    for load in _LOADS:
+        seed = [20, load // 10]
+        stream = evotree_stream(seed, num_jobs=60, num_nodes=20, load=load / 100, kind="moldable")
+        yield f"{load:03}", stream
+
+
+def _phases() -> Iterator[tuple[str, Problem]]:
+    for seed in range(42, 47):
+        yield f"s{seed}", evotree_batch(seed)
+
+
+def _requests() -> Iterator[tuple[str, Problem]]:
+    for load in _LOADS:
+        rigid = downey1997(
+            [32, load // 10], num_jobs=40, num_nodes=32, load=load / 100, nodes=(1, 32), runtime=(60, 7200)
+        )
+        yield f"{load:03}", lina_workload(rigid, share=1, seed=1)
+
+
+def _leaking() -> Iterator[tuple[str, Problem]]:
+    for seed in range(2):
+        machine = Mesh((4, 3))
+        yield (
+            f"s{seed}",
+            linnert2024(seed, gap=1, num_jobs=100, stream="feitelson96", topology=machine, leaking=True),
+        )
+
+
+def _loaded() -> Iterator[SuiteDesign]:
+    """Yield small suites whose best schedules and bounds are apart, as load is high."""
+    for name, summary, draw in (
+        (
+            "lublin-load",
+            "100 jobs on 128 nodes at loads of 60, 90, 120 %, Lublin & Feitelson 1999",
+            _loaded_rigid,
+        ),
+        (
+            "malleable-load",
+            "60 jobs, all or a half of them malleable, loads of 90 and 120 %",
+            _loaded_malleable,
+        ),
+        (
+            "moldable-load",
+            "60 moldable jobs on 20 nodes, loads of 90 and 120 %, Posner et al. 2024",
+            _loaded_moldable,
+        ),
+        ("evolving-phases", "Posner et al. 2024, batches of 20 jobs with phases on 10 nodes", _phases),
+        (
+            "evolving-requests",
+            "40 malleable or evolving jobs, loads of 90 and 120 %, Lina et al. 2022",
+            _requests,
+        ),
+        ("leaking-load", "100 jobs with deadlines on 12 nodes, which may leak", _leaking),
+    ):
+        yield SuiteDesign(name, summary, draw)
+
+
 #: All suites. Seeds are never changed: what is known of an instance is tied to its digest.
 DESIGN: Final[tuple[SuiteDesign, ...]] = (
     *(suite for stem in KLEIN for suite in _klein(stem)),
@@ -387,6 +478,7 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
         "trees on which rules of schedulers miss the nearest nodes; what they take is in meta",
         _network_counterexamples,
     ),
+    *_loaded(),
 )
 
 

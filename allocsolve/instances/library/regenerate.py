@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidOption
@@ -14,8 +15,10 @@ from allocsolve.instances.generators.counterexamples import (
     shape_counterexamples,
 )
 from allocsolve.instances.generators.downey1997 import downey1997
+from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.instances.generators.evotree import evotree, evotree_batch, evotree_stream
 from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.lina import lina_workload
 from allocsolve.instances.generators.linnert2024 import linnert2024
 from allocsolve.instances.generators.lublin1999 import lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
@@ -44,7 +47,8 @@ def regenerate(
     Raises
     ------
     InvalidOption
-        If there is no generator of this name, or it has changed since (``version``).
+        If there is no generator of this name, or it has changed since (``version``); also of the workload
+        that a workload was made of.
 
     Examples
     --------
@@ -70,6 +74,11 @@ def regenerate(
         options["allocator_name"] = options["allocator"]
         options["allocator"] = make_allocator(options["allocator"])
         del options["jobs"]  # an outcome
+    if "workload" in options:
+        workload = dict(options.pop("workload"))
+        named = workload.pop("name", "")
+        options["problem"] = replace(regenerate(workload, make_allocator), name=named)
+        del options["recipe"]  # it goes with the generator
     problem = _GENERATORS[name](**options)
     if problem.meta["version"] != version:
         msg = f"generator {name} is of version {problem.meta['version']}, the problem of version {version}"
@@ -110,6 +119,8 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "counterexamples": _counterexample,
     "lublin1999": lublin1999,
     "downey1997": downey1997,
+    "elastic": elastic_workload,
+    "lina": lina_workload,
     "linnert2024": linnert2024,
     "easy-counterexamples": _easy_counterexample,
     "shape-counterexamples": _shape_counterexample,
