@@ -78,10 +78,10 @@ def _write_proof(
         return None, lines
     source = str(args.proof or args.solution)
     verified = ask_checker(source, text, term, terms(bound)[0])
-    unit = family.view.units[term]
+    unit = f" {family.view.units[term]}".rstrip()
     relation = "is" if verified.is_least else "is at least"
     foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
-    said = f"verified: {term} {relation} {verified.bound} {unit} (problem {verified.digest[:16]})"
+    said = f"verified: {term} {relation} {verified.bound}{unit} (problem {verified.digest[:16]})"
     return verified, [said, *foreign, *lines]
 
 

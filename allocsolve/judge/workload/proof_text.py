@@ -1,8 +1,8 @@
-"""Price certificates of rigid workloads as the numbers that the verified checker reads."""
+"""Certificates of workloads as the numbers that the verified checker reads."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,15 +10,22 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import ProofText
 from allocsolve.judge.certificates import integers, positive_integer, price_list
-from allocsolve.model import MAX_INTEGER
+from allocsolve.model import MAX_INTEGER, MOLDABLE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.model import FloatArray, WorkloadProblem
 
-#: What the checker's theorems bound.
-_TERMS: Final = ("turnaround", "wait")
+#: What the checker's theorems bound, by the kind of certificate.
+_DELAYS: Final = ("turnaround", "wait", "slowdown")
+_TERMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "job-prices": _DELAYS,
+    "time-prices": _DELAYS,
+    "makespan": ("makespan",),
+}
+#: Units of time in a second in which the judge counts where it rounds times, at most.
+_FINEST: Final = 1 << 16
 
 
 def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> ProofText:
@@ -27,11 +34,13 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     Parameters
     ----------
     problem
-        Rigid jobs; their times are quarters of a second, their weights whole numbers.
+        Jobs that are rigid, or moldable with a table of sizes; their times are quarters of a second, their
+        weights whole numbers.
     certificate
-        Prices, one list for all jobs or one for each.
+        Prices, one list for all jobs or one for each, or a rule of makespans.
     term
-        ``turnaround`` or ``wait``.
+        ``turnaround``, ``wait``, ``slowdown`` or ``makespan``; prices bound the turnaround only if jobs are
+        moldable.
 
     Raises
     ------
@@ -46,27 +55,69 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     *Complexity*: O(prices * log prices).
     """
     kind = certificate.get("kind")
-    if kind not in ("job-prices", "time-prices"):
-        msg = f"certificates of the kind {kind} are not verified: price lists are"
+    if not isinstance(kind, str) or kind not in _TERMS:
+        msg = f"certificates of the kind {kind} are not verified: {', '.join(_TERMS)} are"
         raise UnsupportedProblem(msg)
-    if term not in _TERMS:
-        msg = f"bounds on {term} are not verified: those on {' and '.join(_TERMS)} are"
+    if term not in _TERMS[kind]:
+        msg = f"bounds on {term} by {kind} are not verified: those on {', '.join(_TERMS[kind])} are"
         raise UnsupportedProblem(msg)
-    if not problem.is_rigid:
-        msg = "bounds of jobs that are not rigid are not verified"
+    if not problem.is_plain:
+        msg = f"the workload has {problem.beyond_plain}: its bounds are not verified"
         raise UnsupportedProblem(msg)
-    packed = problem.packed
-    ticks = 1 if _are_whole(packed.submit) and _are_whole(packed.runtime) else 4
-    _check_whole("submit", packed.submit, ticks, "quarter of a second")
-    _check_whole("runtime", packed.runtime, ticks, "quarter of a second")
-    _check_whole("weight", packed.weight, 1, "whole number")
-    columns = (packed.submit * ticks, packed.runtime * ticks, packed.nodes, packed.weight)
-    rows = zip(*(column.astype(np.int64).tolist() for column in columns), strict=True)
-    jobs = [f"rigid-workload {problem.num_nodes} {len(problem.jobs)} {ticks}"]
-    jobs += [f"{submit} {runtime} {nodes} {weight}" for submit, runtime, nodes, weight in rows]
-    prices = _job_prices if kind == "job-prices" else _time_prices
-    lines = prices(problem, certificate, f"{kind} {term}", ticks)
+    ticks = _ticks(problem)
+    jobs = _rigid_jobs(problem, ticks) if problem.is_rigid else _moldable_jobs(problem, ticks, term)
+    lines = _CERTIFICATES[kind](problem, certificate, term, ticks)
     return ProofText("\n".join([*jobs, ""]), "\n".join([*lines, ""]), not problem.is_exact)
+
+
+def _ticks(problem: WorkloadProblem) -> int:
+    """Return the ticks in a second; refuse times and weights that the checker cannot read."""
+    packed = problem.packed
+    times = (packed.submit, packed.runtime, packed.table_seconds)
+    _check_whole("submit", packed.submit, 4, "quarter of a second")
+    _check_whole("runtime", packed.runtime, 4, "quarter of a second")
+    _check_whole("weight", packed.weight, 1, "whole number")
+    if not _are_whole(packed.table_seconds * 4):
+        msg = "run times of speedup tables are no quarters of a second; their bounds are not verified"
+        raise UnsupportedProblem(msg)
+    return 1 if all(map(_are_whole, times)) else 4
+
+
+def _rigid_jobs(problem: WorkloadProblem, ticks: int) -> Iterator[str]:
+    """Yield the lines of rigid jobs."""
+    packed = problem.packed
+    yield f"rigid-workload {problem.num_nodes} {len(problem.jobs)} {ticks}"
+    columns = (packed.submit * ticks, packed.runtime * ticks, packed.nodes, packed.weight)
+    for row in zip(*(column.astype(np.int64).tolist() for column in columns), strict=True):
+        yield " ".join(map(str, row))
+
+
+def _moldable_jobs(problem: WorkloadProblem, ticks: int, term: str) -> Iterator[str]:
+    """Yield the lines of jobs of which some may run with one of several sizes."""
+    packed = problem.packed
+    if term not in ("turnaround", "makespan"):
+        msg = f"bounds on the {term} of jobs that are not rigid are not verified"
+        raise UnsupportedProblem(msg)
+    changing = packed.kind > MOLDABLE
+    if changing.any():
+        msg = (
+            f"jobs[{int(np.argmax(changing))}] may change its size while it runs: its bounds are not verified"
+        )
+        raise UnsupportedProblem(msg)
+    by_law = (packed.kind == MOLDABLE) & (packed.speedup != SPEEDUP_TABLE)
+    if by_law.any():
+        msg = f"jobs[{int(np.argmax(by_law))}] has run times that follow a law: that is not verified"
+        raise UnsupportedProblem(msg)
+    yield f"moldable-workload {problem.num_nodes} {len(problem.jobs)} {ticks}"
+    seconds = (packed.table_seconds * ticks).astype(np.int64).tolist()
+    tabled = [*zip(seconds, packed.table_nodes.tolist(), strict=True)]
+    columns = (packed.submit * ticks, packed.weight, packed.runtime * ticks, packed.nodes)
+    rows = zip(*(column.astype(np.int64).tolist() for column in columns), strict=True)
+    for (submit, weight, runtime, nodes), (begin, end) in zip(
+        rows, pairwise(packed.table_offsets.tolist()), strict=True
+    ):
+        sizes = tabled[begin:end] or [(runtime, nodes)]
+        yield " ".join(map(str, (submit, weight, len(sizes), *chain.from_iterable(sizes))))
 
 
 def _are_whole(values: FloatArray) -> bool:
@@ -81,19 +132,38 @@ def _check_whole(field: str, values: FloatArray, units: int, what: str) -> None:
         raise UnsupportedProblem(msg)
 
 
-def _time_prices(
-    problem: WorkloadProblem, certificate: Mapping[str, object], head: str, ticks: int
+def _last_end(
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
 ) -> Iterator[str]:
-    """Yield the unit, the tick at which the first slot begins, and the length and the price of each slot."""
-    del problem
+    """Yield the rule, and the tick from which on jobs count."""
+    after = certificate["after"]
+    assert isinstance(after, int | float), "the judge has accepted it"
+    if after * ticks % 1:
+        msg = f"after {after:g} of the certificate is no tick of 1/{ticks} s; its {term} is not verified"
+        raise UnsupportedProblem(msg)
+    if not (problem.packed.submit >= after).any():
+        msg = f"no job is submitted at {after:g} s or later: the certificate proves nothing"
+        raise UnsupportedProblem(msg)
+    yield f"last-end {certificate['rule']} {int(after * ticks)}"
+
+
+def _time_prices(
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
+) -> Iterator[str]:
+    """Yield the unit, the tick at which the first slot begins, and the length and the price of each slot.
+
+    Slowdowns are rounded down for each job; the judge counts them in parts of a tick.
+    """
     listed = price_list(certificate)
-    yield f"{head} {listed.unit} {listed.edges[0] * ticks if listed.edges else 0} {len(listed.prices)}"
+    finer = (4 if problem.is_exact else _FINEST) // ticks if term == "slowdown" else 1
+    begin = listed.edges[0] * ticks if listed.edges else 0
+    yield f"time-prices {term} {listed.unit * finer} {begin} {len(listed.prices)}"
     for (begin, end), price in zip(pairwise(listed.edges), listed.prices, strict=True):
-        yield f"{(end - begin) * ticks} {price}"
+        yield f"{(end - begin) * ticks} {price * finer}"
 
 
 def _job_prices(
-    problem: WorkloadProblem, certificate: Mapping[str, object], head: str, ticks: int
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
 ) -> Iterator[str]:
     """Yield the unit, the divisor of sizes, and for each slot what each job pays in it."""
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
@@ -109,7 +179,10 @@ def _job_prices(
     items = zip((owners + 1).tolist(), sizes.tolist(), prices.tolist(), strict=True)
     paid = [f" {job} {size} {price}" for job, size, price in items]
     used, begins = np.unique(slots, return_index=True)
-    yield f"{head} {unit} {divisor} {len(used)}"
+    yield f"job-prices {term} {unit} {divisor} {len(used)}"
     for slot, (begin, end) in zip(used.tolist(), pairwise([*begins.tolist(), len(paid)]), strict=True):
         length = edges[slot + 1] - edges[slot]
         yield f"{edges[slot]} {length} {end - begin}{''.join(paid[begin:end])}"
+
+
+_CERTIFICATES: Final = {"job-prices": _job_prices, "time-prices": _time_prices, "makespan": _last_end}
