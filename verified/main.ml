@@ -137,20 +137,8 @@ let write_dimacs out variables clauses lines =
     Printf.fprintf lrat "%s %s0 %s0\n" (number l.id) (literals l.derived) (literals hints)) lines;
   close_out lrat
 
-let profiles out =
-  let num_nodes = z (number ()) in
-  let applications = several (count ()) (fun () ->
-    let release = z (number ()) in
-    { release; steps = several (count ()) (fun () -> let seconds = z (number ()) in (seconds, z (number ()))) }) in
-  print_problem ();
-  let scheduled, next = match word () with
-    | "schedule" ->
-      let value = number () in
-      let starts = several (List.length applications) (fun () -> z (number ())) in
-      if not (check_schedule num_nodes (z value) applications starts) then refused ();
-      (Some value, word ())
-    | other -> (None, other) in
-  if next <> "refutation" then fail (next ^ " is no certificate");
+(* The makespan that a refutation of clauses bounds. *)
+let refutation out num_nodes applications =
   let value = number () in
   let variables = count () in let clauses = count () in let lines = count () in
   let names = ref PositiveMap.empty in
@@ -164,7 +152,26 @@ let profiles out =
     { id; derived; hints = until_zero (fun n -> if n < 0 then fail "this is no hint" else positive n) [] }) in
   if not (check_refutation num_nodes (z value) applications !names clauses lines) then refused ();
   Option.iter (fun out -> write_dimacs out variables clauses lines) out;
-  Printf.sprintf "makespan %s %d" (if scheduled = Some value then "=" else ">=") value
+  z value
+
+let profiles out =
+  let num_nodes = z (number ()) in
+  let applications = several (count ()) (fun () ->
+    let release = z (number ()) in
+    { release; steps = several (count ()) (fun () -> let seconds = z (number ()) in (seconds, z (number ()))) }) in
+  print_problem ();
+  let scheduled, next = match word () with
+    | "schedule" ->
+      let value = z (number ()) in
+      let starts = several (List.length applications) (fun () -> z (number ())) in
+      if not (check_schedule num_nodes value applications starts) then refused ();
+      (Some value, word ())
+    | other -> (None, other) in
+  let value = match next with
+    | "refutation" -> refutation out num_nodes applications
+    | "areas" -> (match check_areas num_nodes applications with Some value -> value | None -> refused ())
+    | other -> fail (other ^ " is no certificate") in
+  Printf.sprintf "makespan %s %s" (if Option.map text scheduled = Some (text value) then "=" else ">=") (text value)
 
 let () =
   match Array.to_list Sys.argv with
