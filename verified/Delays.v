@@ -59,19 +59,22 @@ Proof.
   pose proof (total_floor unit ticks m jobs Hu Ht Hw Hr starts (proj1 Hs)). lra.
 Qed.
 
-Lemma mean_of_total_ok ticks m num_nodes unit jobs total bound :
-  (forall sum, total = Some sum -> forall starts, is_schedule num_nodes jobs starts ->
+Lemma mean_of_total_any (scheduled : list R -> Prop) ticks m unit jobs total bound :
+  (forall starts, scheduled starts -> Forall2 (fun j s => IZR (submit j) <= s)%R jobs starts) ->
+  (forall sum, total = Some sum -> forall starts, scheduled starts ->
      (IZR sum <= IZR (unit * ticks) * total_delay ticks (costed m) jobs starts)%R) ->
-  mean_of_total ticks m unit jobs total = Some bound -> bounds_mean_delay ticks m num_nodes jobs bound.
+  mean_of_total ticks m unit jobs total = Some bound ->
+  (0 < snd bound)%Z /\
+  forall starts, scheduled starts -> (IZR (fst bound) / IZR (snd bound) <= mean_delay ticks m jobs starts)%R.
 Proof.
-  unfold mean_of_total, bounds_mean_delay, mean_delay. intros H. destruct total as [sum|]; [|discriminate].
+  unfold mean_of_total, mean_delay. intros S H. destruct total as [sum|]; [|discriminate].
   rewrite (fold_sum weight), Z.add_0_l. fold (total_weight jobs).
   destruct (Z.ltb_spec 0 unit) as [Hu|]; [|discriminate].
   destruct (Z.ltb_spec 0 ticks) as [Ht|]; [|discriminate].
   destruct (Z.ltb_spec 0 (total_weight jobs)) as [Hw|]; [|discriminate].
   cbn [andb]. set (weights := total_weight jobs) in *.
   intros [= <-]. cbn [fst snd]. split; [nia|]. intros starts Hs. specialize (H _ eq_refl _ Hs).
-  pose proof (total_wait ticks jobs starts Ht (proj1 Hs)) as W.
+  pose proof (total_wait ticks jobs starts Ht (S starts Hs)) as W.
   apply IZR_lt in Hu, Ht, Hw. rewrite !mult_IZR. rewrite mult_IZR in H.
   assert (K : (IZR match m with Wait => sum - unit * weighted_runtimes jobs | _ => sum end <=
                IZR unit * IZR ticks * total_delay ticks m jobs starts)%R).
@@ -82,6 +85,12 @@ Proof.
   replace (total_delay ticks m jobs starts * / IZR weights * (IZR unit * (IZR ticks * IZR weights)))%R
     with (IZR unit * IZR ticks * total_delay ticks m jobs starts)%R by (field; lra). lra.
 Qed.
+
+Lemma mean_of_total_ok ticks m num_nodes unit jobs total bound :
+  (forall sum, total = Some sum -> forall starts, is_schedule num_nodes jobs starts ->
+     (IZR sum <= IZR (unit * ticks) * total_delay ticks (costed m) jobs starts)%R) ->
+  mean_of_total ticks m unit jobs total = Some bound -> bounds_mean_delay ticks m num_nodes jobs bound.
+Proof. apply mean_of_total_any. intros starts Hs. apply Hs. Qed.
 
 Theorem job_prices_bound_mean_delay ticks m num_nodes unit divisor jobs slots bound :
   check_job_prices ticks m num_nodes unit divisor jobs slots = Some bound ->

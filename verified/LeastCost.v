@@ -285,14 +285,17 @@ Qed.
 
 (** ** The least cost of a job under prices of its own *)
 
-Definition least_cost (unit ticks : Z) (w : measure) (j : job) (s : segs) (t0 : Z) : Z :=
+(** The job starts [late] ticks after its submission or later; the prices [s] begin [t0] ticks before that. *)
+Definition least_later (unit ticks : Z) (w : measure) (j : job) (late : Z) (s : segs) (t0 : Z) : Z :=
   let by_ := divisor ticks w j in
   let c := slope unit ticks w j in
-  let m := Z.max 0 (shortest ticks w j - runtime j) in
+  let m := Z.max 0 (shortest ticks w j - (late + runtime j)) in
   let p := by_ * (cum s (t0 + runtime j) - cum s t0) + c * m in
-  let d := c * runtime j in
+  let d := c * (late + runtime j) in
   sweep (S (S (S (length s + length s)))) (d + p) d p c
     (times by_ (from (t0 + runtime j) s)) (raised m c (times by_ (from t0 s))) / by_.
+
+Definition least_cost unit ticks w j s t0 : Z := least_later unit ticks w j 0 s t0.
 
 Lemma cost_of_delay_plus unit ticks w j x paid : 0 < ticks ->
   cost_of_delay unit ticks w j x + paid =
@@ -300,19 +303,18 @@ Lemma cost_of_delay_plus unit ticks w j x paid : 0 < ticks ->
   divisor ticks w j.
 Proof. intros H. pose proof (divisor_pos ticks w j H). unfold cost_of_delay. rewrite Z.div_add by lia. lia. Qed.
 
-Lemma least_cost_ok unit ticks w j l x :
-  0 <= unit -> 0 < ticks -> 0 <= weight j -> 0 <= runtime j -> ok_segs (to_segs (origin j l) l) -> submit j <= x ->
-  least_cost unit ticks w j (to_segs (origin j l) l) (submit j - origin j l)
-  <= cost_of_delay unit ticks w j x + (paid_until l (x + runtime j) - paid_until l x).
+Lemma least_later_ok unit ticks w j late s a x :
+  0 <= unit -> 0 < ticks -> 0 <= weight j -> 0 <= runtime j -> 0 <= late -> ok_segs s -> submit j + late <= x ->
+  least_later unit ticks w j late s (submit j + late - a)
+  <= cost_of_delay unit ticks w j x + (cum s (x + runtime j - a) - cum s (x - a)).
 Proof.
-  intros Hu Ht Hw Hr Hs Hx. set (a := origin j l) in *. set (s := to_segs a l) in *.
-  set (t0 := submit j - a). rewrite cost_of_delay_plus by assumption.
+  intros Hu Ht Hw Hr Hl Hs Hx. set (t0 := submit j + late - a). rewrite cost_of_delay_plus by assumption.
   pose proof (divisor_pos ticks w j Ht) as D. pose proof (slope_nonneg unit ticks w j Hu Ht Hw) as C.
-  unfold least_cost. apply Z.div_le_mono; [assumption|].
+  unfold least_later. apply Z.div_le_mono; [assumption|].
   set (by_ := divisor ticks w j) in *. set (c := slope unit ticks w j) in *.
-  set (m := Z.max 0 (shortest ticks w j - runtime j)).
+  set (m := Z.max 0 (shortest ticks w j - (late + runtime j))).
   set (p := by_ * (cum s (t0 + runtime j) - cum s t0)).
-  pose proof (sweep_raised_ok c m (S (S (S (length s + length s)))) (c * runtime j) p
+  pose proof (sweep_raised_ok c m (S (S (S (length s + length s)))) (c * (late + runtime j)) p
                 (times by_ (from (t0 + runtime j) s)) (times by_ (from t0 s))) as H.
   specialize (H C ltac:(unfold m; lia) ltac:(apply times_ok, from_ok, Hs; lia) ltac:(apply times_ok, from_ok, Hs; lia)).
   assert (E : forall y, 0 <= y -> p + cum (times by_ (from (t0 + runtime j) s)) y - cum (times by_ (from t0 s)) y =
@@ -321,11 +323,20 @@ Proof.
   assert (P : forall y, 0 <= y -> 0 <= p + cum (times by_ (from (t0 + runtime j) s)) y - cum (times by_ (from t0 s)) y).
   { intros y Hy. rewrite E by assumption.
     pose proof (cum_mono s (t0 + y) (t0 + runtime j + y) Hs ltac:(lia)). nia. }
-  specialize (H P (c * runtime j + (p + c * m)) (x - submit j) ltac:(lia)).
-  specialize (E (x - submit j) ltac:(lia)).
-  replace (t0 + runtime j + (x - submit j)) with (x + runtime j - a) in E by lia.
-  replace (t0 + (x - submit j)) with (x - a) in E by lia.
-  unfold s in *. rewrite !cum_to_segs in E.
-  replace (Z.max (shortest ticks w j) (x + runtime j - submit j)) with (runtime j + Z.max m (x - submit j))
-    by (unfold m; lia). lia.
+  specialize (H P (c * (late + runtime j) + (p + c * m)) (x - submit j - late) ltac:(lia)).
+  specialize (E (x - submit j - late) ltac:(lia)).
+  replace (t0 + runtime j + (x - submit j - late)) with (x + runtime j - a) in E by lia.
+  replace (t0 + (x - submit j - late)) with (x - a) in E by lia.
+  replace (Z.max (shortest ticks w j) (x + runtime j - submit j)) with
+    (late + runtime j + Z.max m (x - submit j - late)) by (unfold m; lia). lia.
+Qed.
+
+Lemma least_cost_ok unit ticks w j l x :
+  0 <= unit -> 0 < ticks -> 0 <= weight j -> 0 <= runtime j -> ok_segs (to_segs (origin j l) l) -> submit j <= x ->
+  least_cost unit ticks w j (to_segs (origin j l) l) (submit j - origin j l)
+  <= cost_of_delay unit ticks w j x + (paid_until l (x + runtime j) - paid_until l x).
+Proof.
+  intros Hu Ht Hw Hr Hs Hx. unfold least_cost. set (a := origin j l) in *.
+  pose proof (least_later_ok unit ticks w j 0 _ a x Hu Ht Hw Hr ltac:(lia) Hs ltac:(lia)) as H.
+  rewrite Z.add_0_r, !cum_to_segs in H. exact H.
 Qed.

@@ -61,6 +61,34 @@ Definition bounds_mean_delay ticks m num_nodes jobs (bound : Z * Z) : Prop :=
   forall starts, is_schedule num_nodes jobs starts ->
     (IZR (fst bound) / IZR (snd bound) <= mean_delay ticks m jobs starts)%R.
 
+(** A machine with several resources, of which nodes are one. In a window, some of a resource is closed. *)
+Record window := Window { closes : Z; opens : Z; amount : Z }.
+Record resource := Resource { total : Z; closed : list window }.
+
+(** A job on such a machine needs some of each resource, in the order of the machine, and its start is not before
+    [eligible]. *)
+Record request := Request { plain : job; eligible : Z; needs : list Z }.
+
+Definition closed_now (t : R) (w : window) : Z :=
+  if Rle_dec (IZR (closes w)) t then if Rlt_dec t (IZR (opens w)) then amount w else 0 else 0.
+
+Definition available (r : resource) (t : R) : Z :=
+  Z.max 0 (total r - fold_right (fun w sum => closed_now t w + sum)%Z 0%Z (closed r)).
+
+(** The job with what it needs of the resource with this number, as if that were nodes. *)
+Definition holding (k : nat) (q : request) : job :=
+  Job (submit (plain q)) (runtime (plain q)) (nth k (needs q) 0%Z) (weight (plain q)).
+
+Definition is_schedule_on (machine : list resource) (requests : list request) (starts : list R) : Prop :=
+  Forall2 (fun q s => IZR (submit (plain q)) <= s /\ IZR (eligible q) <= s)%R requests starts /\
+  forall k r, nth_error machine k = Some r ->
+  forall t, (nodes_in_use (map (holding k) requests) starts t <= available r t)%Z.
+
+Definition bounds_mean_delay_on ticks m machine requests (bound : Z * Z) : Prop :=
+  (0 < snd bound)%Z /\
+  forall starts, is_schedule_on machine requests starts ->
+    (IZR (fst bound) / IZR (snd bound) <= mean_delay ticks m (map plain requests) starts)%R.
+
 (** In no schedule have all jobs ended before the second [bound], a fraction. *)
 Definition bounds_end ticks num_nodes jobs (bound : Z * Z) : Prop :=
   (0 < snd bound)%Z /\

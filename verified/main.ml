@@ -89,6 +89,26 @@ let moldable_workload () =
   | "last-end" -> last_end ticks num_nodes jobs
   | other -> fail (other ^ " is no certificate")
 
+(* Jobs on a machine with several resources, of which some is closed in windows. *)
+let machine_workload () =
+  let resources = count () in
+  let jobs = count () in
+  let ticks = z (number ()) in
+  let numbers () = several resources (fun () -> z (number ())) in
+  let machine = several resources (fun () ->
+    let total = z (number ()) in
+    { total; closed = several (count ()) (fun () ->
+      let closes = z (number ()) in let opens = z (number ()) in { closes; opens; amount = z (number ()) }) }) in
+  let jobs = several jobs (fun () ->
+    let submit = z (number ()) in let eligible = z (number ()) in let runtime = z (number ()) in
+    let weight = z (number ()) in
+    { plain = { submit; runtime; nodes = z 0; weight }; eligible; needs = numbers () }) in
+  print_problem ();
+  if word () <> "machine-prices" then fail "this is no certificate of a machine";
+  let m = measure () in let unit = z (number ()) in let first = z (number ()) in
+  let pieces = several (count ()) (fun () -> let length = z (number ()) in (length, numbers ())) in
+  bound (measure_name m) (check_machine_prices ticks m machine unit first pieces jobs)
+
 let workload () =
   let num_nodes = z (number ()) in
   let jobs = count () in
@@ -181,6 +201,7 @@ let () =
        channel := open_in_bin file;
        let answer = match word () with
          | "rigid-workload" -> workload ()
+         | "machine-workload" -> machine_workload ()
          | "moldable-workload" -> moldable_workload ()
          | "evolution-profiles" -> profiles (List.nth_opt rest 0)
          | _ -> fail "this is no problem with a certificate" in

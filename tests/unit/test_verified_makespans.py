@@ -271,6 +271,6 @@ def test_areas_prove_what_the_judge_certifies_and_nothing_above_the_optimum(tmp_
             wrong.append((problem, bound, optimum, done.stdout))
         changed = text.proof.replace(f"schedule {optimum}\n", f"schedule {optimum - 1}\n")
         if proven(text.problem + changed, tmp_path) is not None:
-            wrong.append((problem, "a schedule that ends earlier than it does"))
+            wrong.append((problem, bound, optimum - 1, "a schedule that ends later than it says"))
     assert not wrong
     assert met
