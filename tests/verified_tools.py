@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
 
@@ -41,36 +41,68 @@ def proven(text: str, folder: Path) -> Fraction | None:
     return None if found is None else Fraction(int(found[1]), int(found[2] or 1))
 
 
-def random_rows(draw: random.Random, num_nodes: int) -> list[Row]:
+def random_rows(draw: random.Random, num_nodes: int, longest: int = 5) -> list[Row]:
     """Return two to four small jobs, of which one has a weight at least."""
     count = draw.randint(2, 4)
     rows = [
-        (draw.randint(0, 4), draw.randint(1, 5), draw.randint(1, num_nodes), draw.randint(0, 3))
+        (draw.randint(0, 4), draw.randint(1, longest), draw.randint(1, num_nodes), draw.randint(0, 3))
         for _ in range(count)
     ]
     return rows if any(weight for *_, weight in rows) else [(*rows[0][:3], 1), *rows[1:]]
 
 
-def least_mean(num_nodes: int, rows: list[Row], *, wait: bool) -> Fraction:
-    """Return the least mean turnaround or wait of all schedules that start at whole seconds."""
-    last = 5 + sum(runtime for _, runtime, _, _ in rows)
-    used = [0] * (2 * last)
+def random_moldable(draw: random.Random, num_nodes: int) -> list[list[Row]]:
+    """Return small jobs, each with one size or more: the submission and the weight are the same."""
+    return [
+        [
+            row,
+            *(
+                (row[0], draw.randint(1, 6), draw.randint(1, num_nodes), row[3])
+                for _ in range(draw.choice([0, 1, 2]))
+            ),
+        ]
+        for row in random_rows(draw, num_nodes)
+    ]
 
-    def least(job: int) -> int:
-        if job == len(rows):
-            return 0
-        submit, runtime, nodes, weight = rows[job]
-        totals = []
-        for start in range(submit, last):
-            if all(used[at] + nodes <= num_nodes for at in range(start, start + runtime)):
-                for at in range(start, start + runtime):
-                    used[at] += nodes
-                totals.append(weight * (start + (0 if wait else runtime) - submit) + least(job + 1))
-                for at in range(start, start + runtime):
-                    used[at] -= nodes
-        return min(totals, default=10**9)
 
-    return Fraction(least(0), sum(weight for *_, weight in rows))
+def least_value(num_nodes: int, moldable: list[list[Row]], term: str) -> Fraction:
+    """Return the least mean turnaround, wait or slowdown, or the least makespan, of all schedules.
+
+    Some schedule with the least value starts each job as early as those before it allow, in some order: later
+    ends are never better.
+    """
+    return min(
+        _value(rows, _starts(num_nodes, rows, order), term)
+        for rows in map(list, itertools.product(*moldable))
+        for order in itertools.permutations(range(len(moldable)))
+    )
+
+
+def _starts(num_nodes: int, rows: list[Row], order: tuple[int, ...]) -> list[int]:
+    used: dict[int, int] = {}
+    starts = [0] * len(rows)
+    for job in order:
+        submit, runtime, nodes, _ = rows[job]
+        start = submit
+        while any(used.get(at, 0) + nodes > num_nodes for at in range(start, start + runtime)):
+            start += 1
+        for at in range(start, start + runtime):
+            used[at] = used.get(at, 0) + nodes
+        starts[job] = start
+    return starts
+
+
+def _value(rows: list[Row], starts: list[int], term: str) -> Fraction:
+    ends = [start + row[1] for start, row in zip(starts, rows, strict=True)]
+    if term == "makespan":
+        return Fraction(max(ends))
+    total = Fraction(0)
+    for end, (submit, runtime, _, weight) in zip(ends, rows, strict=True):
+        turnaround = end - submit
+        slowdown = max(Fraction(1), Fraction(turnaround, max(runtime, 10)))
+        delays = {"turnaround": Fraction(turnaround), "wait": Fraction(turnaround - runtime)}
+        total += weight * delays.get(term, slowdown)
+    return total / sum(weight for *_, weight in rows)
 
 
 def workload_lines(num_nodes: int, rows: list[Row], ticks: int = 1) -> list[list[object]]:
@@ -79,15 +111,33 @@ def workload_lines(num_nodes: int, rows: list[Row], ticks: int = 1) -> list[list
     return [["rigid-workload", num_nodes, len(rows), ticks], *jobs]
 
 
+def moldable_lines(num_nodes: int, moldable: list[list[Row]]) -> list[list[object]]:
+    """Return the lines of a problem of moldable jobs."""
+    jobs: list[list[object]] = [
+        [sizes[0][0], sizes[0][3], len(sizes), *(number for row in sizes for number in row[1:3])]
+        for sizes in moldable
+    ]
+    return [["moldable-workload", num_nodes, len(moldable), 1], *jobs]
+
+
+def _prices_of(draw: random.Random, term: str, most: int) -> tuple[int, int]:
+    """Return a unit of prices and the highest price; delays of slowdowns cost less."""
+    if term == "slowdown":
+        return draw.randint(20, 60), most
+    unit = draw.randint(1, 5)
+    return unit, most * unit
+
+
 def random_job_prices(draw: random.Random, rows: list[Row], term: str) -> list[list[object]]:
     """Return the lines of random prices per job and slot."""
-    unit, divisor, at = draw.randint(1, 5), draw.randint(1, 2), 0
+    unit, highest = _prices_of(draw, term, 3)
+    divisor, at = draw.randint(1, 2), 0
     slots: list[list[object]] = []
     while at < 5 + sum(runtime for _, runtime, _, _ in rows):
         at += draw.randint(0, 2)
         length = draw.randint(1, 4)
         jobs = sorted(draw.sample(range(len(rows)), draw.randint(1, len(rows))))
-        items = [(job + 1, rows[job][2] // divisor, draw.randint(0, 3 * unit)) for job in jobs]
+        items = [(job + 1, rows[job][2] // divisor, draw.randint(0, highest)) for job in jobs]
         slots.append([at, length, len(items), *(number for item in items for number in item)])
         at += length
     return [["job-prices", term, unit, divisor, len(slots)], *slots]
@@ -95,9 +145,55 @@ def random_job_prices(draw: random.Random, rows: list[Row], term: str) -> list[l
 
 def random_time_prices(draw: random.Random, rows: list[Row], term: str) -> list[list[object]]:
     """Return the lines of one random price list."""
-    unit, count = draw.randint(1, 5), draw.randint(1, 3 * len(rows))
-    slots: list[list[object]] = [[draw.randint(1, 4), draw.randint(0, 2 * unit)] for _ in range(count)]
+    (unit, highest), count = _prices_of(draw, term, 2), draw.randint(1, 3 * len(rows))
+    slots: list[list[object]] = [[draw.randint(1, 4), draw.randint(0, highest)] for _ in range(count)]
     return [["time-prices", term, unit, draw.randint(0, 5), len(slots)], *slots]
+
+
+def random_rule(draw: random.Random, rows: list[Row]) -> list[list[object]]:
+    """Return the line of a rule of makespans."""
+    after = draw.choice(rows)[0] - draw.choice([0, 0, 1])
+    return [["last-end", draw.choice(["longest", "area", "wide"]), after]]
+
+
+class Case(NamedTuple):
+    """A small problem and a certificate of some kind."""
+
+    problem: list[list[object]]
+    certificate: list[list[object]]
+    optimum: Fraction
+
+    @property
+    def text(self) -> str:
+        return joined([*self.problem, *self.certificate])
+
+
+#: Kinds of certificates of workloads, and what they bound.
+KINDS: Final = (
+    *itertools.product(("job-prices", "time-prices"), ("turnaround", "wait", "slowdown")),
+    ("time-prices", "moldable"),
+    ("last-end", "makespan"),
+    ("last-end", "moldable"),
+)
+
+
+def random_case(draw: random.Random, kind: str, term: str) -> Case:
+    """Return a random problem and a random certificate of a kind."""
+    num_nodes = draw.randint(2, 5)
+    if term == "moldable":
+        moldable = random_moldable(draw, num_nodes)
+        rows, problem = [row for row, *_ in moldable], moldable_lines(num_nodes, moldable)
+        term = "makespan" if kind == "last-end" else "turnaround"
+    else:
+        rows = random_rows(draw, num_nodes, 25 if term == "slowdown" else 5)
+        moldable, problem = [[row] for row in rows], workload_lines(num_nodes, rows)
+    if kind == "last-end":
+        certificate = random_rule(draw, rows)
+    elif kind == "job-prices":
+        certificate = random_job_prices(draw, rows, term)
+    else:
+        certificate = random_time_prices(draw, rows, term)
+    return Case(problem, certificate, least_value(num_nodes, moldable, term))
 
 
 def joined(lines: list[list[object]]) -> str:

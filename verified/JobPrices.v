@@ -266,14 +266,14 @@ Definition job_ok (g : Z) (j : job) (l : list entry) (s : segs) : bool :=
   (0 <=? runtime j) && (0 <=? weight j) && (0 <=? nodes j) && ok_segsb s &&
   forallb (fun e => g * e_size e <=? nodes j) l.
 
-Fixpoint costs (unit g : Z) (i : positive) (jobs : list job) (m : table) (total : Z) : option Z :=
+Fixpoint costs (unit ticks : Z) (w : measure) (g : Z) (i : positive) (jobs : list job) (m : table) (total : Z) : option Z :=
   match jobs with
   | [] => Some total
   | j :: js =>
     let l := get m i in
     let a := origin j l in
     let s := to_segs a l in
-    if job_ok g j l s then costs unit g (Pos.succ i) js m (total + least_cost unit j s (submit j - a)) else None
+    if job_ok g j l s then costs unit ticks w g (Pos.succ i) js m (total + least_cost unit ticks w j s (submit j - a)) else None
   end.
 
 Fixpoint fullest (cap : Z) (slots : list slot) (total : Z) : Z :=
@@ -282,22 +282,23 @@ Fixpoint fullest (cap : Z) (slots : list slot) (total : Z) : Z :=
   | sl :: r => fullest cap r (total + s_len sl * dearest cap (s_items sl))
   end.
 
-(** The result is at most [unit] times the total weighted turnaround of every schedule. *)
-Definition job_price_total (num_nodes unit g : Z) (jobs : list job) (slots : list slot) : option Z :=
-  if (0 <=? unit) && (0 <? g) && (0 <=? num_nodes) && forallb slot_ok slots then
-    match costs unit g 1 jobs (by_job slots) 0 with
+(** The result is at most the total cost of every schedule. *)
+Definition job_price_total (ticks : Z) (w : measure) (num_nodes unit g : Z) (jobs : list job) (slots : list slot) : option Z :=
+  if (0 <=? unit) && (0 <? ticks) && (0 <? g) && (0 <=? num_nodes) && forallb slot_ok slots then
+    match costs unit ticks w g 1 jobs (by_job slots) 0 with
     | Some total => Some (total - fullest (num_nodes / g) slots 0)
     | None => None
     end
   else None.
 
-Lemma costs_ok unit g m jobs : 0 <= unit -> forall i total result, costs unit g i jobs m total = Some result ->
+Lemma costs_ok unit ticks w g m jobs : 0 <= unit -> 0 < ticks ->
+  forall i total result, costs unit ticks w g i jobs m total = Some result ->
   (Forall (fun j => 0 <= runtime j) jobs /\ Forall (fun j => 0 <= nodes j) jobs) /\
   forall starts, Forall2 (fun j s => submit j <= s) jobs starts ->
   (forall k j s e, look i jobs starts k = Some (j, s) -> In e (get m k) -> g * e_size e <= nodes j) /\
-  result <= total + unit * turnaround jobs starts + all_paid i jobs starts m.
+  result <= total + total_cost unit ticks w jobs starts + all_paid i jobs starts m.
 Proof.
-  intros Hu. induction jobs as [|j js IH]; intros i total result H; cbn [costs] in H.
+  intros Hu Ht. induction jobs as [|j js IH]; intros i total result H; cbn [costs] in H.
   - injection H as ->. split; [auto|]. intros starts Hst. inversion Hst; subst. cbn. split; [easy|lia].
   - set (l := get m i) in *. set (a := origin j l) in *. set (s := to_segs a l) in *.
     destruct (job_ok g j l s) eqn:Hok; [|discriminate].
@@ -310,8 +311,8 @@ Proof.
     + intros k j0 s0 e. cbn [look]. destruct (Pos.eqb_spec i k) as [<-|E].
       * intros [= <- <-] Hin. specialize (H0 e Hin). lia.
       * apply I1.
-    + cbn [turnaround all_paid]. fold l.
-      pose proof (least_cost_ok unit j l x Hu H3 Hok H1 Hx) as L. fold a s in L. lia.
+    + cbn [total_cost all_paid]. fold l.
+      pose proof (least_cost_ok unit ticks w j l x Hu Ht H3 Hok H1 Hx) as L. fold a s in L. lia.
 Qed.
 
 Lemma fullest_ok cap slots : forall total, fullest cap slots total = total + fullest cap slots 0.
@@ -320,16 +321,16 @@ Proof.
   rewrite IH, (IH (0 + _)). lia.
 Qed.
 
-Theorem job_price_total_ok num_nodes unit g jobs slots bound :
-  job_price_total num_nodes unit g jobs slots = Some bound ->
-  forall starts, feasible num_nodes jobs starts -> bound <= unit * turnaround jobs starts.
+Theorem job_price_total_ok ticks w num_nodes unit g jobs slots bound :
+  job_price_total ticks w num_nodes unit g jobs slots = Some bound ->
+  forall starts, feasible num_nodes jobs starts -> bound <= total_cost unit ticks w jobs starts.
 Proof.
   unfold job_price_total. intros H starts Hf.
   destruct (_ && _) eqn:C; [|discriminate].
   repeat (apply andb_true_iff in C as [C ?]).
-  apply Z.leb_le in C. apply Z.ltb_lt in H2. apply Z.leb_le in H1. rewrite forallb_forall in H0.
-  destruct (costs unit g 1 jobs (by_job slots) 0) as [total|] eqn:Hc; [|discriminate]. injection H as <-.
-  destruct (costs_ok unit g (by_job slots) jobs C _ _ _ Hc) as [[Hr Hn] K].
+  apply Z.leb_le in C. apply Z.ltb_lt in H3. apply Z.ltb_lt in H2. apply Z.leb_le in H1. rewrite forallb_forall in H0.
+  destruct (costs unit ticks w g 1 jobs (by_job slots) 0) as [total|] eqn:Hc; [|discriminate]. injection H as <-.
+  destruct (costs_ok unit ticks w g (by_job slots) jobs C H3 _ _ _ Hc) as [[Hr Hn] K].
   destruct (K starts (proj1 Hf)) as [Hsz Ht].
   rewrite all_paid_by_job in Ht.
   enough (G : forall l, (forall sl, In sl l -> In sl slots) ->
@@ -346,21 +347,25 @@ Proof.
     apply by_job_in; [apply Hin; cbn; auto|assumption].
 Qed.
 
-Lemma costs_valid unit g m jobs : forall i total result, costs unit g i jobs m total = Some result ->
-  Forall (fun j => 0 <= nodes j) jobs /\ Forall (fun j => 0 <= weight j) jobs.
+(** What a checker of totals has found of its input. *)
+Definition valid unit ticks jobs : Prop :=
+  0 <= unit /\ 0 < ticks /\ Forall (fun j => 0 <= runtime j /\ 0 <= weight j /\ 0 <= nodes j) jobs.
+
+Lemma costs_valid unit ticks w g m jobs : forall i total result, costs unit ticks w g i jobs m total = Some result ->
+  Forall (fun j => 0 <= runtime j /\ 0 <= weight j /\ 0 <= nodes j) jobs.
 Proof.
   induction jobs as [|j js IH]; intros i total result H; [auto|]. cbn [costs] in H.
   destruct (job_ok _ _ _ _) eqn:Hok; [|discriminate]. unfold job_ok in Hok.
-  repeat (apply andb_true_iff in Hok as [Hok ?]). destruct (IH _ _ _ H).
-  split; constructor; auto; apply Z.leb_le; assumption.
+  repeat (apply andb_true_iff in Hok as [Hok ?]). specialize (IH _ _ _ H).
+  constructor; [|assumption]. repeat split; apply Z.leb_le; assumption.
 Qed.
 
-Lemma job_price_total_valid num_nodes unit g jobs slots bound : job_price_total num_nodes unit g jobs slots = Some bound ->
-  0 <= unit /\ Forall (fun j => 0 <= nodes j) jobs /\ Forall (fun j => 0 <= weight j) jobs.
+Lemma job_price_total_valid ticks w num_nodes unit g jobs slots bound :
+  job_price_total ticks w num_nodes unit g jobs slots = Some bound -> valid unit ticks jobs.
 Proof.
   unfold job_price_total. destruct (_ && _) eqn:C; [|discriminate].
-  repeat (apply andb_true_iff in C as [C ?]). apply Z.leb_le in C.
-  destruct (costs _ _ _ _ _ _) eqn:Hc; [|discriminate]. intros _. split; [assumption|].
-  apply (costs_valid _ _ _ _ _ _ _ Hc).
+  repeat (apply andb_true_iff in C as [C ?]). apply Z.leb_le in C. apply Z.ltb_lt in H2.
+  destruct (costs _ _ _ _ _ _ _ _) eqn:Hc; [|discriminate]. intros _. split; [assumption|split; [assumption|]].
+  apply (costs_valid _ _ _ _ _ _ _ _ _ Hc).
 Qed.
 

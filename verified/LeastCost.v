@@ -3,7 +3,7 @@
     Every job has a list of prices. Two cursors walk along it, one at the start of the job and one at its end:
     between two events the cost is linear in the start, so its least value is at an event. *)
 From Coq Require Import ZArith List Lia Bool.
-From Allocsolve Require Import Statement.
+From Allocsolve Require Import Statement WholeTicks.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -224,30 +224,119 @@ Qed.
 
 Definition origin (j : job) (l : list entry) : Z := match l with [] => submit j | e :: _ => e_begin e end.
 
-Definition least_cost (unit : Z) (j : job) (s : segs) (t0 : Z) : Z :=
-  let p := cum s (t0 + runtime j) - cum s t0 in
-  let slope := unit * weight j in
-  let d := slope * runtime j in
-  sweep (S (S (length s + length s))) (d + p) d p slope (from (t0 + runtime j) s) (from t0 s).
+(** ** Delays that cost nothing at first, and prices with a factor *)
 
-Lemma least_cost_ok unit j l x :
-  0 <= unit -> 0 <= weight j -> 0 <= runtime j -> ok_segs (to_segs (origin j l) l) -> submit j <= x ->
-  least_cost unit j (to_segs (origin j l) l) (submit j - origin j l)
-  <= unit * (weight j * (x + runtime j - submit j)) + (paid_until l (x + runtime j) - paid_until l x).
+Definition times (n : Z) (s : segs) : segs := map (fun p => (fst p, n * snd p)) s.
+
+Lemma cum_times n s : forall y, cum (times n s) y = n * cum s y.
+Proof. induction s as [|[l q] r IH]; intros y; cbn [times map cum fst snd]; [lia|]. fold (times n r). rewrite IH.
+  lia. Qed.
+
+Lemma times_ok n s : 0 <= n -> ok_segs s -> ok_segs (times n s).
+Proof. intros Hn H. induction H as [|[l q] r [H1 H2] _ IH]; cbn; constructor; auto. cbn in *. nia. Qed.
+
+(** The first [m] ticks cost [c] more each. *)
+Fixpoint raised (m c : Z) (s : segs) : segs :=
+  if m <=? 0 then s else
+  match s with
+  | [] => [(m, c)]
+  | (l, q) :: r => if m <? l then (m, q + c) :: (l - m, q) :: r else (l, q + c) :: raised (m - l) c r
+  end.
+
+Lemma raised_none c s m : m <= 0 -> raised m c s = s.
+Proof. intros. destruct s as [|[l q] r]; cbn [raised]; destruct (Z.leb_spec m 0); auto; lia. Qed.
+
+Lemma raised_ok c s : 0 <= c -> ok_segs s -> forall m, ok_segs (raised m c s).
 Proof.
-  intros Hu Hw Hr Hs Hx. set (a := origin j l) in *. set (s := to_segs a l) in *.
-  set (t0 := submit j - a). unfold least_cost.
-  set (p := cum s (t0 + runtime j) - cum s t0).
-  destruct (sweep_ok (unit * weight j) ltac:(nia) (S (S (length s + length s)))
-              (unit * weight j * runtime j + p) (unit * weight j * runtime j) p
-              (from (t0 + runtime j) s) (from t0 s)) as [_ H].
-  - apply from_ok, Hs.
-  - apply from_ok, Hs.
-  - intros y Hy. rewrite !cum_from by assumption. unfold p.
-    pose proof (cum_mono s (t0 + y) (t0 + runtime j + y) Hs ltac:(lia)). lia.
-  - specialize (H (x - submit j) ltac:(lia)). rewrite !cum_from in H by (assumption || lia). unfold p in *.
-    replace (t0 + runtime j + (x - submit j)) with (x + runtime j - a) in H by lia.
-    replace (t0 + (x - submit j)) with (x - a) in H by lia.
-    unfold s in *. rewrite !cum_to_segs in H. nia.
+  intros Hc H. induction H as [|[l q] r [H1 H2] Hr IH]; intros m; cbn [raised];
+    destruct (Z.leb_spec m 0); cbn [fst snd] in *.
+  - constructor.
+  - constructor; [cbn; lia|constructor].
+  - constructor; [cbn; lia|assumption].
+  - destruct (Z.ltb_spec m l); repeat constructor; cbn; try lia; try assumption. apply IH.
 Qed.
 
+Lemma cum_raised c s : ok_segs s -> forall m y, 0 <= m -> cum (raised m c s) y = cum s y + c * clamp y m.
+Proof.
+  induction 1 as [|[l q] r [H1 H2] Hr IH]; intros m y Hm; cbn [raised]; destruct (Z.leb_spec m 0) as [L|L];
+    cbn [fst snd] in *.
+  - replace (clamp y m) with 0 by (unfold clamp; lia). lia.
+  - cbn [cum]. lia.
+  - replace (clamp y m) with 0 by (unfold clamp; lia). lia.
+  - destruct (Z.ltb_spec m l); cbn [cum].
+    + replace (y - m - (l - m)) with (y - l) by lia.
+      replace (clamp y l) with (clamp y m + clamp (y - m) (l - m)) by (unfold clamp; lia). lia.
+    + rewrite IH by lia. replace (clamp y m) with (clamp y l + clamp (y - l) (m - l)) by (unfold clamp; lia). lia.
+Qed.
+
+(** The delay costs nothing in the first [m] ticks of waiting, and [c] for each tick after them: that is the same as
+    if it always cost [c], and starting in those ticks cost as much more as they are early. *)
+Lemma sweep_raised_ok c m fuel d p e b :
+  0 <= c -> 0 <= m -> ok_segs e -> ok_segs b -> (forall y, 0 <= y -> 0 <= p + cum e y - cum b y) ->
+  forall best y, 0 <= y -> sweep fuel best d (p + c * m) c e (raised m c b) <= d + c * Z.max m y + p + cum e y - cum b y.
+Proof.
+  intros Hc Hm He Hb Hp best y Hy.
+  destruct (sweep_ok c Hc fuel best d (p + c * m) e (raised m c b) He (raised_ok c b Hc Hb m)) as [_ H].
+  - intros z Hz. rewrite cum_raised by assumption. specialize (Hp z Hz).
+    assert (c * clamp z m <= c * m) by (apply Z.mul_le_mono_nonneg_l; unfold clamp; lia). lia.
+  - specialize (H y Hy). rewrite cum_raised in H by assumption.
+    replace (Z.max m y) with (m + y - clamp y m) by (unfold clamp; lia). nia.
+Qed.
+
+(** ** The least cost of a job under prices of its own *)
+
+(** The job starts [late] ticks after its submission or later; the prices [s] begin [t0] ticks before that. *)
+Definition least_later (unit ticks : Z) (w : measure) (j : job) (late : Z) (s : segs) (t0 : Z) : Z :=
+  let by_ := divisor ticks w j in
+  let c := slope unit ticks w j in
+  let m := Z.max 0 (shortest ticks w j - (late + runtime j)) in
+  let p := by_ * (cum s (t0 + runtime j) - cum s t0) + c * m in
+  let d := c * (late + runtime j) in
+  sweep (S (S (S (length s + length s)))) (d + p) d p c
+    (times by_ (from (t0 + runtime j) s)) (raised m c (times by_ (from t0 s))) / by_.
+
+Definition least_cost unit ticks w j s t0 : Z := least_later unit ticks w j 0 s t0.
+
+Lemma cost_of_delay_plus unit ticks w j x paid : 0 < ticks ->
+  cost_of_delay unit ticks w j x + paid =
+  (slope unit ticks w j * Z.max (shortest ticks w j) (x + runtime j - submit j) + paid * divisor ticks w j) /
+  divisor ticks w j.
+Proof. intros H. pose proof (divisor_pos ticks w j H). unfold cost_of_delay. rewrite Z.div_add by lia. lia. Qed.
+
+Lemma least_later_ok unit ticks w j late s a x :
+  0 <= unit -> 0 < ticks -> 0 <= weight j -> 0 <= runtime j -> 0 <= late -> ok_segs s -> submit j + late <= x ->
+  least_later unit ticks w j late s (submit j + late - a)
+  <= cost_of_delay unit ticks w j x + (cum s (x + runtime j - a) - cum s (x - a)).
+Proof.
+  intros Hu Ht Hw Hr Hl Hs Hx. set (t0 := submit j + late - a). rewrite cost_of_delay_plus by assumption.
+  pose proof (divisor_pos ticks w j Ht) as D. pose proof (slope_nonneg unit ticks w j Hu Ht Hw) as C.
+  unfold least_later. apply Z.div_le_mono; [assumption|].
+  set (by_ := divisor ticks w j) in *. set (c := slope unit ticks w j) in *.
+  set (m := Z.max 0 (shortest ticks w j - (late + runtime j))).
+  set (p := by_ * (cum s (t0 + runtime j) - cum s t0)).
+  pose proof (sweep_raised_ok c m (S (S (S (length s + length s)))) (c * (late + runtime j)) p
+                (times by_ (from (t0 + runtime j) s)) (times by_ (from t0 s))) as H.
+  specialize (H C ltac:(unfold m; lia) ltac:(apply times_ok, from_ok, Hs; lia) ltac:(apply times_ok, from_ok, Hs; lia)).
+  assert (E : forall y, 0 <= y -> p + cum (times by_ (from (t0 + runtime j) s)) y - cum (times by_ (from t0 s)) y =
+                by_ * (cum s (t0 + runtime j + y) - cum s (t0 + y))).
+  { intros y Hy. rewrite !cum_times, !cum_from by assumption. unfold p. ring. }
+  assert (P : forall y, 0 <= y -> 0 <= p + cum (times by_ (from (t0 + runtime j) s)) y - cum (times by_ (from t0 s)) y).
+  { intros y Hy. rewrite E by assumption.
+    pose proof (cum_mono s (t0 + y) (t0 + runtime j + y) Hs ltac:(lia)). nia. }
+  specialize (H P (c * (late + runtime j) + (p + c * m)) (x - submit j - late) ltac:(lia)).
+  specialize (E (x - submit j - late) ltac:(lia)).
+  replace (t0 + runtime j + (x - submit j - late)) with (x + runtime j - a) in E by lia.
+  replace (t0 + (x - submit j - late)) with (x - a) in E by lia.
+  replace (Z.max (shortest ticks w j) (x + runtime j - submit j)) with
+    (late + runtime j + Z.max m (x - submit j - late)) by (unfold m; lia). lia.
+Qed.
+
+Lemma least_cost_ok unit ticks w j l x :
+  0 <= unit -> 0 < ticks -> 0 <= weight j -> 0 <= runtime j -> ok_segs (to_segs (origin j l) l) -> submit j <= x ->
+  least_cost unit ticks w j (to_segs (origin j l) l) (submit j - origin j l)
+  <= cost_of_delay unit ticks w j x + (paid_until l (x + runtime j) - paid_until l x).
+Proof.
+  intros Hu Ht Hw Hr Hs Hx. unfold least_cost. set (a := origin j l) in *.
+  pose proof (least_later_ok unit ticks w j 0 _ a x Hu Ht Hw Hr ltac:(lia) Hs ltac:(lia)) as H.
+  rewrite Z.add_0_r, !cum_to_segs in H. exact H.
+Qed.

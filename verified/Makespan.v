@@ -64,16 +64,14 @@ Proof.
     cbn in H2. apply andb_true_iff in H2 as [Ha Hr]. rewrite held_after, IHW1 by (auto; lia). reflexivity.
 Qed.
 
-(** A schedule that ends by [v], and a refutation of all that end before. *)
-Lemma optimal num_nodes v apps m cnf best :
-  check_schedule num_nodes v apps best = true ->
-  check_cnf num_nodes (v - 1) apps m cnf = true -> (forall a, ~ satisfies a (map snd cnf)) ->
-  forall h, (exists starts, ends_by num_nodes h apps starts) <-> v <= h.
+(** A schedule that ends by [value], where none ends before. *)
+Lemma least_of_both num_nodes value apps best :
+  check_schedule num_nodes value apps best = true -> bounds_makespan num_nodes apps value ->
+  is_least_makespan num_nodes apps value.
 Proof.
-  intros H1 H2 H3 h. split.
-  - intros [starts [Hw Hu]]. destruct (Z_le_gt_dec v h); [assumption|exfalso].
-    apply (check_cnf_ok _ _ _ _ _ H2 H3 starts). split; [|assumption].
-    clear - Hw g. induction Hw; constructor; auto. lia.
+  intros H1 H2 h. split.
+  - intros [starts [Hw Hu]]. destruct (Z_le_gt_dec value h); [assumption|exfalso].
+    apply (H2 starts). split; [|assumption]. clear - Hw g. induction Hw; constructor; auto. lia.
   - intros Hh. exists best. destruct (check_schedule_ok _ _ _ _ H1) as [Hw Hu]. split; [|assumption].
     clear - Hw Hh. induction Hw; constructor; auto. lia.
 Qed.
@@ -94,5 +92,5 @@ Theorem schedule_and_refutation_are_optimal num_nodes value applications best m 
   check_refutation num_nodes value applications m cnf lines = true ->
   is_least_makespan num_nodes applications value.
 Proof.
-  intros H1 H. apply andb_true_iff in H as [H R]. exact (optimal _ _ _ _ _ _ H1 H (refuted _ _ R)).
+  intros H1 H. apply (least_of_both _ _ _ _ H1), (refutation_bounds_makespan _ _ _ _ _ _ H).
 Qed.

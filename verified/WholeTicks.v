@@ -18,12 +18,35 @@ Fixpoint in_use (jobs : list job) (starts : list Z) (t : Z) : Z :=
 Definition feasible (capacity : Z) (jobs : list job) (starts : list Z) : Prop :=
   Forall2 (fun j s => submit j <= s) jobs starts /\ (forall t, in_use jobs starts t <= capacity).
 
-(** The sum of weight times turnaround. *)
-Fixpoint turnaround (jobs : list job) (starts : list Z) : Z :=
+(** ** What delays cost
+
+    A delay costs [slope] for each tick of the turnaround, but at least as much as a turnaround of [shortest], all
+    by [divisor]: that is a turnaround or a slowdown in units of 1 / ([unit] * [ticks]), rounded down. *)
+Definition slope unit ticks m j : Z := match m with Slowdown => unit * ticks * weight j | _ => unit * weight j end.
+Definition divisor ticks m j : Z := match m with Slowdown => Z.max (runtime j) (10 * ticks) | _ => 1 end.
+Definition shortest ticks m j : Z := match m with Slowdown => divisor ticks m j | _ => 0 end.
+
+Definition cost_of_delay unit ticks m j (start : Z) : Z :=
+  slope unit ticks m j * Z.max (shortest ticks m j) (start + runtime j - submit j) / divisor ticks m j.
+
+Fixpoint total_cost unit ticks m (jobs : list job) (starts : list Z) : Z :=
   match jobs, starts with
-  | j :: js, s :: ss => weight j * (s + runtime j - submit j) + turnaround js ss
+  | j :: js, s :: ss => cost_of_delay unit ticks m j s + total_cost unit ticks m js ss
   | _, _ => 0
   end.
+
+Lemma slope_nonneg unit ticks m j : 0 <= unit -> 0 < ticks -> 0 <= weight j -> 0 <= slope unit ticks m j.
+Proof. intros. destruct m; cbn [slope]; nia. Qed.
+
+Lemma divisor_pos ticks m j : 0 < ticks -> 0 < divisor ticks m j.
+Proof. intros. destruct m; cbn [divisor]; lia. Qed.
+
+Lemma div_real a b : 0 < b -> (IZR (a / b) <= IZR a / IZR b)%R.
+Proof.
+  intros Hb. pose proof (Z.mul_div_le a b Hb) as H. apply IZR_le in H. rewrite mult_IZR in H.
+  apply IZR_lt in Hb. apply Rmult_le_reg_l with (r := IZR b); [assumption|].
+  unfold Rdiv. rewrite <- Rmult_assoc, (Rmult_comm (IZR b) (IZR a)), Rmult_assoc, Rinv_r by lra. lra.
+Qed.
 
 (** The greatest whole tick that is not after a start. *)
 Lemma floor_ok s : (IZR (Int_part s) <= s < IZR (Int_part s) + 1)%R.
@@ -68,12 +91,55 @@ Proof.
   rewrite !plus_IZR in H1. destruct (floor_ok s). lra.
 Qed.
 
-Lemma turnaround_floor jobs : Forall (fun j => 0 <= weight j)%Z jobs -> forall ss,
-  (IZR (turnaround jobs (map Int_part ss)) <= total_delay Turnaround jobs ss)%R.
+(** The cost at a start that is rounded down is at most the delay in these units; waits cost as turnarounds do. *)
+Definition costed m := match m with Wait => Turnaround | _ => m end.
+
+Lemma cost_floor unit ticks m j s : 0 <= unit -> 0 < ticks -> 0 <= weight j -> 0 <= runtime j ->
+  (IZR (submit j) <= s)%R ->
+  (IZR (cost_of_delay unit ticks m j (Int_part s)) <=
+   IZR (unit * ticks) * (IZR (weight j) * delay ticks (costed m) j s))%R.
 Proof.
-  induction 1 as [|j js Hj Hjs IH]; intros [|s ss]; cbn [map turnaround total_delay delay]; try lra.
-  rewrite plus_IZR, mult_IZR, minus_IZR, plus_IZR. specialize (IH ss).
-  apply IZR_le in Hj. destruct (floor_ok s). nra.
+  intros Hu Ht Hw Hr Hs. destruct (floor_ok s) as [F _].
+  set (T := (s + IZR (runtime j) - IZR (submit j))%R).
+  assert (E : (IZR (Int_part s + runtime j - submit j) <= T)%R) by (rewrite minus_IZR, plus_IZR; unfold T; lra).
+  assert (P : (0 <= T)%R) by (apply IZR_le in Hr; unfold T; lra).
+  pose proof (slope_nonneg unit ticks m j Hu Ht Hw) as S. pose proof (divisor_pos ticks m j Ht) as D.
+  unfold cost_of_delay. eapply Rle_trans; [apply div_real, D|].
+  rewrite mult_IZR. apply IZR_le in S, Hu, Hw. pose proof (IZR_lt _ _ D) as D'. pose proof (IZR_lt _ _ Ht) as T'.
+  destruct m; cbn [costed delay slope shortest divisor] in *; fold T; unfold seconds.
+  1, 2: rewrite !mult_IZR; assert (IZR (Z.max 0 (Int_part s + runtime j - submit j)) <= T)%R by
+      (destruct (Z.max_spec 0 (Int_part s + runtime j - submit j)) as [[_ ->]|[_ ->]]; lra);
+    replace (IZR unit * IZR ticks * (IZR (weight j) * (T / IZR ticks)))%R with (IZR unit * IZR (weight j) * T)%R
+      by (field; lra);
+    unfold Rdiv; rewrite Rinv_1, Rmult_1_r; apply Rmult_le_compat_l; [nra|assumption].
+  set (d := Z.max (runtime j) (10 * ticks)) in *.
+  assert (R : Rmax (IZR (runtime j) / IZR ticks) 10 = (IZR d / IZR ticks)%R).
+  { unfold d. destruct (Z.max_spec (runtime j) (10 * ticks)) as [[H ->]|[H ->]].
+    - apply IZR_lt in H. rewrite mult_IZR in *. rewrite Rmax_right; [field; lra|].
+      apply Rmult_le_reg_r with (r := IZR ticks); [assumption|]. field_simplify; lra.
+    - apply IZR_le in H. rewrite mult_IZR in H. apply Rmax_left.
+      apply Rmult_le_reg_r with (r := IZR ticks); [assumption|]. field_simplify; lra. }
+  rewrite R. replace (T / IZR ticks / (IZR d / IZR ticks))%R with (T / IZR d)%R by (field; lra).
+  rewrite !mult_IZR.
+  replace (IZR unit * IZR ticks * (IZR (weight j) * Rmax 1 (T / IZR d)))%R with
+    (IZR unit * IZR ticks * IZR (weight j) * (IZR d * Rmax 1 (T / IZR d)) / IZR d)%R by (field; lra).
+  unfold Rdiv at 1 3. apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat; assumption|].
+  apply Rmult_le_compat_l; [apply Rmult_le_pos; [apply Rmult_le_pos|]; lra|].
+  assert (K : (IZR d * (T / IZR d))%R = T) by (field; lra).
+  pose proof (Rmax_l 1 (T / IZR d)). pose proof (Rmax_r 1 (T / IZR d)).
+  destruct (Z.max_spec d (Int_part s + runtime j - submit j)) as [[_ ->]|[_ ->]].
+  - eapply Rle_trans; [apply E|]. rewrite <- K at 1. apply Rmult_le_compat_l; lra.
+  - rewrite <- (Rmult_1_r (IZR d)) at 1. apply Rmult_le_compat_l; lra.
+Qed.
+
+Lemma total_floor unit ticks m jobs : 0 <= unit -> 0 < ticks -> Forall (fun j => 0 <= weight j)%Z jobs ->
+  Forall (fun j => 0 <= runtime j)%Z jobs -> forall ss, Forall2 (fun j s => IZR (submit j) <= s)%R jobs ss ->
+  (IZR (total_cost unit ticks m jobs (map Int_part ss)) <= IZR (unit * ticks) * total_delay ticks (costed m) jobs ss)%R.
+Proof.
+  intros Hu Ht Hw Hr ss Hs. induction Hs as [|j s js ss Hjs Hs IH]; cbn [map total_cost total_delay]; [lra|].
+  inversion Hw; inversion Hr; subst. rewrite plus_IZR.
+  pose proof (cost_floor unit ticks m j s Hu Ht ltac:(assumption) ltac:(assumption) Hjs).
+  specialize (IH ltac:(assumption) ltac:(assumption)). lra.
 Qed.
 
 Lemma feasible_floor capacity jobs starts : Forall (fun j => 0 <= nodes j)%Z jobs ->

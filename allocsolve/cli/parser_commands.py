@@ -186,6 +186,8 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     text = "have the judge recompute every answer, value, metric and certified bound"
     verify = add_command(steps, "verify", study.verify_study, text)
     verify.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    text = "have the verified checker confirm certified bounds first, and mark them in the records"
+    verify.add_argument("--verified", action="store_true", help=text)
     merge = add_command(steps, "merge", study.merge_studies, "add the records of some files to another")
     merge.add_argument("out", type=Path, metavar="OUT.sqlite", help="where they go; made if there is none")
     merge.add_argument("studies", type=Path, nargs="+", metavar="IN.sqlite", help="where they come from")

@@ -97,6 +97,7 @@ def score(args: argparse.Namespace) -> int:
     scores, best_by_digest = solver_scores(counting, stated), best(counting, stated)
     proven = sum(on.proven for on in best_by_digest.values())
     certified = sum(on.certified for on in best_by_digest.values())
+    verified = sum(on.verified for on in best_by_digest.values())
     failed = [record for record in records if record.error]
     if args.json:
         write_json(
@@ -107,6 +108,7 @@ def score(args: argparse.Namespace) -> int:
                 "problems": len(best_by_digest),
                 "optima_proven": proven,
                 "bounds_certified": certified,
+                "bounds_verified": verified,
                 "scores": scores,
                 "failures": failure_fields(failed),
                 "contradictions": [str(contradiction) for contradiction in contradictions],
@@ -127,7 +129,8 @@ def score(args: argparse.Namespace) -> int:
         say(*failure_lines(failed, rows, verbose=args.verbose))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
-            f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver"
+            f"Bounds: {certified} of {total} recomputed (certified), "
+            f"{f'{verified} of these verified, ' if verified else ''}the others as claimed by a solver"
             f"{' or stated by a suite' if stated.references else ''}.",
             f"Records: {rows}, CSV: {table}",
         )

@@ -287,8 +287,8 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     family, name = family_of(problem), proof.objective[0]
     bound = terms(certified(args.proof, problem, proof.certificate, proof.objective))[0]
     fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
-    unit = family.view.units[name]
-    text = f"certified: {name} is at least {short_number(bound)} {unit}"
+    unit = f" {family.view.units[name]}".rstrip()
+    text = f"certified: {name} is at least {short_number(bound)}{unit}"
     confirmed, lines = confirm(args, problem, proof, bound, answer)
     fields |= confirmed
     if answer is None:
@@ -303,11 +303,11 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
         raise FormatError(str(args.proof), [msg])
     proven = met and len(proof.objective) == 1
     if proven:
-        text = f"optimal: {name} is {short_number(first)} {unit}, the certificate proves that none is lower"
+        text = f"optimal: {name} is {short_number(first)}{unit}, the certificate proves that none is lower"
     elif met:
         text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
     else:
-        text += f", here it is {short_number(first)} {unit}: not proven optimal"
+        text += f", here it is {short_number(first)}{unit}: not proven optimal"
     text = "\n".join([text, *lines])
     return _Standing(proven, {**fields, "objective": reached, "proven": proven}, text)
 
@@ -324,6 +324,6 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
         write_json({**fields, "certified_bound": bound, **confirmed})
         return 0
     name, view = proof.objective[0], family_of(problem).view
-    least = f"{short_number(terms(bound)[0])} {view.units[name]}"
+    least = f"{short_number(terms(bound)[0])} {view.units[name]}".rstrip()
     say(f"certified: {name} is at least {least} ({view.describe(problem)})", *lines)
     return 0

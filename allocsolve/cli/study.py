@@ -153,7 +153,9 @@ def export_study(args: argparse.Namespace) -> int:
 
 def verify_study(args: argparse.Namespace) -> int:
     """Have the judge recompute the records of a study."""
+    from allocsolve.backends.verified_checker import find_checker  # noqa: PLC0415 - when the command runs
     from allocsolve.bench import RecordStore, verify_records  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.runs.verified import mark_verified  # noqa: PLC0415 - when the command runs
 
     damaged: list[str] = []
 
@@ -161,13 +163,25 @@ def verify_study(args: argparse.Namespace) -> int:
         damaged.append(line)
         remark(line)
 
+    marked = None
+    if args.verified:
+        RecordStore(args.study, read_only=True, tell=remark).close()  # refuses a file that is not there
+        with RecordStore(args.study, tell=remark) as store, count_bar("asking the checker") as progress:
+            marked = mark_verified(store, progress=progress)
     with RecordStore(args.study, read_only=True, tell=tell) as store:
         with count_bar("verifying") as progress:
             faults = [*verify_records(store, progress=progress)]
         count = len(store)
+        verified = sum(bool(record.verified_bound) for record in store)
+    if verified and not find_checker():
+        remark(f"{counted(verified, 'verified bound')} not recomputed: there is no verified checker here")
     if args.json:
-        write_json({"records": count, "faults": faults, "left_out": damaged})
+        asked = {} if marked is None else {"verified": marked}
+        write_json({"records": count, "faults": faults, "left_out": damaged, **asked})
     else:
+        if marked is not None:
+            say(f"{marked.verified} of {counted(marked.certified, 'certified bound')} verified")
+            say(*(f"  {number} not: {reason}" for reason, number in marked.reasons.items()))
         say(*faults)
         say(
             f"{args.study}: {counted(count, 'record')}, {counted(len(faults), 'fault')}"

@@ -186,6 +186,7 @@ class _Index:
                 "about": about,
                 "best": None if best.value is None else _plain(terms(best.value)),
                 "bound": _plain(terms(best.bound)),
+                "standing": best.standing,
                 "proven": best.proven,
                 "at": at,
                 "missing": missing,

@@ -152,6 +152,7 @@ def _study(findings: Findings) -> Table:
                 count(len(instances)),
                 count(sum(best.proven for best in instances)),
                 count(sum(best.certified for best in instances)),
+                count(sum(best.verified for best in instances)),
                 count(len(comparison.cells)),
                 count(len(seeds)),
                 count(sum(summary.runs for summary in section.summaries)),
@@ -164,6 +165,7 @@ def _study(findings: Findings) -> Table:
         "instances",
         "optima proven",
         "bounds certified",
+        "bounds verified",
         "solvers",
         "seeds",
         "runs",
@@ -177,7 +179,9 @@ def _study(findings: Findings) -> Table:
         tuple(rows),
         f"{counted(len(findings.records), 'run')}{when}, allocsolve {versions}. Solvers with "
         "several budgets, options or versions count several times. A best bound is certified if it was "
-        "recomputed from a certificate or as a combinatorial bound; the others are as solvers claim them.",
+        "recomputed from a certificate or as a combinatorial bound; the others are as solvers claim them. A "
+        "certified bound is verified, too, if a program that is proven right has confirmed it "
+        "(allocsolve study verify --verified).",
     )
 
 

@@ -105,7 +105,7 @@ def test_errors_that_are_no_text_can_be_kept() -> None:
         ("CREATE TABLE other (x)", "is a database, but none of allocsolve's records"),
         (
             "PRAGMA user_version = 99",
-            "holds records of format 99, this version of allocsolve reads formats 1 to 3",
+            "holds records of format 99, this version of allocsolve reads formats 1 to 4",
         ),
     ],
 )
@@ -183,6 +183,45 @@ def test_other_code_has_rows_of_its_own(path: Path) -> None:
         assert [row.code for row in store] == ["", "mine:solver#1", "mine:solver#2"]
 
 
+def test_what_is_verified_is_kept_once(path: Path) -> None:
+    proven = replace(RECORD, verified_bound="271/3", verified_digest="5" * 64)
+    with RecordStore(path) as store:
+        for record in VARIANTS:
+            store.append(record, PROBLEM, None)
+        store.add_verified(RECORD.key, "271/3", "5" * 64)
+        store.add_verified(RECORD.key, "300", "6" * 64)
+        assert list(store) == [proven, *VARIANTS[1:]]
+        assert store.append(replace(proven, seed=9), PROBLEM, None)
+    with RecordStore(path, read_only=True) as store:
+        assert [row.verified_bound for row in store] == ["271/3", *[""] * (len(VARIANTS) - 1), "271/3"]
+    base = sqlite3.connect(path)
+    for statement in ("UPDATE verified SET bound = '1'", "DELETE FROM verified"):
+        with pytest.raises(sqlite3.IntegrityError, match="never"):
+            base.execute(statement)
+    base.execute("INSERT INTO verified VALUES (2, 'much', '')")
+    base.commit()
+    base.close()
+    with pytest.warns(
+        UserWarning, match="row 2: column verified_bound: 'much' is no fraction; it is left out"
+    ):
+        assert len(list(RecordStore(path, read_only=True))) == len(VARIANTS)
+
+
+def test_files_without_verified_bounds_are_read_and_get_them(path: Path) -> None:
+    _fill(path)
+    base = sqlite3.connect(path)
+    base.executescript("DROP TABLE verified; PRAGMA user_version = 3;")
+    base.close()
+    before = path.read_bytes()
+    with RecordStore(path, read_only=True) as store:
+        assert tuple(store) == VARIANTS
+    assert path.read_bytes() == before
+    with RecordStore(path) as store:
+        store.add_verified(RECORD.key, "100", "5" * 64)
+        assert store[RECORD.key].verified_bound == "100"
+        assert tuple(store)[1:] == VARIANTS[1:]
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_older_formats_are_read_and_brought_to_this_one(path: Path, version: int) -> None:
     path.parent.mkdir()
@@ -205,7 +244,7 @@ def test_older_formats_are_read_and_brought_to_this_one(path: Path, version: int
         assert list(store) == [*rows[1:], replace(rows[0], attempt=2), new]
         assert store.certificate(new.key) == {"scale": 3}
     base = sqlite3.connect(path)
-    assert base.execute("PRAGMA user_version").fetchone() == (3,)
+    assert base.execute("PRAGMA user_version").fetchone() == (4,)
     for statement in ("UPDATE records SET value = 1", "DELETE FROM records"):
         with pytest.raises(sqlite3.IntegrityError, match="never"):
             base.execute(statement)

@@ -222,7 +222,8 @@ def test_the_best_known_answer_is_beside_it(opened: Opened) -> None:
         best = (
             about.split("best known ")[1]
             .split(" ", 1)[1]
-            .split(", bound")[0]
+            .split(", certified bound")[0]
+            .split(", claimed bound")[0]
             .split(", proven")[0]
             .rstrip(".")
         )

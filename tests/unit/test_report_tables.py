@@ -20,7 +20,7 @@ def test_markdown_by_hand() -> None:
     ]
     lines = markdown(examine(rows, title="One | two")).splitlines()
     assert lines[0] == r"# One \| two"
-    assert "| s | evolution | makespan | 2 | 1 | 0 | 2 | 1 | 4 |" in lines
+    assert "| s | evolution | makespan | 2 | 1 | 0 | 0 | 2 | 1 | 4 |" in lines
     (x,) = [line for line in lines if line.startswith("| x | 2 | 22.50")]
     assert x.split(" | ")[2:] == [
         r"22.50 \[20.00, 25.00\]",

@@ -216,9 +216,9 @@ def test_places_and_files_that_will_not_do(folder: Path, capsys: Capture) -> Non
     ):
         assert fault in refused(capsys, "study", *argv)
     base = sqlite3.connect(out)
-    base.execute("PRAGMA user_version = 4")
+    base.execute("PRAGMA user_version = 5")
     base.close()
-    assert "records of format 4" in refused(capsys, "study", "run", path)
+    assert "records of format 5" in refused(capsys, "study", "run", path)
 
 
 def test_a_read_only_folder(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,7 +250,27 @@ def test_what_has_no_theorem_is_refused_in_one_line(tmp_path: Path, capsys: Capt
     problem, _, bound = makespan_proof_files(tmp_path, klein2011([5, 0], num_apps=(5, 5)))
     said = refused(capsys, "check", problem, bound, "--export", tmp_path / "proof.txt")
     assert "not verified" in said
-    problem, _, bound = makespan_proof_files(tmp_path, THREE)
-    if "area" in bound.read_text(encoding="utf-8"):
-        said = refused(capsys, "check", problem, bound, "--export", tmp_path / "proof.txt")
-        assert "certificates of the kind area are not verified" in said
+
+
+@needs_checker
+def test_areas_prove_what_the_judge_certifies_and_nothing_above_the_optimum(tmp_path: Path) -> None:
+    draw = random.Random(36)
+    wrong, met = [], 0
+    for _ in range(examples(400)):
+        problem = random_profiles(draw)
+        bound = evolution_certified_bound(problem, {"kind": "area"}, ("makespan",))
+        result = solved_makespan(problem)
+        text = evolution_proof_text(problem, {"kind": "area"}, bound, result.answer)
+        optimum = least_makespan(problem)
+        file = tmp_path / "proof"
+        file.write_text(text.problem + text.proof, encoding="ascii")
+        done = subprocess.run([str(CHECKER), str(file)], capture_output=True, text=True, check=False)
+        relation = "=" if bound == optimum else ">="
+        met += bound == optimum
+        if bound > optimum or done.stdout.splitlines()[1:] != [f"verified makespan {relation} {bound}"]:
+            wrong.append((problem, bound, optimum, done.stdout))
+        changed = text.proof.replace(f"schedule {optimum}\n", f"schedule {optimum - 1}\n")
+        if proven(text.problem + changed, tmp_path) is not None:
+            wrong.append((problem, bound, optimum - 1, "a schedule that ends later than it says"))
+    assert not wrong
+    assert met

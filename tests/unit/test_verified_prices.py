@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
+from tiers import examples
 from verified_tools import (
     CHECKER,
+    KINDS,
     joined,
-    least_mean,
     needs_checker,
     proven,
+    random_case,
     random_job_prices,
     random_rows,
     random_time_prices,
@@ -21,13 +23,24 @@ from verified_tools import (
 )
 from workload_traces import atlas_problem, kit_problem, knl_problem, kth_problem
 
+from allocsolve.backends.verified_checker import agrees
 from allocsolve.cli import main
 from allocsolve.exact.workload import Prices
 from allocsolve.instances import write_certificate, write_problem
 from allocsolve.judge import certify
 from allocsolve.judge.certificates import lower_float
 from allocsolve.judge.workload.proof_text import workload_proof_text
-from allocsolve.model import Budget, Job, Result, Status, WorkloadProblem, WorkloadSchedule, terms
+from allocsolve.model import (
+    Amdahl,
+    Budget,
+    Job,
+    Result,
+    SpeedupTable,
+    Status,
+    WorkloadProblem,
+    WorkloadSchedule,
+    terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,23 +63,45 @@ JOB_PRICES = {
 
 
 @needs_checker
-@pytest.mark.parametrize("term", ["turnaround", "wait"])
-@pytest.mark.parametrize("kind", [random_job_prices, random_time_prices])
-def test_no_bound_is_above_the_optimum(kind: object, term: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "term"), KINDS)
+def test_no_bound_is_above_the_optimum(kind: str, term: str, tmp_path: Path) -> None:
     draw = random.Random(f"{kind} {term}")
     above, positive = [], 0
-    for _ in range(200):
-        num_nodes = draw.randint(2, 5)
-        rows = random_rows(draw, num_nodes)
-        prices = random_job_prices if kind is random_job_prices else random_time_prices
-        text = joined([*workload_lines(num_nodes, rows), *prices(draw, rows, term)])
-        bound = proven(text, tmp_path)
-        assert bound is not None, text
+    for _ in range(examples(400)):
+        case = random_case(draw, kind, term)
+        bound = proven(case.text, tmp_path)
+        assert bound is not None, case.text
         positive += bound > 0
-        if bound > least_mean(num_nodes, rows, wait=term == "wait"):
-            above.append(text)
+        if bound > case.optimum:
+            above.append(case.text)
     assert not above
-    assert positive > 20 or term == "wait"  # the law says something
+    assert positive or term == "wait"  # the law says something
+
+
+@needs_checker
+def test_certificates_that_were_changed_prove_nothing_that_is_not_true(tmp_path: Path) -> None:
+    draw = random.Random(35)
+    refusals, above = 0, []
+    for idx in range(examples(1000)):
+        case = random_case(draw, *KINDS[idx % len(KINDS)])
+        lines = [[*line] for line in case.certificate]
+        line = draw.choice(lines)
+        at = draw.randrange(len(line))
+        change = draw.randrange(5)
+        if change == 0:
+            lines.remove(line)
+        elif change == 1:
+            lines.insert(lines.index(line), [*line])
+        elif change == 2:
+            line[at] = draw.choice(["x", "1.5", "1" * 19, "", "wide", "turnaround"])
+        elif isinstance(line[at], int):
+            line[at] = draw.choice([-int(str(line[at])), int(str(line[at])) + draw.choice([-1, 1, 7, 100])])
+        bound = proven(joined([*case.problem, *lines]), tmp_path)
+        refusals += bound is None
+        if bound is not None and bound > case.optimum:
+            above.append(case.text)
+    assert not above
+    assert refusals
 
 
 def _tampered_jobs(draw: random.Random, lines: list[list[object]], rows: list[tuple[int, ...]]) -> str:
@@ -136,7 +171,7 @@ def test_every_tampered_certificate_is_refused(tmp_path: Path) -> None:
 
 @needs_checker
 @pytest.mark.parametrize("problem", [WHOLE, QUARTERS, EXACT], ids=lambda problem: problem.name)
-@pytest.mark.parametrize("term", ["turnaround", "wait"])
+@pytest.mark.parametrize("term", ["turnaround", "wait", "slowdown"])
 @pytest.mark.parametrize("prices", [TIME_PRICES, JOB_PRICES], ids=lambda prices: prices["kind"])
 def test_the_checker_proves_what_the_judge_certifies(
     problem: WorkloadProblem, term: str, prices: dict[str, object], tmp_path: Path
@@ -153,6 +188,52 @@ def test_the_checker_proves_what_the_judge_certifies(
         assert bound - 1 / 1000 < certified <= bound
     else:
         assert certified == lower_float(bound)
+
+
+def _random_problem(draw: random.Random, *, is_moldable: bool) -> WorkloadProblem:
+    """Return jobs whose times are whole seconds or quarters of one."""
+    unit, num_nodes = draw.choice([1, 4]), draw.randint(2, 6)
+    jobs = []
+    for _ in range(draw.randint(1, 5)):
+        sizes = sorted(draw.sample(range(1, num_nodes + 1), draw.randint(1, 2)))
+        rows = [(size, draw.randint(1, 120) / unit) for size in sizes]
+        table = SpeedupTable(rows) if is_moldable and len(rows) > 1 else None
+        jobs.append(
+            Job(draw.randint(0, 40) / unit, *rows[0], rows[0][1], weight=draw.randint(0, 3), speedup=table)
+        )
+    return WorkloadProblem(num_nodes, jobs)
+
+
+@needs_checker
+@pytest.mark.parametrize("is_moldable", [False, True], ids=["rigid", "moldable"])
+def test_judge_and_checker_agree_on_random_prices(is_moldable: bool, tmp_path: Path) -> None:
+    draw = random.Random(f"agree {is_moldable}")
+    positive = 0
+    for _ in range(examples(400)):
+        problem = _random_problem(draw, is_moldable=is_moldable)
+        term = draw.choice(["turnaround", "makespan", *(["wait", "slowdown"] if problem.is_rigid else [])])
+        edges = sorted(draw.sample(range(100), draw.randint(2, 6)))
+        prices = [draw.randint(0, 4) for _ in edges[1:]]
+        certificate = {"kind": "time-prices", "term": term, "edges": edges, "prices": prices, "unit": 7}
+        if term == "makespan":
+            after = draw.choice(problem.packed.submit.tolist())
+            certificate = {
+                "kind": "makespan",
+                "rule": draw.choice(["longest", "area", "wide"]),
+                "after": after,
+            }
+        text = workload_proof_text(problem, certificate, term)
+        bound = proven(text.problem + text.proof, tmp_path)
+        result: Result[WorkloadSchedule] = Result(Status.UNKNOWN, certificate=certificate)
+        certified = terms(certify(problem, result, (term,)))[0]
+        weights = sum(problem.packed.weight.tolist())
+        if weights or term == "makespan":
+            assert bound is not None, text
+            assert agrees(bound, certified), (text, bound, certified)
+            positive += bound > 0
+        else:
+            assert bound is None
+    assert positive
 
 
 @needs_checker
@@ -193,6 +274,16 @@ def test_a_certificate_is_exported_without_the_checker(tmp_path: Path, capsys: C
     assert "exists; --force replaces it" in refused(capsys, "check", *files, "--export", out)
 
 
+@needs_checker
+def test_a_slowdown_has_no_unit(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOCSOLVE_VERIFIED", str(CHECKER))
+    problem = WorkloadProblem(4, [Job(0, 3, 40), Job(1, 4, 20)])
+    prices = {"kind": "time-prices", "unit": 99, "edges": [0, 40], "prices": [0], "term": "slowdown"}
+    lines = run(capsys, "check", *_files(tmp_path, problem, prices), "--verified").splitlines()
+    assert lines[0] == "certified: slowdown is at least 1 (2 jobs, 4 nodes, submitted over 1 s)"
+    assert lines[1].startswith("verified: slowdown is at least 1 (problem ")
+
+
 def test_prices_per_job_are_exported_by_slot() -> None:
     text = workload_proof_text(QUARTERS, JOB_PRICES, "wait")
     assert text.problem == "rigid-workload 4 3 4\n0 17 3 1\n6 4 4 1\n8 12 2 1\n"
@@ -208,8 +299,26 @@ def test_a_log_that_was_read_otherwise_has_another_digest() -> None:
 @pytest.mark.parametrize(
     ("problem", "certificate", "says"),
     [
-        (WHOLE, {"kind": "makespan", "term": "makespan", "rule": "longest", "after": 0}, "kind makespan"),
-        (WHOLE, {**TIME_PRICES, "term": "slowdown"}, "bounds on slowdown are not verified"),
+        (
+            WorkloadProblem(4, [Job(0, 2, 4, speedup=Amdahl(0.5))]),
+            {**TIME_PRICES, "term": "turnaround"},
+            "jobs[0] has run times that follow a law",
+        ),
+        (
+            WorkloadProblem(4, [Job(0, 2, 4, speedup=SpeedupTable([(1, 6), (2, 4)]))]),
+            {**TIME_PRICES, "term": "slowdown"},
+            "bounds on the slowdown of jobs that are not rigid are not verified",
+        ),
+        (
+            WHOLE,
+            {"kind": "makespan", "term": "makespan", "rule": "longest", "after": 0.5},
+            "after 0.5 of the certificate is no tick of 1/1 s",
+        ),
+        (
+            WHOLE,
+            {"kind": "makespan", "term": "makespan", "rule": "area", "after": 9},
+            "no job is submitted at 9 s or later",
+        ),
         (
             WorkloadProblem(4, [Job(0, 3, 4), Job(0.1, 4, 1)]),
             {**TIME_PRICES, "term": "turnaround"},

@@ -72,6 +72,10 @@ class Record:
     #: 1, 2, ...: a run that is made again has another row; the newest counts.
     attempt: int = 1
     traceback: str = ""  #: where the solver raised; empty unless it did
+    #: What the verified checker has proven from the certificate, a fraction; empty if it was not asked.
+    verified_bound: str = ""
+    #: The SHA-256 of the lines of the problem that the verified checker has read.
+    verified_digest: str = ""
 
     @property
     def overran(self) -> bool:

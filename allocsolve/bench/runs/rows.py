@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sqlite3
 import zlib
 from dataclasses import fields
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 FIELDS: Final = tuple(field.name for field in fields(Record))
+#: What is found out of a row later, by the verified checker, each with how it is selected.
+_LATER: Final[Mapping[str, str]] = {
+    "verified_bound": "ifnull((SELECT bound FROM verified WHERE record = records.id), '')",
+    "verified_digest": "ifnull((SELECT problem_lines FROM verified WHERE record = records.id), '')",
+}
+#: The columns of a row.
+ROW_FIELDS: Final = tuple(name for name in FIELDS if name not in _LATER)
 #: What a row is found by: the key, and which attempt it is.
 KEY_FIELDS: Final = (*RecordKey._fields, "attempt")
 
@@ -37,6 +45,8 @@ _VALUES: Final = ("value", "bound", "certified_bound", "combinatorial_bound")
 _LEVEL: Final = 1
 #: Integers in SQLite are below this.
 _WORD: Final = 2**63
+_FRACTION: Final = re.compile(r"(-?[0-9]+(/[1-9][0-9]*)?)?")
+_SHA256: Final = re.compile(r"([0-9a-f]{64})?")
 #: Letters of a bad value that messages show.
 _SHOWN: Final = 40
 
@@ -244,6 +254,15 @@ def _incumbents(cell: object) -> tuple[tuple[float, Value], ...]:
     return tuple((_number(seconds), _value(value)) for seconds, value in document)
 
 
+def _fraction(cell: object) -> str:
+    fits = _FRACTION.fullmatch(_text(cell))
+    return _text(cell) if fits else _refuse("is no fraction")
+
+
+def _sha256(cell: object) -> str:
+    return _text(cell) if _SHA256.fullmatch(_text(cell)) else _refuse("is no SHA-256")
+
+
 def _mapping(cell: object, types: Any) -> dict[str, Any]:  # noqa: ANN401 - a type or a union
     document = _loaded(cell)
     if not isinstance(document, dict):
@@ -277,6 +296,8 @@ _DECODERS: Final[Mapping[str, Callable[[object], Any]]] = {
     "when": _when,
     "machine": lambda cell: cell,  # its facts, which have been checked
     "attempt": partial(_count, least=1),
+    "verified_bound": _fraction,
+    "verified_digest": _sha256,
 }
 _FIELD_DECODERS: Final = tuple(_DECODERS[name] for name in FIELDS)
 _KEY_DECODERS: Final = tuple(_DECODERS[name] for name in KEY_FIELDS)
@@ -284,21 +305,30 @@ _KEY_DECODERS: Final = tuple(_DECODERS[name] for name in KEY_FIELDS)
 
 #: A SQLite file names its application, "allo" in ASCII, and its format.
 _APPLICATION: Final = 0x616C6C6F
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 #: Columns of records that older formats lack, and what their rows have instead.
 _ADDED: Final[Mapping[int, Mapping[str, str]]] = {
     1: {"certified_bound": "NULL", "code": "''", "attempt": "1", "traceback": "''", "certificate": "NULL"},
     2: {"code": "''", "attempt": "1", "traceback": "''", "certificate": "NULL"},
+    3: {},
     _FORMAT: {},
 }
 
 # Two nulls are never equal to SQLite, hence ifnull.
 _KEY: Final = ", ".join("ifnull(iterations, -1)" if name == "iterations" else name for name in KEY_FIELDS)
-_COLUMNS: Final = ", ".join(f'"{name}"' for name in FIELDS)
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in ROW_FIELDS)
 _ONCE: Final = f"CREATE UNIQUE INDEX once ON records ({_KEY})"
 #: The runner that makes a run, while it does; see `allocsolve.bench.runs.tasks.Claims`.
 _CLAIMS: Final = "CREATE TABLE claims (task TEXT PRIMARY KEY, runner TEXT NOT NULL, until REAL NOT NULL)"
+#: What the verified checker has proven of a record, and of which lines of its problem.
+_VERIFIED: Final = (
+    "CREATE TABLE verified (record INTEGER PRIMARY KEY, bound TEXT NOT NULL, problem_lines TEXT NOT NULL)",
+    """CREATE TRIGGER verified_no_change BEFORE UPDATE ON verified
+    BEGIN SELECT raise(ABORT, 'verified bounds are never changed'); END""",
+    """CREATE TRIGGER verified_no_loss BEFORE DELETE ON verified
+    BEGIN SELECT raise(ABORT, 'verified bounds are never deleted'); END""",
+)
 _SCHEMA: Final = (
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_FORMAT}",
@@ -311,6 +341,7 @@ _SCHEMA: Final = (
     BEGIN SELECT raise(ABORT, 'records are never changed'); END""",
     """CREATE TRIGGER no_loss BEFORE DELETE ON records
     BEGIN SELECT raise(ABORT, 'records are never deleted'); END""",
+    *_VERIFIED,
 )
 
 #: Prefixes of names of network file systems: processes on several machines share no memory there.
@@ -363,7 +394,7 @@ def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
     if read_only:
         uri = f"{Path(source).absolute().as_uri()}?mode=ro"
         base = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
-        columns_of(base, source)
+        selection_of(base, source)
     else:
         base = sqlite3.connect(source, isolation_level=None, timeout=30)
         base.execute("BEGIN IMMEDIATE")
@@ -371,7 +402,7 @@ def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
             if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 for statement in _SCHEMA:
                     base.execute(statement)
-            _migrate(base, columns_of(base, source))
+            _migrate(base, source)
         if source != ":memory:" and _is_on_network(Path(source)):
             base.execute("PRAGMA journal_mode = DELETE")
         else:
@@ -382,8 +413,8 @@ def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
     return base
 
 
-def columns_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:
-    """Return the columns of records that a file lacks, each with what its rows have instead.
+def selection_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:
+    """Return how some fields are selected that are no columns of a file of whatever format.
 
     Raises
     ------
@@ -397,16 +428,23 @@ def columns_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:
     if version not in _ADDED:
         fault = f"holds records of format {version}, this version of allocsolve reads formats 1 to {_FORMAT}"
         raise FormatError(source, [fault])
-    return _ADDED[version]
+    later = _LATER if version == _FORMAT else dict.fromkeys(_LATER, "''")
+    return {**_ADDED[version], **later}
 
 
-def _migrate(base: sqlite3.Connection, lacking: Mapping[str, str]) -> None:
+def _migrate(base: sqlite3.Connection, source: str) -> None:
+    selection_of(base, source)  # refuses what is no file of records
+    version = base.execute("PRAGMA user_version").fetchone()[0]
+    lacking = _ADDED[version]
     if lacking:
         for column, instead in lacking.items():
             base.execute(f"ALTER TABLE records ADD COLUMN {column} DEFAULT {instead}")
         base.execute("DROP INDEX once")
         base.execute(_ONCE)
         base.execute(_CLAIMS)
+    if version != _FORMAT:
+        for statement in _VERIFIED:
+            base.execute(statement)
         base.execute(f"PRAGMA user_version = {_FORMAT}")
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from allocsolve.bench.runs.rows import (
     FIELDS,
     KEY_FIELDS,
+    ROW_FIELDS,
     BadCellError,
     check_place,
-    columns_of,
     decoded,
     decoded_facts,
     decoded_key,
@@ -22,6 +22,7 @@ from allocsolve.bench.runs.rows import (
     open_base,
     packed,
     read_catalogue,
+    selection_of,
     unpacked,
     write_catalogue,
 )
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from allocsolve.model import Answer, Problem
 
 _MACHINE: Final = FIELDS.index("machine")
-_COLUMNS: Final = ", ".join(f'"{name}"' for name in FIELDS)
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in ROW_FIELDS)
 _INSERT: Final = (
     f"INSERT OR IGNORE INTO records ({_COLUMNS}, answer, certificate) "  # noqa: S608 - names of fields
-    f"VALUES ({', '.join('?' * (len(FIELDS) + 2))})"
+    f"VALUES ({', '.join('?' * (len(ROW_FIELDS) + 2))})"
 )
 
 
@@ -91,7 +92,7 @@ class RecordStore:
             check_place(Path(path), read_only=read_only)
         with self._one_line_errors():
             self._base = open_base(self._source, read_only=read_only)
-            self._lacking = columns_of(self._base, self._source)
+            self._selection = selection_of(self._base, self._source)
             self._digests = {row[0] for row in self._base.execute("SELECT digest FROM problems")}
             #: By number, and the numbers by what is in the file.
             self._facts: dict[object, dict[str, Any]] = {}
@@ -116,7 +117,7 @@ class RecordStore:
 
     def _names(self, fields: Sequence[str]) -> str:
         """Return what is selected for some fields, in a file of whatever format."""
-        return ", ".join(self._lacking.get(name, f'"{name}"') for name in fields)
+        return ", ".join(self._selection.get(name, f'"{name}"') for name in fields)
 
     def _facts_of(self, machine: object) -> dict[str, Any]:
         """Return the facts of the machine of a row; none of one that the file lacks."""
@@ -187,7 +188,7 @@ class RecordStore:
         FormatError
             If it cannot be written, as on a full disk; all rows before it are safe.
         """
-        cells = [encoded(name, getattr(record, name)) for name in FIELDS]
+        cells = [encoded(name, getattr(record, name)) for name in ROW_FIELDS]
         facts = cells[_MACHINE]
         solution = None
         if answer is not None:
@@ -201,6 +202,9 @@ class RecordStore:
                 self._base.execute("INSERT OR IGNORE INTO problems VALUES (?, ?)", document)
             cells[_MACHINE] = machine = self._machine(facts)
             insertion = self._base.execute(_INSERT, (*cells, solution, proof))
+            if insertion.rowcount > 0 and record.verified_bound:
+                proven = insertion.lastrowid, record.verified_bound, record.verified_digest
+                self._base.execute("INSERT INTO verified VALUES (?, ?, ?)", proven)
             if self._claims is not None:
                 task = task_text(record.key, record.attempt)
                 self._base.execute("DELETE FROM claims WHERE task = ?", (task,))
@@ -208,6 +212,22 @@ class RecordStore:
         self._machines[facts] = machine
         self.refresh()
         return insertion.rowcount > 0
+
+    def add_verified(self, key: RecordKey, bound: str, digest_of_lines: str) -> None:
+        """Keep what the verified checker has proven from the certificate of a record; what is there stays.
+
+        Parameters
+        ----------
+        key
+            Of the record.
+        bound
+            A fraction.
+        digest_of_lines
+            The SHA-256 of the lines of the problem that it has read.
+        """
+        with self._transaction():
+            row = self._ids[key], bound, digest_of_lines
+            self._base.execute("INSERT OR IGNORE INTO verified VALUES (?, ?, ?)", row)
 
     def _machine(self, facts: str) -> int:
         if facts not in self._machines:
@@ -318,7 +338,7 @@ class RecordStore:
             return None
 
     def _blob(self, column: str, key: RecordKey) -> object:
-        query = f"SELECT {self._lacking.get(column, column)} FROM records WHERE id = ?"  # noqa: S608 - a column
+        query = f"SELECT {self._selection.get(column, column)} FROM records WHERE id = ?"  # noqa: S608 - a column
         with self._one_line_errors():
             return self._base.execute(query, (self._ids[key],)).fetchone()[0]
 

@@ -11,6 +11,7 @@ from allocsolve import judge
 from allocsolve.bench.runs.execution import metric_numbers
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.runs.reply import tolerance_of
+from allocsolve.bench.runs.verified import verified_faults
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import family_of
 from allocsolve.model import Result, Status, Value, terms
@@ -30,7 +31,9 @@ def verify_records(store: RecordStore, *, progress: Progress | None = None) -> I
     The judge recomputes each answer: it must be feasible, with the value and the metrics of its record. The
     bound of a certificate and the combinatorial bound are recomputed, too. No bound of any record of a
     problem may be above the value of another, and what is infeasible has no answer. That a claimed bound is
-    proven cannot be recomputed, nor the bound of a certificate that an older format did not keep.
+    proven cannot be recomputed, nor the bound of a certificate that an older format did not keep. A verified
+    bound has to be the certified one and about the problem of the record; the verified checker is asked again
+    where there is one.
 
     Parameters
     ----------
@@ -107,6 +110,8 @@ def _bound_faults(
     # Files of older formats hold no certificates, nor the code of their solvers.
     if certified != record.certified_bound and (certificate is not None or record.code):
         yield f"the certified bound is {certified}, the record has {record.certified_bound}"
+    if record.verified_bound:
+        yield from verified_faults(record, problem, certificate)
     place = record.digest, record.objective
     if place not in floors:
         floor = family_of(problem).bound(problem, objective[0])
@@ -166,6 +171,11 @@ def merge_records(
             progress(done, len(newest), f"{record.solver} on {record.instance}")
         if key in into:
             if into[key].when >= record.when:
+                if (
+                    record.verified_bound
+                    and replace(record, verified_bound="", verified_digest="") == into[key]
+                ):
+                    into.add_verified(key, record.verified_bound, record.verified_digest)
                 continue
             record = replace(record, attempt=max(record.attempt, into.attempts(key) + 1))  # noqa: PLW2901 - the row that is added
         try:

@@ -9,7 +9,7 @@ import contextlib
 import math
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.runs.reply import tolerance_of
@@ -161,6 +161,8 @@ class Best:
     value: Value | None
     bound: Value  #: largest bound, claimed or recomputed
     recomputed_bound: Value  #: largest bound that no solver must be believed for: certified or combinatorial
+    #: Largest certified bound that the verified checker has confirmed; minus infinity if there is none.
+    verified_bound: Value = -math.inf
 
     @property
     def proven(self) -> bool:
@@ -171,6 +173,16 @@ class Best:
     def certified(self) -> bool:
         """Whether `bound` was recomputed."""
         return terms(self.bound) == terms(self.recomputed_bound)
+
+    @property
+    def verified(self) -> bool:
+        """Whether the verified checker has confirmed `bound`."""
+        return math.isfinite(terms(self.bound)[0]) and terms(self.bound) == terms(self.verified_bound)
+
+    @property
+    def standing(self) -> Literal["claimed", "certified", "verified"]:
+        """Who has to be believed for `bound`: a solver, the judge, or a program that is proven right."""
+        return "verified" if self.verified else "certified" if self.certified else "claimed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +284,9 @@ def _best(rows: Sequence[Record], reference: Reference | None) -> Best:
         value=min(values, key=terms, default=None),
         bound=max([*recomputed, *bounds], key=terms),
         recomputed_bound=max(recomputed, key=terms),
+        verified_bound=max(
+            (row.certified_bound for row in rows if row.verified_bound), key=terms, default=-math.inf
+        ),
     )
 
 

@@ -37,7 +37,7 @@ def evolution_proof_text(
     problem
         Applications that are not expanded.
     certificate
-        Learned clauses.
+        Areas, or learned clauses.
     bound
         What the judge has recomputed from it, in seconds.
     answer
@@ -61,12 +61,22 @@ def evolution_proof_text(
     Cruz-Filipe et al., "Efficient certified RAT verification", CADE 2017 (the format LRAT).
     """
     kind = certificate.get("kind")
-    if kind != "learned-clauses":
-        msg = f"certificates of the kind {kind} are not verified: learned clauses are"
+    if kind not in ("area", "learned-clauses"):
+        msg = f"certificates of the kind {kind} are not verified: area and learned-clauses are"
         raise UnsupportedProblem(msg)
     if problem.expand_limit != 1:
         msg = f"bounds under the expand limit {problem.expand_limit:g} are not verified: those under 1 are"
         raise UnsupportedProblem(msg)
+    lines = [f"evolution-profiles {problem.num_nodes} {len(problem.applications)}"]
+    for release, profile in zip(problem.releases, problem.applications, strict=True):
+        steps = chain.from_iterable(profile.steps)
+        lines.append(" ".join(map(str, (release, len(profile.steps), *steps))))
+    below = ["areas"] if kind == "area" else _refuted(problem, certificate, bound)
+    return ProofText("\n".join([*lines, ""]), "\n".join([*_schedule(answer), *below, ""]))
+
+
+def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object], bound: int) -> Iterator[str]:
+    """Return the lines of the refutation that a log of learned clauses leads to."""
     from allocsolve.judge.evolution import (  # noqa: PLC0415 - loads numba
         _kernels_reasons as reasons,
         _kernels_refutation as kernels,
@@ -86,12 +96,7 @@ def evolution_proof_text(
     if outcome != reasons.REFUTED:
         msg = "the log refutes no schedule under its last horizon"
         raise InvalidAnswer(msg)
-    lines = [f"evolution-profiles {problem.num_nodes} {len(problem.applications)}"]
-    for release, profile in zip(problem.releases, problem.applications, strict=True):
-        steps = chain.from_iterable(profile.steps)
-        lines.append(" ".join(map(str, (release, len(profile.steps), *steps))))
-    proof = [*_schedule(answer), *_refutation(replay, n, bound)]
-    return ProofText("\n".join([*lines, ""]), "\n".join([*proof, ""]))
+    return _refutation(replay, n, bound)
 
 
 def _schedule(answer: EvolutionSchedule | None) -> Iterator[str]:

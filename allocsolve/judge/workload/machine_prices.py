@@ -157,13 +157,13 @@ def _least_costs(
         frozen(np.floor(release * per_second).astype(np.int64)),
         frozen(length),
         frozen(submit + (divisor if term == "slowdown" else 0)),
-        frozen(np.stack([_needed(problem, name) for name in lists], axis=1)),
+        frozen(np.stack([needed(problem, name) for name in lists], axis=1)),
     )
     high, low = least_costs_on_machine(listed, delays, runs, _MAX_STEPS)
     return (int(high) << 31) + int(low)
 
 
-def _needed(problem: WorkloadProblem, name: str) -> IntArray:
+def needed(problem: WorkloadProblem, name: str) -> IntArray:
     """Return how much of a resource each job needs."""
     nodes, asked = problem.jobs.packed.nodes, problem.jobs.requirements
     if name == "nodes":

@@ -1,8 +1,9 @@
-"""Price certificates of rigid workloads as the numbers that the verified checker reads."""
+"""Certificates of workloads as the numbers that the verified checker reads."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from bisect import bisect_right
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,15 +11,23 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import ProofText
 from allocsolve.judge.certificates import integers, positive_integer, price_list
-from allocsolve.model import MAX_INTEGER
+from allocsolve.model import MAX_INTEGER, MOLDABLE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.model import FloatArray, WorkloadProblem
 
-#: What the checker's theorems bound.
-_TERMS: Final = ("turnaround", "wait")
+#: What the checker's theorems bound, by the kind of certificate.
+_DELAYS: Final = ("turnaround", "wait", "slowdown")
+_TERMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "job-prices": _DELAYS,
+    "time-prices": _DELAYS,
+    "makespan": ("makespan",),
+    "machine-prices": _DELAYS,
+}
+#: Units of time in a second in which the judge counts where it rounds times, at most.
+_FINEST: Final = 1 << 16
 
 
 def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> ProofText:
@@ -27,11 +36,13 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     Parameters
     ----------
     problem
-        Rigid jobs; their times are quarters of a second, their weights whole numbers.
+        Jobs that are rigid, or moldable with a table of sizes; their times are quarters of a second, their
+        weights whole numbers.
     certificate
-        Prices, one list for all jobs or one for each.
+        Prices, one list for all jobs, one for each, or one for each resource; or a rule of makespans.
     term
-        ``turnaround`` or ``wait``.
+        ``turnaround``, ``wait``, ``slowdown`` or ``makespan``; prices bound the turnaround only if jobs are
+        moldable.
 
     Raises
     ------
@@ -46,27 +57,136 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     *Complexity*: O(prices * log prices).
     """
     kind = certificate.get("kind")
-    if kind not in ("job-prices", "time-prices"):
-        msg = f"certificates of the kind {kind} are not verified: price lists are"
+    if not isinstance(kind, str) or kind not in _TERMS:
+        msg = f"certificates of the kind {kind} are not verified: {', '.join(_TERMS)} are"
         raise UnsupportedProblem(msg)
-    if term not in _TERMS:
-        msg = f"bounds on {term} are not verified: those on {' and '.join(_TERMS)} are"
+    if term not in _TERMS[kind]:
+        msg = f"bounds on {term} by {kind} are not verified: those on {', '.join(_TERMS[kind])} are"
         raise UnsupportedProblem(msg)
-    if not problem.is_rigid:
-        msg = "bounds of jobs that are not rigid are not verified"
+    if kind != "machine-prices" and not problem.is_plain:
+        msg = f"the workload has {problem.beyond_plain}: its bounds are not verified"
         raise UnsupportedProblem(msg)
-    packed = problem.packed
-    ticks = 1 if _are_whole(packed.submit) and _are_whole(packed.runtime) else 4
-    _check_whole("submit", packed.submit, ticks, "quarter of a second")
-    _check_whole("runtime", packed.runtime, ticks, "quarter of a second")
-    _check_whole("weight", packed.weight, 1, "whole number")
-    columns = (packed.submit * ticks, packed.runtime * ticks, packed.nodes, packed.weight)
-    rows = zip(*(column.astype(np.int64).tolist() for column in columns), strict=True)
-    jobs = [f"rigid-workload {problem.num_nodes} {len(problem.jobs)} {ticks}"]
-    jobs += [f"{submit} {runtime} {nodes} {weight}" for submit, runtime, nodes, weight in rows]
-    prices = _job_prices if kind == "job-prices" else _time_prices
-    lines = prices(problem, certificate, f"{kind} {term}", ticks)
+    ticks = _ticks(problem)
+    if kind == "machine-prices":
+        jobs = _machine_jobs(problem, ticks)
+    else:
+        jobs = _rigid_jobs(problem, ticks) if problem.is_rigid else _moldable_jobs(problem, ticks, term)
+    lines = _CERTIFICATES[kind](problem, certificate, term, ticks)
     return ProofText("\n".join([*jobs, ""]), "\n".join([*lines, ""]), not problem.is_exact)
+
+
+def _ticks(problem: WorkloadProblem) -> int:
+    """Return the ticks in a second; refuse times and weights that the checker cannot read."""
+    packed = problem.jobs.packed
+    edges = np.array([edge for window in problem.closed for edge in (window.start, window.end)], dtype=float)
+    times = (packed.submit, packed.runtime, packed.table_seconds, edges, _eligible(problem))
+    _check_whole("submit", packed.submit, 4, "quarter of a second")
+    _check_whole("runtime", packed.runtime, 4, "quarter of a second")
+    _check_whole("weight", packed.weight, 1, "whole number")
+    _check_whole("eligible", _eligible(problem), 4, "quarter of a second")
+    if not _are_whole(edges * 4):
+        msg = "closed windows begin and end at no quarters of a second; bounds are not verified"
+        raise UnsupportedProblem(msg)
+    if not _are_whole(packed.table_seconds * 4):
+        msg = "run times of speedup tables are no quarters of a second; their bounds are not verified"
+        raise UnsupportedProblem(msg)
+    return 1 if all(map(_are_whole, times)) else 4
+
+
+def _rigid_jobs(problem: WorkloadProblem, ticks: int) -> Iterator[str]:
+    """Yield the lines of rigid jobs."""
+    packed = problem.jobs.packed
+    yield f"rigid-workload {problem.num_nodes} {len(problem.jobs)} {ticks}"
+    columns = (packed.submit * ticks, packed.runtime * ticks, packed.nodes, packed.weight)
+    for row in zip(*(column.astype(np.int64).tolist() for column in columns), strict=True):
+        yield " ".join(map(str, row))
+
+
+def _moldable_jobs(problem: WorkloadProblem, ticks: int, term: str) -> Iterator[str]:
+    """Yield the lines of jobs of which some may run with one of several sizes."""
+    packed = problem.jobs.packed
+    if term not in ("turnaround", "makespan"):
+        msg = f"bounds on the {term} of jobs that are not rigid are not verified"
+        raise UnsupportedProblem(msg)
+    changing = packed.kind > MOLDABLE
+    if changing.any():
+        msg = (
+            f"jobs[{int(np.argmax(changing))}] may change its size while it runs: its bounds are not verified"
+        )
+        raise UnsupportedProblem(msg)
+    by_law = (packed.kind == MOLDABLE) & (packed.speedup != SPEEDUP_TABLE)
+    if by_law.any():
+        msg = f"jobs[{int(np.argmax(by_law))}] has run times that follow a law: that is not verified"
+        raise UnsupportedProblem(msg)
+    yield f"moldable-workload {problem.num_nodes} {len(problem.jobs)} {ticks}"
+    seconds = (packed.table_seconds * ticks).astype(np.int64).tolist()
+    tabled = [*zip(seconds, packed.table_nodes.tolist(), strict=True)]
+    columns = (packed.submit * ticks, packed.weight, packed.runtime * ticks, packed.nodes)
+    rows = zip(*(column.astype(np.int64).tolist() for column in columns), strict=True)
+    for (submit, weight, runtime, nodes), (begin, end) in zip(
+        rows, pairwise(packed.table_offsets.tolist()), strict=True
+    ):
+        sizes = tabled[begin:end] or [(runtime, nodes)]
+        yield " ".join(map(str, (submit, weight, len(sizes), *chain.from_iterable(sizes))))
+
+
+def _eligible(problem: WorkloadProblem) -> FloatArray:
+    """Return when each job may start, whatever the machine does."""
+    submit, eligible = problem.jobs.packed.submit, problem.jobs.requirements.eligible
+    return np.fmax(submit, eligible) if len(eligible) else submit
+
+
+def _resources(problem: WorkloadProblem) -> dict[str, int]:
+    """Return how much there is of each resource; nodes are one."""
+    return {"nodes": problem.num_nodes, **dict(problem.resources)}
+
+
+def _machine_jobs(problem: WorkloadProblem, ticks: int) -> Iterator[str]:
+    """Yield the lines of resources, with what is closed of them, and of rigid jobs."""
+    from allocsolve.judge.workload.machine_prices import needed  # noqa: PLC0415 - has a kernel
+
+    packed, there = problem.jobs.packed, _resources(problem)
+    yield f"machine-workload {len(there)} {len(problem.jobs)} {ticks}"
+    for name, total in there.items():
+        windows = [
+            (int(window.start * ticks), int(window.end * ticks), amount)
+            for window in problem.closed
+            if (amount := dict(window.amounts).get(name, 0) if window.amounts else total)
+        ]
+        yield " ".join(map(str, (total, len(windows), *chain.from_iterable(windows))))
+    times = (packed.submit * ticks, _eligible(problem) * ticks, packed.runtime * ticks, packed.weight)
+    needs = (needed(problem, name) for name in there)
+    columns = [*(column.astype(np.int64) for column in times), *needs]
+    for row in zip(*(column.tolist() for column in columns), strict=True):
+        yield " ".join(map(str, row))
+
+
+def _machine_prices(
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
+) -> Iterator[str]:
+    """Yield the unit, and the prices of all resources in pieces in which no window begins or ends."""
+    listed, names = certificate["prices"], _resources(problem)
+    assert isinstance(listed, dict), "the judge has accepted it"
+    if not listed:
+        msg = "the certificate has no prices: it proves nothing"
+        raise UnsupportedProblem(msg)
+    lists = {name: price_list({**certificate, "prices": prices}) for name, prices in listed.items()}
+    (edges, _, unit), *_ = lists.values()
+    finer = _finer(problem, term, ticks)
+    marks = {edge * ticks for edge in edges}
+    ends = {int(edge * ticks) for window in problem.closed for edge in (window.start, window.end)}
+    marks |= {mark for mark in ends if edges[0] * ticks < mark < edges[-1] * ticks}
+    pieces = [*pairwise(sorted(marks))]
+    yield f"machine-prices {term} {unit * finer} {edges[0] * ticks} {len(pieces)}"
+    for begin, end in pieces:
+        slot = bisect_right(edges, begin // ticks) - 1
+        prices = (lists[name].prices[slot] * finer if name in lists else 0 for name in names)
+        yield " ".join(map(str, (end - begin, *prices)))
+
+
+def _finer(problem: WorkloadProblem, term: str, ticks: int) -> int:
+    """Return in how many parts of a tick the judge counts slowdowns, which it rounds down for each job."""
+    return (4 if problem.is_exact else _FINEST) // ticks if term == "slowdown" else 1
 
 
 def _are_whole(values: FloatArray) -> bool:
@@ -81,19 +201,35 @@ def _check_whole(field: str, values: FloatArray, units: int, what: str) -> None:
         raise UnsupportedProblem(msg)
 
 
+def _last_end(
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
+) -> Iterator[str]:
+    """Yield the rule, and the tick from which on jobs count."""
+    after = certificate["after"]
+    assert isinstance(after, int | float), "the judge has accepted it"
+    if after * ticks % 1:
+        msg = f"after {after:g} of the certificate is no tick of 1/{ticks} s; its {term} is not verified"
+        raise UnsupportedProblem(msg)
+    if not (problem.jobs.packed.submit >= after).any():
+        msg = f"no job is submitted at {after:g} s or later: the certificate proves nothing"
+        raise UnsupportedProblem(msg)
+    yield f"last-end {certificate['rule']} {int(after * ticks)}"
+
+
 def _time_prices(
-    problem: WorkloadProblem, certificate: Mapping[str, object], head: str, ticks: int
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
 ) -> Iterator[str]:
     """Yield the unit, the tick at which the first slot begins, and the length and the price of each slot."""
-    del problem
     listed = price_list(certificate)
-    yield f"{head} {listed.unit} {listed.edges[0] * ticks if listed.edges else 0} {len(listed.prices)}"
+    finer = _finer(problem, term, ticks)
+    begin = listed.edges[0] * ticks if listed.edges else 0
+    yield f"time-prices {term} {listed.unit * finer} {begin} {len(listed.prices)}"
     for (begin, end), price in zip(pairwise(listed.edges), listed.prices, strict=True):
-        yield f"{(end - begin) * ticks} {price}"
+        yield f"{(end - begin) * ticks} {price * finer}"
 
 
 def _job_prices(
-    problem: WorkloadProblem, certificate: Mapping[str, object], head: str, ticks: int
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
 ) -> Iterator[str]:
     """Yield the unit, the divisor of sizes, and for each slot what each job pays in it."""
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
@@ -105,11 +241,19 @@ def _job_prices(
     order = np.lexsort((owners, slots))
     order = order[prices[order] > 0]
     owners, slots, prices = owners[order], slots[order], prices[order]
-    sizes = problem.packed.nodes[owners] // divisor
+    sizes = problem.jobs.packed.nodes[owners] // divisor
     items = zip((owners + 1).tolist(), sizes.tolist(), prices.tolist(), strict=True)
     paid = [f" {job} {size} {price}" for job, size, price in items]
     used, begins = np.unique(slots, return_index=True)
-    yield f"{head} {unit} {divisor} {len(used)}"
+    yield f"job-prices {term} {unit} {divisor} {len(used)}"
     for slot, (begin, end) in zip(used.tolist(), pairwise([*begins.tolist(), len(paid)]), strict=True):
         length = edges[slot + 1] - edges[slot]
         yield f"{edges[slot]} {length} {end - begin}{''.join(paid[begin:end])}"
+
+
+_CERTIFICATES: Final = {
+    "job-prices": _job_prices,
+    "time-prices": _time_prices,
+    "makespan": _last_end,
+    "machine-prices": _machine_prices,
+}

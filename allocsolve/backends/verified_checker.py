@@ -1,0 +1,136 @@
+"""Ask the verified checker whether a certificate proves what the judge has recomputed from it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from allocsolve.errors import FormatError, SolverUnavailable
+from allocsolve.judge.certificates import lower_float
+
+if TYPE_CHECKING:
+    from allocsolve.families import ProofText
+
+#: Names the checker, wherever it is.
+VARIABLE: Final = "ALLOCSOLVE_VERIFIED"
+_PROGRAM: Final = "allocsolve-verified"
+#: Checks refutations of clauses, is proven right down to machine code, and was not written by us.
+FOREIGN: Final = "cake_lpr"
+#: Where `make verify` builds it in a checkout.
+_BUILT: Final = Path(__file__).resolve().parents[2] / "verified" / "build" / _PROGRAM
+
+_ANSWER: Final = re.compile(r"problem ([0-9a-f]{64})\nverified (\w+) (>=|=) (-?\d+)(?: / (\d+))?\n")
+
+
+class Verified(NamedTuple):
+    """What the verified checker has proven."""
+
+    bound: Fraction
+    #: Whether the answer reaches the bound.
+    is_least: bool
+    #: The SHA-256 of the lines of the problem.
+    digest: str
+    #: Whether `cake_lpr` has confirmed the refutation, too.
+    is_confirmed: bool
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What is written for programs."""
+        least = {"verified_optimal": True} if self.is_least else {}
+        confirmed = {"refuted_by": FOREIGN} if self.is_confirmed else {}
+        return {"verified_bound": str(self.bound), **least, **confirmed, "problem_lines_sha256": self.digest}
+
+
+def find_checker() -> str | None:
+    """Return the path of the verified checker; None where there is none."""
+    named = os.environ.get(VARIABLE)
+    return shutil.which(named or _PROGRAM) or (shutil.which(_BUILT) if not named else None)
+
+
+def require_checker() -> str:
+    """Return the path of the verified checker; raise `SolverUnavailable` where there is none."""
+    found = find_checker()
+    if found is None:
+        named = os.environ.get(VARIABLE)
+        where = f"{VARIABLE}={named} is no program" if named else f"there is no {_PROGRAM} on the path"
+        msg = f"--verified: {where}; `make verify` builds it in a checkout of allocsolve (docs/trust.md)"
+        raise SolverUnavailable(msg)
+    return found
+
+
+def agrees(proven: Fraction, bound: Any, *, is_rounded_by_judge: bool = False) -> bool:  # noqa: ANN401 - a number
+    """Return whether the bound of the judge is what the checker has proven, rounded down.
+
+    Parameters
+    ----------
+    proven
+        By the checker.
+    bound
+        Of the judge, which says 0 where some certificates prove nothing.
+    is_rounded_by_judge
+        Whether the judge may be below; see `allocsolve.families.ProofText`.
+    """
+    rounded = lower_float(proven)
+    return bool(bound == rounded or (rounded < bound == 0) or (is_rounded_by_judge and bound < rounded))
+
+
+def ask_checker(source: str, text: ProofText, term: str, bound: Any) -> Verified:  # noqa: ANN401 - a number
+    """Run the verified checker and hold its answer to the bound of the judge.
+
+    Parameters
+    ----------
+    source
+        What messages name.
+    text
+        What the checker reads.
+    term
+        What is bounded.
+    bound
+        What the judge has recomputed.
+
+    Raises
+    ------
+    SolverUnavailable
+        If the checker is not there.
+    FormatError
+        If it refuses the certificate, or proves something else than the judge.
+    """
+    foreign = shutil.which(FOREIGN)
+    with tempfile.TemporaryDirectory() as folder:
+        file, clauses, refutation = (Path(folder, f"proof{end}") for end in ("", ".cnf", ".lrat"))
+        file.write_text(text.problem + text.proof, encoding="ascii")
+        # Where it is given a second name, it writes the clauses that it has checked, if there are any.
+        done = _run([require_checker(), str(file), *([str(file)] if foreign else [])])
+        answer = _ANSWER.fullmatch(done.stdout)
+        if answer is None:
+            msg = f"the judge accepts it, the verified checker does not: {_last_line(done)}"
+            raise FormatError(source, [msg])
+        is_confirmed = foreign is not None and clauses.exists()
+        if foreign is not None and is_confirmed:
+            done = _run([foreign, str(clauses), str(refutation)])
+            if "s VERIFIED UNSAT" not in done.stdout.splitlines():
+                msg = f"the verified checker accepts it, {FOREIGN} does not: {_last_line(done)}"
+                raise FormatError(source, [msg])
+    digest, name, relation, numerator, denominator = answer.groups()
+    proven = Fraction(int(numerator), int(denominator or 1))
+    is_same = agrees(proven, bound, is_rounded_by_judge=text.is_rounded_by_judge)
+    if name != term or digest != text.digest or not is_same:
+        said = f"{name} of problem {digest[:16]} is at least {proven}"
+        ours = f"{term} of {text.digest[:16]} is at least {bound}"
+        raise FormatError(source, [f"the verified checker proves that {said}, the judge that {ours}"])
+    return Verified(proven, relation == "=", digest, is_confirmed)
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return lines[-1] if lines else f"exit status {done.returncode}"

@@ -1,0 +1,187 @@
+"""Records, scores and reports say of a bound whether it is claimed, certified or verified."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_tools import Capture, run, run_json
+from verified_tools import CHECKER, needs_checker
+
+from allocsolve.backends.verified_checker import VARIABLE, find_checker
+from allocsolve.bench import RecordStore, best, merge_records, plan, run as run_tasks, verify_records
+from allocsolve.bench.runs.verified import mark_verified
+from allocsolve.cli import main
+from allocsolve.families import family_of
+from allocsolve.instances import uniform_occupancy, write_problem
+from allocsolve.model import Budget, Job, Mesh, WorkloadProblem, terms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from allocsolve.bench import Record
+
+RIGID = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 1), Job(2, 2, 3, weight=2)], name="rigid")
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two bounds with certificates, of which the checker has a theorem for one, and one without."""
+    path = tmp_path_factory.mktemp("certified") / "study.sqlite"
+    budgets = [Budget(seconds=0.2)]
+    mesh = uniform_occupancy(Mesh((4, 3)), 0.3, 3, 1)
+    tasks = [
+        *plan([("w", RIGID)], ["prices", "easy"], objective="turnaround", budgets=budgets),
+        *plan([("m", mesh)], ["branch-and-bound"], budgets=[Budget(seconds=60)]),
+    ]
+    with RecordStore(path) as store:
+        run_tasks(tasks, store=store)
+        assert [store.certificate(row.key) is not None for row in store] == [True, False, True]
+    return path
+
+
+@pytest.fixture
+def study(certified: Path, tmp_path: Path) -> Path:
+    """A copy that may be written into."""
+    path = tmp_path / "study.sqlite"
+    path.write_bytes(certified.read_bytes())
+    return path
+
+
+def _bound(path: Path) -> Record:
+    with RecordStore(path, read_only=True) as store:
+        return next(iter(store))
+
+
+def _digest(path: Path) -> str:
+    with RecordStore(path, read_only=True) as store:
+        record = next(iter(store))
+        make = family_of(RIGID).rules.proof_text
+        certificate = store.certificate(record.key)
+        assert make is not None
+        assert certificate is not None
+        text = make(RIGID, certificate, "turnaround", terms(record.certified_bound)[0], None)
+    return text.digest
+
+
+@pytest.fixture
+def stand_in(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that says what the checker would say: none has to be built for these tests."""
+    program = tmp_path / "checker"
+    bound = _bound(study).certified_bound
+    numerator, denominator = float(terms(bound)[0]).as_integer_ratio()
+    says = f"problem {_digest(study)}\\nverified turnaround >= {numerator} / {denominator}\\n"
+    program.write_text(f"#!/bin/sh\nprintf '{says}'\n", encoding="ascii")
+    program.chmod(0o755)
+    monkeypatch.setenv(VARIABLE, str(program))
+    return program
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_bounds_are_marked_and_shown(study: Path, tmp_path: Path, capsys: Capture) -> None:
+    said = run(capsys, "study", "verify", study, "--verified")
+    assert said.splitlines() == [
+        "1 of 2 certified bounds verified",
+        "  1 not: bounds of partition problems are not verified",
+        f"{study}: 3 records, 0 faults",
+    ]
+    assert _bound(study).verified_digest == _digest(study)
+    asked = run_json(capsys, "study", "verify", study, "--verified")
+    assert (asked["faults"], asked["verified"]["verified"]) == ([], 1)
+    with RecordStore(study, read_only=True) as store:
+        rows = list(store)
+    assert best(rows[:2])[rows[0].digest].standing == "verified"
+    assert best([replace(row, verified_bound="") for row in rows[:2]])[rows[0].digest].standing == "certified"
+    page, table = tmp_path / "report.html", tmp_path / "report.md"
+    run(capsys, "study", "report", study, "--out", page, "--markdown", table)
+    assert "bounds verified" in table.read_text(encoding="utf-8")
+    out = tmp_path / "records.csv"
+    run(capsys, "study", "export", study, "--out", out)
+    assert _bound(study).verified_bound in out.read_text(encoding="utf-8")
+
+
+def test_score_says_how_many_bounds_are_verified(
+    study: Path, stand_in: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    folder, problem = tmp_path / "score", tmp_path / "rigid.json"
+    write_problem(RIGID, problem)
+    solvers = ("--solvers", "easy", "--baseline", "prices", "--objective", "turnaround")
+    words = ("score", problem, *solvers, "--seconds", "0.2", "--out", folder)
+    assert "1 of 1 recomputed (certified), the others" in run(capsys, *words)
+    with RecordStore(folder / "records.sqlite", read_only=True) as store:
+        bound = max(terms(row.certified_bound) for row in store)
+    assert bound == terms(_bound(study).certified_bound), "the stand-in has the same to say"
+    assert stand_in.exists()
+    run(capsys, "study", "verify", folder / "records.sqlite", "--verified")
+    assert "1 of 1 recomputed (certified), 1 of these verified, the others" in run(capsys, *words)
+    assert run_json(capsys, *words)["bounds_verified"] == 1
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_what_is_verified_is_merged(study: Path, certified: Path, tmp_path: Path) -> None:
+    with RecordStore(study) as store:
+        mark_verified(store)
+    for name, first in (("new", []), ("known", [certified])):
+        with RecordStore(tmp_path / name) as into:
+            for path in (*first, study):
+                merge_records(into, [RecordStore(path, read_only=True)])
+            assert next(iter(into)) == _bound(study)
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("bound = '1000'", "1000 is called verified, the certified bound is"),
+        (f"problem_lines = '{'5' * 64}'", "it is verified for the problem 5555555555555555, its own is"),
+        ("record = 2", "its bound is called verified, and there is no certificate"),
+    ],
+)
+def test_verified_bounds_that_are_not_are_named(study: Path, change: str, says: str) -> None:
+    with RecordStore(study) as store:
+        mark_verified(store)
+        assert not list(verify_records(store))
+    base = sqlite3.connect(study)
+    base.execute("DROP TRIGGER verified_no_change")
+    base.execute(f"UPDATE verified SET {change}")  # noqa: S608 - of this test
+    base.commit()
+    base.close()
+    faults = [*verify_records(RecordStore(study, read_only=True))]
+    assert len(faults) == 1
+    assert says in faults[0]
+
+
+def test_a_checker_that_proves_something_else_marks_nothing(
+    study: Path, stand_in: Path, capsys: Capture
+) -> None:
+    text = stand_in.read_text(encoding="ascii")
+    stand_in.write_text(text.replace(">= ", ">= 9"), encoding="ascii")
+    said = run(capsys, "study", "verify", study, "--verified")
+    assert "0 of 2 certified bounds verified" in said
+    assert "prices on rigid: the verified checker proves that turnaround" in said
+    assert not _bound(study).verified_bound
+
+
+def test_without_a_checker_verified_bounds_are_compared_only(
+    study: Path, stand_in: Path, capsys: Capture
+) -> None:
+    with RecordStore(study) as store:
+        mark_verified(store)
+    stand_in.unlink()
+    assert find_checker() is None
+    assert main(["study", "verify", str(study), "--verified"]) == 1
+    assert "make verify" in capsys.readouterr().err
+    assert main(["study", "verify", str(study)]) == 0
+    assert "1 verified bound not recomputed: there is no verified checker here" in capsys.readouterr().err
+
+
+@needs_checker
+def test_the_checker_itself_marks_bounds(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert CHECKER is not None
+    monkeypatch.setenv(VARIABLE, str(CHECKER))
+    with RecordStore(study) as store:
+        marked = mark_verified(store)
+        assert (marked.verified, marked.certified) == (1, 2)
+        assert not list(verify_records(store))
