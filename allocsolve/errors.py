@@ -73,6 +73,9 @@ class FormatError(AllocsolveError, ValueError):
         The file, as the user named it.
     faults
         All that is wrong, each with its place (line and column, or the path of the field).
+    breaks_schema
+        Whether a fault is one that the JSON Schema of this kind of file shows, too: a field that is missing,
+        unknown, of another type or out of its range. Faults between fields are none of these.
     """
 
     #: How many faults the message names at most, and in how many characters, the first whatever its length;
@@ -80,9 +83,10 @@ class FormatError(AllocsolveError, ValueError):
     SHOWN = 5
     LENGTH = 280
 
-    def __init__(self, source: str, faults: Iterable[str]) -> None:
+    def __init__(self, source: str, faults: Iterable[str], *, breaks_schema: bool = False) -> None:
         self.source = source
         self.faults = tuple(faults)
+        self.breaks_schema = breaks_schema
         shown = min(len(self.faults), self.SHOWN)
         while shown > 1 and len(self._message(shown)) > self.LENGTH:
             shown -= 1

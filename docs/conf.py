@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import allocsolve
+from allocsolve.cli.schema import schema_text, schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,6 +160,16 @@ def _exists(target: str) -> bool:
     return True
 
 
+def _write_schemas(app: Sphinx, fault: Exception | None) -> None:
+    """Write the JSON Schema of each kind of file beside the pages, where editors find it."""
+    if fault is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / "schema"
+    folder.mkdir(exist_ok=True)
+    for kind, schema in schemas().items():
+        (folder / f"{kind}.schema.json").write_text(schema_text(schema), encoding="utf-8")
+
+
 def _trim(_: Sphinx, page: document) -> None:
     """Drop the empty line by which a doctest in Markdown ends."""
     from docutils.nodes import Text, literal_block  # noqa: PLC0415 - Sphinx calls this
@@ -175,3 +186,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", _keep_words, priority=600)
     app.connect("doctree-read", _trim)
     app.connect("missing-reference", _link)
+    app.connect("build-finished", _write_schemas)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.families import Alias, Codec, Export, Family, Rules, Setting, SolverRow, View
+from allocsolve.families import Alias, Codec, Export, Family, Fields, Rules, Setting, SolverRow, View
 from allocsolve.instances.formats import Checker
 from allocsolve.model import Budget, Result, Status
 from allocsolve.pictures import Drawing
@@ -98,10 +98,31 @@ def decode_answer(document: dict[str, Any], source: str, problem: MachinesProble
     del problem
     check = Checker()
     top = check.fields(document, "", ("format", "kind", "machine_of"), ("problem", "meta"))
+    check.typed(dict, top.get("meta", {}), "meta")
     listed = enumerate(check.typed(list, top.get("machine_of", []), "machine_of"))
     places = tuple(check.integer(place, f"machine_of[{idx}]", "machine", 0) for idx, place in listed)
     check.finish(source)
     return MachineSchedule(places)
+
+
+def problem_fields() -> Fields:
+    """Return what `allocsolve schema machines` tells of the fields of a problem."""
+    count = {"type": "integer", "minimum": 1, "maximum": 2**53}
+    return Fields(
+        "Jobs on identical machines",
+        {
+            "machines": {**count, "description": "how many there are"},
+            "jobs": {"type": "array", "items": count, "description": "seconds of each"},
+        },
+        ("machines", "jobs"),
+    )
+
+
+def answer_fields() -> Fields:
+    """Return the same of an answer."""
+    place = {"type": "integer", "minimum": 0, "maximum": 2**53}
+    listed = {"type": "array", "items": place, "description": "the machine of each job"}
+    return Fields("A solution of jobs on machines", {"machine_of": listed}, ("machine_of",))
 
 
 # Solvers: frozen dataclasses of their options.
@@ -178,6 +199,8 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
         encode_problem=encode_problem,
         decode_answer=decode_answer,
         encode_answer=lambda _, answer: {"machine_of": list(answer.machine_of)},
+        problem_fields=problem_fields,
+        answer_fields=answer_fields,
     ),
     view=View(
         units={"makespan": "s"},

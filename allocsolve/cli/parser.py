@@ -139,6 +139,7 @@ _COMMANDS: Final = {
         "parser_commands",
         "add_check",
     ),
+    "schema": ("print the JSON Schema of a kind of file, or list the kinds", "schema", "add_schema"),
     "conformance": (
         "hold a schedule of a workload to what it claims to be",
         "parser_commands",

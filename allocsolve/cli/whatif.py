@@ -15,6 +15,7 @@ from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, 
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import LOG_FORMATS, LogFields, log_format, log_problem, read_swf_log, read_table_log
+from allocsolve.instances.formats.files import replace_file
 from allocsolve.instances.formats.log_times import zone
 from allocsolve.instances.formats.logs import UNITS
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
@@ -57,6 +58,11 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     opt.add_policy_seconds(parser)
     help_text = "the page, one file that needs nothing else (default: LOG-whatif.html in this folder)"
     parser.add_argument("--out", type=Path, metavar="FILE.html", help=help_text)
+    help_text = (
+        "write the figures for Prometheus, too, where the textfile collector of node_exporter reads what "
+        "ends in .prom; one of an earlier run is replaced"
+    )
+    parser.add_argument("--prometheus", type=Path, metavar="FILE.prom", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
@@ -95,7 +101,14 @@ def _order(text: str) -> str:
 def whatif(args: argparse.Namespace) -> int:
     """Show what was, what could have been and what is impossible, and write it as a page."""
     from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
-    from allocsolve.report.whatif import classes_of, questions, variants, what_if, whatif_page  # noqa: PLC0415 - when the command runs
+    from allocsolve.report.whatif import (  # noqa: PLC0415 - when the command runs
+        classes_of,
+        prometheus_text,
+        questions,
+        variants,
+        what_if,
+        whatif_page,
+    )
 
     if 0 in args.malleable:
         msg = "--malleable 0: without jobs that can change their size is what the page tells anyway"
@@ -129,11 +142,16 @@ def whatif(args: argparse.Namespace) -> int:
         with time_bar(f"writing {out}"):
             figures = what_if(log, planned, store, days, asked=asked, split=split)
             out.write_text(whatif_page(figures, made=_made(args)), encoding="utf-8", errors="replace")
+            if args.prometheus is not None:
+                replace_file(args.prometheus, prometheus_text(figures).encode(errors="replace"))
     if args.json:
-        write_json({**_document(figures), "page": out, "records": rows, "interrupted": interrupted})
+        files = {"page": out, "records": rows, "prometheus": args.prometheus}
+        write_json({**_document(figures), **files, "interrupted": interrupted})
     else:
         _show(figures)
         say(f"Page: {out} (records: {rows})")
+        if args.prometheus is not None:
+            say(f"For Prometheus: {args.prometheus}")
     if interrupted:
         msg = f"what is known is in {out}, the same command goes on from there"
         raise KeyboardInterrupt(msg)
@@ -145,10 +163,22 @@ def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
     stem = Path(args.log).name.removesuffix(".gz").rsplit(".", 1)[0]
     out: Path = args.out or Path(f"{stem}-whatif.html")
     rows = out.with_suffix(".sqlite")
-    check_outputs(out, rows, inputs=[args.log], force=True)
+    check_outputs(out, rows, args.prometheus, inputs=[args.log], force=True)
     # A page beside its records is one of this command: that is how an interrupted one goes on.
     check_absent(out, force=args.force or rows.is_file())
+    if args.prometheus is not None:
+        check_absent(args.prometheus, force=args.force or _is_ours(args.prometheus))
     return out, rows
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether a file is one of this command for Prometheus: the next run replaces it."""
+    from allocsolve.report.whatif import is_prometheus_text  # noqa: PLC0415 - when the command runs
+
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return is_prometheus_text(stream.read(100))
 
 
 def _read(args: argparse.Namespace) -> JobLog:

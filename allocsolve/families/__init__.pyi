@@ -5,6 +5,7 @@ from .contract import (
     Codec as Codec,
     Family as Family,
     Feature as Feature,
+    Fields as Fields,
     ProofText as ProofText,
     Rules as Rules,
     Setting as Setting,

@@ -114,6 +114,25 @@ class TableFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a kind of file, as JSON Schema (2020-12) describes them, without those of the envelope.
+
+    What the schema refuses the decoder refuses, too; what else it refuses are faults between fields.
+    """
+
+    #: What such a file holds, in a sentence.
+    title: str
+    #: The schema of each field by its name, with a ``description``. Integers are at most 2^53.
+    properties: Mapping[str, Document]
+    #: The fields that must be there.
+    required: tuple[str, ...]
+    #: What the decoder asks besides, one clause each: sums, references, what no schema can say.
+    besides: tuple[str, ...] = ()
+    #: Schemas that others refer to as ``#/$defs/NAME``.
+    definitions: Mapping[str, Document] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Codec(Generic[P, A]):
     """The fields of a problem and of its answers in the JSON format; the envelope is the same for all.
 
@@ -132,6 +151,9 @@ class Codec(Generic[P, A]):
     answer_table: TableFormat | None = None
     #: Tables in which other programs write answers; they are read only.
     foreign_tables: tuple[TableFormat, ...] = ()
+    #: What ``allocsolve schema`` tells of the two kinds of files; None: nothing.
+    problem_fields: Callable[[], Fields] | None = None
+    answer_fields: Callable[[], Fields] | None = None
 
 
 @dataclass(frozen=True, slots=True)

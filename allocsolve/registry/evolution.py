@@ -204,6 +204,8 @@ EVOLUTION: Final = Family(
         encode_answer=codec.encode_solution,
         problem_table=tables.PROBLEM_TABLE,
         answer_table=tables.SCHEDULE_TABLE,
+        problem_fields=codec.problem_fields,
+        answer_fields=codec.schedule_fields,
     ),
     view=EVOLUTION_VIEW,
     solvers=_TABLE,

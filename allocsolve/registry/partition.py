@@ -152,6 +152,8 @@ PARTITION: Final = Family(
         encode_answer=codec.encode_solution,
         problem_table=tables.PROBLEM_TABLE,
         answer_table=tables.PARTITION_TABLE,
+        problem_fields=codec.problem_fields,
+        answer_fields=codec.partition_fields,
     ),
     view=PARTITION_VIEW,
     solvers=_TABLE,

@@ -109,6 +109,8 @@ PLACEMENT: Final = Family(
         encode_problem=codec.encode_problem,
         decode_answer=codec.decode_solution,
         encode_answer=codec.encode_solution,
+        problem_fields=codec.problem_fields,
+        answer_fields=codec.placement_fields,
     ),
     view=PLACEMENT_VIEW,
     solvers=_TABLE,

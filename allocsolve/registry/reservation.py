@@ -140,6 +140,8 @@ RESERVATION: Final = Family(
         encode_problem=codec.encode_problem,
         decode_answer=codec.decode_schedule,
         encode_answer=codec.encode_schedule,
+        problem_fields=codec.problem_fields,
+        answer_fields=codec.schedule_fields,
     ),
     view=RESERVATION_VIEW,
     solvers=_TABLE,

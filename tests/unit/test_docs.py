@@ -17,6 +17,7 @@ import pytest
 from console_tools import matches
 
 from allocsolve.bench import Record
+from allocsolve.cli.schema import schema_text, schemas
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -113,6 +114,11 @@ def test_the_reference_has_every_public_name_of_every_room(site: Path) -> None:
     for room in sorted(name for name in rooms - {"cli"} if not name.startswith("_")):
         public = importlib.import_module(f"allocsolve.{room}").__all__
         assert {f"allocsolve.{room}.{name}" for name in public} <= found
+
+
+def test_schemas_are_part_of_the_site(site: Path) -> None:
+    written = {file.name: file.read_text(encoding="utf-8") for file in (site / "schema").iterdir()}
+    assert written == {f"{kind}.schema.json": schema_text(schema) for kind, schema in schemas().items()}
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:

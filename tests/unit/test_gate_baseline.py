@@ -79,11 +79,7 @@ def test_an_older_one(tmp_path: Path) -> None:
         (("problems", 1, "problem"), "a", "problems: one stands twice"),
         (("solvers", 0, "mean_gap"), "x", "solvers[0].mean_gap: must be a number, not 'x'"),
         (("solvers", 0, "timed_on"), "x", "solvers[0].timed_on: 'x' is no timing problem of this version"),
-        (
-            ("solvers", 0, "timed_on"),
-            [],
-            "solvers[0].timed_on: a list of 0 is no timing problem of this version",
-        ),
+        (("solvers", 0, "timed_on"), [], "solvers[0].timed_on: must be a string, not a list of 0"),
         (("solvers", 0, "time"), None, "solvers[0].time: must be null where timed_on is, and only there"),
         (("solvers", 0, "time"), 0, "solvers[0].time: 0 is not above 0"),
         (

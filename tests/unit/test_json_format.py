@@ -49,6 +49,21 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
     assert problem.meta == document["meta"]
 
 
+def test_whole_numbers_are_integers_however_they_are_written(tmp_path: Path) -> None:
+    document = json.dumps({**MINIMAL, "num_nodes": 8.0}).replace("60", "6e1").replace("8]", "8.0]")
+    problem = read_problem(saved(tmp_path, document))
+    assert problem == PROBLEM
+    assert digest(problem) == digest(PROBLEM)
+    assert problem_faults(tmp_path, {**MINIMAL, "num_nodes": 1e300})[0].endswith(" is beyond 2^53")
+
+
+def test_a_file_may_say_where_its_schema_is(tmp_path: Path) -> None:
+    assert read_problem(saved(tmp_path, {"$schema": "evolution.schema.json", **MINIMAL})) == PROBLEM
+    assert problem_faults(tmp_path, {"$schema": 5, **MINIMAL}) == ("$schema: must be a string, not 5",)
+    inside = changed(MINIMAL, ("applications", 1, "$schema"), "x")
+    assert "unknown field '$schema'" in problem_faults(tmp_path, inside)[0]
+
+
 def test_largest_integers_are_read(tmp_path: Path) -> None:
     document = {**MINIMAL, "num_nodes": 2**53, "applications": [], "expand_limit": 2**53}
     assert read_problem(saved(tmp_path, document)) == EvolutionProblem(2**53, (), expand_limit=2**53)
@@ -66,7 +81,7 @@ FAULTY_PROBLEMS = {
         "applications[1]: unknown field 'user' (extra data belongs in meta)",
     ),
     "num_nodes text": ({**MINIMAL, "num_nodes": "8"}, "num_nodes: value must be an integer, not '8'"),
-    "num_nodes fraction": ({**MINIMAL, "num_nodes": 8.0}, "num_nodes: value must be an integer, not 8.0"),
+    "num_nodes fraction": ({**MINIMAL, "num_nodes": 8.5}, "num_nodes: value must be an integer, not 8.5"),
     "num_nodes bool": ({**MINIMAL, "num_nodes": True}, "num_nodes: value must be an integer, not true"),
     "num_nodes 0": ({**MINIMAL, "num_nodes": 0}, "num_nodes: value 0 is below 1"),
     "num_nodes big": ({**MINIMAL, "num_nodes": BIG}, f"num_nodes: value {BIG} is beyond 2^53"),

@@ -81,8 +81,8 @@ FAULTY_SOLUTIONS = {
         f"applications[0].start: start {BIG} is beyond 2^53",
     ),
     "start fraction": (
-        changed(SOLUTION, (*ANSWER, "start"), 3.0),
-        "applications[0].start: start must be an integer, not 3.0",
+        changed(SOLUTION, (*ANSWER, "start"), 3.5),
+        "applications[0].start: start must be an integer, not 3.5",
     ),
     "durations number": (
         changed(SOLUTION, (*ANSWER, "durations"), 31),

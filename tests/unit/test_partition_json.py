@@ -111,8 +111,8 @@ FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
         "topology.shape[1]: side must be an integer, not true",
     ),
     "side fraction": (
-        {**MINIMAL, "topology": {"shape": [4.0, 3]}},
-        "topology.shape[0]: side must be an integer, not 4.0",
+        {**MINIMAL, "topology": {"shape": [4.5, 3]}},
+        "topology.shape[0]: side must be an integer, not 4.5",
     ),
     "side big": ({**MINIMAL, "topology": {"shape": [BIG]}}, f"topology.shape[0]: side {BIG} is beyond 2^53"),
     "too many nodes": (

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -13,6 +14,7 @@ import toy_family
 from browser_tools import Opened, open_browser
 from cli_tools import refused, run, run_json
 from plugin_tools import Site, site
+from schema_draws import Document, compare, names_in, spoil, through_text
 from toy_family import TOY, Exhaustive, Greedy, MachineSchedule, MachinesProblem
 
 from allocsolve import solve
@@ -20,12 +22,18 @@ from allocsolve.bench import RecordStore
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import families, family_named, family_of, unusable_families
 from allocsolve.instances import digest, read_problem, read_solution, write_problem
+from allocsolve.instances.formats.envelope import (
+    parse_problem,
+    parse_solution,
+    problem_document,
+    solution_document,
+)
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Result, Status
 from allocsolve.testing import SolverConformance, check_solver, example_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 Capture = pytest.CaptureFixture[str]
@@ -75,6 +83,24 @@ def test_files(file: Path) -> None:
         FormatError, match=r"unknown field 'speed'.*machines: value 0.*jobs\[1\]: duration must"
     ):
         read_problem(file)
+
+
+def test_its_schemas_take_what_its_readers_take(capsys: Capture) -> None:
+    problem, answer = problem_document(PROBLEM), solution_document(PROBLEM, MachineSchedule((0,) * 5), {})
+    readers: dict[str, tuple[Document, Callable[[Document], object]]] = {
+        "machines": (problem, lambda document: parse_problem(document, "file")),
+        "machine-schedule": (answer, lambda document: parse_solution(document, "file", PROBLEM)),
+    }
+    for kind, (document, read) in readers.items():
+        assert kind in run(capsys, "schema")
+        schema = run_json(capsys, "schema", kind)
+        compare(schema, through_text(document), lambda: read(document))  # noqa: B023 - called at once
+        for seed in range(300):
+            changed = json.loads(json.dumps(document))
+            spoil(changed, names_in(schema), Random(seed))
+            found = through_text(changed)
+            if found is not None and found.get("problem", "") == document.get("problem", ""):
+                compare(schema, found, lambda: read(found))  # noqa: B023 - called at once
 
 
 def test_the_judge_has_the_last_word() -> None:

@@ -32,7 +32,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from allocsolve.bench.gate.timing import References, ratios, timing_problems
 from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
+from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker, load, save, show
+from allocsolve.instances.formats.schema import choice, file_schema, listing, maybe, record, text, whole
 from allocsolve.model import Budget, Status
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
     source = str(path)
     if document.get("format") != FORMAT:
         fault = f"format: {show(document.get('format'))} is not {show(FORMAT)}"
-        raise FormatError(source, [fault])
+        raise FormatError(source, [fault], breaks_schema=True)
     check = _Reader()
     required = ("suite", "solvers_asked", "budget", "time_factor", "problems", "solvers", "results")
     fields = check.fields(document, "", ("format", *required), ("references",))
@@ -172,9 +174,9 @@ class _Reader(Checker):
 
     def number(self, value: object, place: str, *, above: float = -math.inf) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            self.add(place, f"must be a number, not {show(value)}")
+            self.add_shape(place, f"must be a number, not {show(value)}")
         elif not value > above:
-            self.add(place, f"{show(value)} is not above {above}")
+            self.add_shape(place, f"{show(value)} is not above {above}")
         else:
             return value
         return 2
@@ -184,6 +186,13 @@ class _Reader(Checker):
 
     def bound(self, value: object, place: str) -> float:
         return -math.inf if value is None else self.number(value, place)
+
+    def word(self, value: object, place: str) -> str | None:
+        """Return a text or None; which texts there are is known with the kind of the problem."""
+        if value is None or isinstance(value, str):
+            return value
+        self.typed(str, value, place)
+        return None
 
     def strings(self, value: object, place: str) -> Iterator[str]:
         for idx, item in enumerate(self.typed(list, value, place)):
@@ -213,7 +222,7 @@ class _Reader(Checker):
     def status(self, value: object, place: str) -> Status:
         status = next((status for status in Status if status == value), None)
         if status is None:
-            self.add(place, f"{show(value)} is not {', '.join(Status)}")
+            self.add_shape(place, f"{show(value)} is not {', '.join(Status)}")
         return status or Status.UNKNOWN
 
     def rows(self, value: object, place: str, kind: type[Row]) -> Iterator[tuple[str, Row]]:
@@ -241,7 +250,7 @@ class _Reader(Checker):
                 self.add(f"{place}.wall_time", "must be null where timed_on is")
             for name, time in ("time", row.time), ("wall_time", row.wall_time):
                 if time is not None and time <= 0:
-                    self.add(f"{place}.{name}", f"{show(time)} is not above 0")
+                    self.add_shape(f"{place}.{name}", f"{show(time)} is not above 0")
             yield row
 
     def references(self, baseline: Baseline) -> None:
@@ -265,11 +274,52 @@ class _Reader(Checker):
 #: How a column is read, by its annotation: value and place.
 _READ: Final[Mapping[str, Callable[[_Reader, object, str], Any]]] = {
     "str": lambda check, value, place: check.typed(str, value, place),
-    "str | None": lambda _, value, __: value,  # of a problem: checked with its kind
+    "str | None": lambda check, value, place: check.word(value, place),
     "float": _Reader.bound,
     "float | None": _Reader.optional,
     "Status": _Reader.status,
 }
+
+
+def baseline_schema() -> Document:
+    """Return the schema of the files of baselines."""
+    positive: Document = {"type": "number", "exclusiveMinimum": 0}
+    columns: dict[str, Document] = {
+        "str": text(),
+        "str | None": {"type": ["string", "null"]},
+        "float": {"type": ["number", "null"]},
+        "float | None": {"type": ["number", "null"]},
+        "Status": choice([*Status], "as the judge found it"),
+    }
+
+    def table(known: list[dataclasses.Field[Any]], **special: Document) -> Document:
+        fields = {column.name: columns[str(column.type)] for column in known} | special
+        return listing(record(fields, [column.name for column in known if column.default is MISSING]))
+
+    budget = {"seconds": positive, "iterations": whole(0), "seed": whole(0)}
+    time = {"type": ["number", "null"], "exclusiveMinimum": 0}
+    references = record(dict.fromkeys(References._fields, positive), References._fields)
+    fields = Fields(
+        "The baseline of a regression gate: what every solver was worth, and how fast",
+        {
+            "suite": text("name of a suite, or a folder of problems with a slash, as seen from here"),
+            "solvers_asked": maybe(listing(text(), "names that an update was asked to take; null: default")),
+            "budget": record(budget, tuple(budget), "of each run"),
+            "time_factor": {"type": "number", "exclusiveMinimum": 1, "description": "how much is too slow"},
+            "references": {"anyOf": [references, {"type": "null"}], "description": "of the machine"},
+            "problems": table(_columns(GateProblem)),
+            "solvers": table(_columns(GateSolver), time=time, wall_time=time),
+            "results": table(_columns(GateResult)),
+        },
+        ("suite", "solvers_asked", "budget", "time_factor", "problems", "solvers", "results"),
+        (
+            "no problem and no solver stands twice",
+            "there is one result of each solver on each problem of its kind",
+            "timed_on is a timing problem of this version",
+            "time and wall_time are null where timed_on is, and time only there",
+        ),
+    )
+    return file_schema(fields, FORMAT)
 
 
 #: Proofs are statuses, and so is having no answer.

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidProblem
-from allocsolve.families import families, family_of
+from allocsolve.families import Fields, families, family_of
 from allocsolve.instances.formats.files import (
     Checker,
     Document,
@@ -51,6 +51,13 @@ from allocsolve.instances.formats.files import (
 )
 from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_tables import certain_format
+from allocsolve.instances.formats.schema import (
+    answer_schema,
+    file_schema,
+    listing,
+    problem_schema,
+    text,
+)
 from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
 
 if TYPE_CHECKING:
@@ -334,7 +341,7 @@ def parse_solution(
     if stated != expected:
         stated = stated[:12] if isinstance(stated, str) else stated
         fault = f"problem: this solves another problem, {show(stated)}, not {show(expected[:12])}"
-        raise FormatError(source, [fault])
+        raise FormatError(source, [fault], breaks_schema=not isinstance(document["problem"], str))
     return codec.decode_answer(document, source, problem)
 
 
@@ -395,10 +402,10 @@ def _kind(document: Document, source: str, kinds: list[str]) -> str:
     """Check the envelope and return the kind."""
     for name, allowed in ("format", [FORMAT]), ("kind", kinds):
         if name not in document:
-            raise FormatError(source, [f"{name}: missing"])
+            raise FormatError(source, [f"{name}: missing"], breaks_schema=True)
         if document[name] not in allowed:
             fault = f"{name}: {show(document[name])} is not {' or '.join(map(show, allowed))}"
-            raise FormatError(source, [fault])
+            raise FormatError(source, [fault], breaks_schema=True)
     return str(document["kind"])
 
 
@@ -491,15 +498,17 @@ def _proof(document: Document, source: str, problem: Problem) -> Proof:
     fields = check.fields(document, "", names, ("meta",))
     for name, expected in (("format", FORMAT), ("kind", _KIND)):
         if fields.get(name, expected) != expected:
-            check.add(name, f"must be {expected!r}, not {show(fields[name])}")
+            check.add_shape(name, f"must be {expected!r}, not {show(fields[name])}")
     certificate: Document = check.typed(dict, fields.get("certificate", {}), "certificate")
-    stated, expected = fields.get("problem"), digest(problem)
-    if stated is not None and stated != expected:
-        stated = stated[:12] if isinstance(stated, str) else stated
-        check.add("problem", f"this is of another problem, {show(stated)}, not {show(expected[:12])}")
+    check.typed(dict, fields.get("meta", {}), "meta")
+    expected = digest(problem)
+    stated = check.typed(str, fields.get("problem", expected), "problem")
+    if "problem" in fields and stated != expected and stated is fields["problem"]:
+        check.add("problem", f"this is of another problem, {show(stated[:12])}, not {show(expected[:12])}")
+    listed = enumerate(check.typed(list, fields.get("objective", []), "objective"))
+    terms = [check.typed(str, term, f"objective[{idx}]") for idx, term in listed]
     try:
-        terms = check.typed(list, fields.get("objective", []), "objective")
-        objective = family_of(problem).parse_objective([str(term) for term in terms])
+        objective = family_of(problem).parse_objective(terms)
     except AllocsolveError as error:
         check.add("objective", str(error))
     check.finish(source)
@@ -522,3 +531,39 @@ def _document(path: PathLike) -> Document:
 
 def _is_compressed(path: PathLike) -> bool:
     return Path(path).suffix == _COMPRESSED
+
+
+def certificate_schema() -> Document:
+    """Return the schema of the files of certificates."""
+    fields = Fields(
+        "A certificate: what proves a lower bound on the answers to a problem",
+        {
+            "problem": text("digest of the problem"),
+            "objective": listing(text(), "the terms, of which the first is bounded"),
+            "certificate": {
+                "type": "object",
+                "description": "that of a result; its own kind says which fields it has, and the judge reads "
+                "them",
+            },
+            "meta": {"type": "object", "default": {}, "description": "nobody believes it"},
+        },
+        ("problem", "objective", "certificate"),
+        (
+            "problem is the digest of the problem",
+            "objective has at least one term, each of the family of the problem and none twice",
+            "what is in certificate is judged when its bound is recomputed",
+        ),
+    )
+    return file_schema(fields, FORMAT, _KIND)
+
+
+def family_schemas() -> dict[str, Document]:
+    """Return the schemas of problems and solutions of all families that tell them, by kind of file."""
+    schemas: dict[str, Document] = {}
+    for family in families():
+        codec = family.codec
+        if codec.problem_fields is not None:
+            schemas[family.kind] = problem_schema(family.kind, codec.problem_fields(), FORMAT)
+        if codec.answer_fields is not None:
+            schemas[codec.answer_kind] = answer_schema(codec.answer_kind, codec.answer_fields(), FORMAT)
+    return schemas

@@ -33,8 +33,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
-from allocsolve.families import TableFormat
+from allocsolve.families import Fields, TableFormat
 from allocsolve.instances.formats.files import Checker, show
+from allocsolve.instances.formats.schema import cells, listing, maybe, real, record, text, whole
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def decode_problem(document: Document, source: str) -> EvolutionProblem:
         releases.append(check.integer(fields.get("release", 0), f"{place}.release", "release", 0))
         steps = check.typed(list, fields.get("steps", [[1, 0]]), f"{place}.steps")
         if fields.get("steps") == []:
-            check.add(f"{place}.steps", "no steps")
+            check.add_shape(f"{place}.steps", "no steps")
         profiles.append(_decode_steps(check, steps, f"{place}.steps", num_nodes))
     _check_distinct(check, enumerate(names))
     limit = _decode_expand_limit(check, top.get("expand_limit"))
@@ -83,7 +84,7 @@ def _decode_steps(
     for idx, step in enumerate(steps):
         where = f"{place}[{idx}]"
         if not isinstance(step, list) or len(step) != 2:
-            check.add(where, f"must be a pair [duration, nodes], not {show(step)}")
+            check.add_shape(where, f"must be a pair [duration, nodes], not {show(step)}")
             continue
         duration = check.integer(step[0], f"{where}[0]", "duration", 1)
         checked.append((duration, check.integer(step[1], f"{where}[1]", "nodes", 0, high=num_nodes)))
@@ -94,11 +95,11 @@ def _decode_expand_limit(check: Checker, value: object) -> float:
     if value is None:
         return math.inf
     if isinstance(value, bool) or not isinstance(value, int | float):
-        check.add("expand_limit", f"must be a number or null, not {show(value)}")
+        check.add_shape("expand_limit", f"must be a number or null, not {show(value)}")
     elif value < 1:
-        check.add("expand_limit", f"{show(value)} is below 1")
+        check.add_shape("expand_limit", f"{show(value)} is below 1")
     elif value > MAX_INTEGER:
-        check.add("expand_limit", f"{show(value)} is beyond 2^53")
+        check.add_shape("expand_limit", f"{show(value)} is beyond 2^53")
     else:
         return value
     return math.inf
@@ -348,3 +349,48 @@ SCHEDULE_TABLE: Final = TableFormat(
     fields=_schedule_fields,
     columns=_schedule_columns,
 )
+
+
+def problem_fields() -> Fields:
+    """Return what a schema says of a problem."""
+    step = cells(whole(1, "seconds"), whole(0, "nodes"), description="duration in seconds, and nodes")
+    application = {
+        "name": text('of the application, each another one; by default "a0", "a1", ...'),
+        "release": whole(0, "earliest start, in seconds", default=0),
+        "steps": listing(step, "one after the other", minItems=1),
+    }
+    limit = real(1, "how many times its duration a step may be held; null for no limit")
+    return Fields(
+        "An evolution problem: applications whose steps hold known numbers of nodes",
+        {
+            "num_nodes": whole(1, "nodes of the cluster"),
+            "expand_limit": maybe(limit),
+            "applications": listing(record(application, ("steps",))),
+        },
+        ("num_nodes", "applications"),
+        (
+            "no step has more nodes than num_nodes",
+            "names of applications are distinct",
+            "the sum of all durations and releases can be counted",
+        ),
+    )
+
+
+def schedule_fields() -> Fields:
+    """Return what a schema says of a schedule."""
+    application = {
+        "name": text("of an application of the problem"),
+        "start": whole(-MAX_INTEGER, "seconds"),
+        "durations": listing(whole(-MAX_INTEGER), "for how many seconds each step is held"),
+    }
+    return Fields(
+        "A solution of an evolution problem",
+        {"applications": listing(record(application, tuple(application)), "in any order")},
+        ("applications",),
+        (
+            "problem is the digest of the problem",
+            "each application of the problem stands there once, and no other",
+            "there are as many durations as steps",
+            "start plus durations is at most 2^62",
+        ),
+    )

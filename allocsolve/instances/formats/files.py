@@ -116,39 +116,56 @@ def show(value: object) -> str:
 
 
 class Checker:
-    """Checks fields one by one and keeps the faults; a faulty value is replaced by a harmless one."""
+    """Checks fields one by one and keeps the faults; a faulty value is replaced by a harmless one.
+
+    A fault is either one that the JSON Schema of the kind of file shows, too (a field that is missing,
+    unknown, of another type or out of its range), or one that only the reader finds: it lies between fields.
+    """
 
     def __init__(self) -> None:
         self.faults: list[str] = []
+        self.breaks_schema = False
 
     def add(self, place: str, fault: str) -> None:
-        """Note a fault; the place is the path of a field, empty for the document itself."""
+        """Note a fault that no schema shows; the place is the path of a field, empty for the document."""
         self.faults.append(f"{place}: {fault}" if place else fault)
+
+    def add_shape(self, place: str, fault: str) -> None:
+        """Note a fault that the schema shows, too."""
+        self.add(place, fault)
+        self.breaks_schema = True
 
     def typed(self, kind: type[T], value: object, place: str) -> T:
         """Return a string, list or object, empty if the value is none."""
         if isinstance(value, kind):
             return value
-        self.add(place, f"must be {_NOUNS[kind]}, not {show(value)}")
+        self.add_shape(place, f"must be {_NOUNS[kind]}, not {show(value)}")
         return kind()
 
     def boolean(self, value: object, place: str) -> bool:
         """Return a truth value; 0 and 1 are none."""
         if not isinstance(value, bool):
-            self.add(place, f"must be true or false, not {show(value)}")
+            self.add_shape(place, f"must be true or false, not {show(value)}")
             return False
         return value
 
     def fields(self, value: object, place: str, required: Iterable[str], optional: Iterable[str]) -> Document:
-        """Return the known fields of an object; a missing one is a fault only if it is required."""
+        """Return the known fields of an object; a missing one is a fault only if it is required.
+
+        Editors find the schema of a document by its ``$schema``, a text, which may stand at the top.
+        """
         if not isinstance(value, dict):
             return self.typed(dict, value, place)
         names = {*required, *optional}
         prefix = f"{place}." if place else ""
-        self.faults += [f"{prefix}{name}: missing" for name in required if name not in value]
+        for name in required:
+            if name not in value:
+                self.add_shape(f"{prefix}{name}", "missing")
         for name in value:
-            if name not in names:
-                self.add(place, f"unknown field {show(name)} (extra data belongs in meta)")
+            if name == "$schema" and not place:
+                self.typed(str, value[name], name)
+            elif name not in names:
+                self.add_shape(place, f"unknown field {show(name)} (extra data belongs in meta)")
         return {name: value[name] for name in value if name in names}
 
     def integer(
@@ -162,13 +179,19 @@ class Checker:
         high_is: str = "num_nodes",
         fallback: int = 1,
     ) -> int:
-        """Return an integer in low..2^53 that is at most `most`, which the message calls `most_is`."""
-        if type(value) is not int:  # a bool is no integer, nor is 5.0
-            self.add(place, f"{what} must be an integer, not {show(value)}")
+        """Return an integer in low..2^53 that is at most `high`, which the message calls `high_is`.
+
+        5.0 and 1e5 are integers, as in JSON Schema: some programs write so. That a number is at most `high`
+        no schema shows: it is that of another field.
+        """
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is not int:  # a bool is no integer
+            self.add_shape(place, f"{what} must be an integer, not {show(value)}")
         elif value < low:
-            self.add(place, f"{what} {show(value)} is below {low}")
+            self.add_shape(place, f"{what} {show(value)} is below {low}")
         elif value > MAX_INTEGER:
-            self.add(place, f"{what} {show(value)} is beyond 2^53")
+            self.add_shape(place, f"{what} {show(value)} is beyond 2^53")
         elif value > high:
             self.add(place, f"{what} {value} is above {high_is} {high}")
         else:
@@ -187,11 +210,11 @@ class Checker:
     ) -> float:
         """Return a number in low..high, or above `low` if that is asked for; 1 for what is none."""
         if isinstance(value, bool) or not isinstance(value, int | float):
-            self.add(place, f"{what} must be a number, not {show(value)}")
+            self.add_shape(place, f"{what} must be a number, not {show(value)}")
         elif value < low or (above and value == low):
-            self.add(place, f"{what} {show(value)} is {'not above' if above else 'below'} {low:g}")
+            self.add_shape(place, f"{what} {show(value)} is {'not above' if above else 'below'} {low:g}")
         elif value > high:
-            self.add(place, f"{what} {show(value)} is beyond {'2^53' if high == MAX_INTEGER else high}")
+            self.add_shape(place, f"{what} {show(value)} is beyond {'2^53' if high == MAX_INTEGER else high}")
         else:
             return value
         return 1
@@ -199,7 +222,7 @@ class Checker:
     def finish(self, source: str) -> None:
         """Raise a FormatError that names every fault, if there is one."""
         if self.faults:
-            raise FormatError(source, self.faults)
+            raise FormatError(source, self.faults, breaks_schema=self.breaks_schema)
 
 
 #: How deep lists and objects may be nested. What is read can then be written, copied and sent, too.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances.formats.files import Checker, show
+from allocsolve.instances.formats.schema import listing, whole
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -15,17 +16,21 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 
+#: What a schema says of the nodes of an answer.
+CHOSEN_NODES: Final = listing(whole(-MAX_INTEGER), "the chosen node ids, in any order")
+
+
 def decode_busy(check: Checker, values: list[Any], num_nodes: int) -> list[int]:
     """Return the busy nodes that are well-formed, each once."""
     first: dict[int, int] = {}
     for idx, value in enumerate(values):
         place = f"busy[{idx}]"
-        node = check.integer(
-            value, place, "node", 0, high=num_nodes - 1, high_is="the last node", fallback=-1
-        )
+        node = check.integer(value, place, "node", 0, fallback=-1)
         if node >= 0 and first.setdefault(node, idx) != idx:
-            check.add(place, f"node {node} is also busy[{first[node]}]")
-    return list(first)
+            check.add_shape(place, f"node {node} is also busy[{first[node]}]")
+        elif node >= num_nodes:
+            check.add(place, f"node {node} is above the last node {num_nodes - 1}")
+    return [node for node in first if node < num_nodes]
 
 
 def decode_nodes(document: Document, source: str) -> IntArray:

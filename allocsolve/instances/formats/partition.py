@@ -31,9 +31,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
-from allocsolve.families import TableFormat
+from allocsolve.families import Fields, TableFormat
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.node_lists import decode_busy, decode_nodes, encode_nodes
+from allocsolve.instances.formats.node_lists import CHOSEN_NODES, decode_busy, decode_nodes, encode_nodes
+from allocsolve.instances.formats.schema import NODE, flag, listing, record, whole
 from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _decode_box(check: Checker, value: object) -> bool | tuple[int, ...]:
     if isinstance(value, bool):
         return value
     if not isinstance(value, list):
-        check.add("box", f"must be true, false or a list of sides, not {show(value)}")
+        check.add_shape("box", f"must be true, false or a list of sides, not {show(value)}")
         return False
     return tuple(check.integer(side, f"box[{axis}]", "side", 1) for axis, side in enumerate(value))
 
@@ -279,3 +280,56 @@ PARTITION_TABLE: Final = TableFormat(
     fields=_partition_fields,
     columns=_partition_columns,
 )
+
+
+def topology_field() -> Document:
+    """Return what a schema says of a topology."""
+    axes = {
+        "shape": listing(whole(1), "nodes along each axis; node id = x + y X + z X Y"),
+        "wrap": listing({"type": "boolean"}, "which axes are rings; by default none"),
+        "complete": listing({"type": "boolean"}, "which axes are complete; by default none"),
+    }
+    return record(axes, ("shape",), "a mesh, torus or HyperX")
+
+
+#: What no schema says of a topology.
+TOPOLOGY_BESIDES: Final = (
+    "wrap and complete have an entry for each axis, and no axis is both",
+    "there are at most 32 axes, and not too many nodes",
+)
+
+
+def problem_fields() -> Fields:
+    """Return what a schema says of a problem."""
+    box = {
+        "anyOf": [{"type": "boolean"}, listing(whole(1))],
+        "default": False,
+        "description": "whether the nodes must be a box; or the sides of the box, one for each axis",
+    }
+    return Fields(
+        "A partition problem: nodes of a mesh, torus or HyperX that are near each other",
+        {
+            "topology": topology_field(),
+            "busy": listing(NODE, "node ids, each once", uniqueItems=True),
+            "size": whole(1, "how many nodes to choose"),
+            "contiguous": flag("whether they must be connected"),
+            "box": box,
+        },
+        ("topology", "busy", "size"),
+        (
+            *TOPOLOGY_BESIDES,
+            "busy nodes are nodes of the topology",
+            "size is at most the number of free nodes",
+            "a box has a side for each axis, fits and has as many nodes as are chosen",
+        ),
+    )
+
+
+def partition_fields() -> Fields:
+    """Return what a schema says of an answer."""
+    return Fields(
+        "A solution of a partition problem",
+        {"nodes": CHOSEN_NODES},
+        ("nodes",),
+        ("problem is the digest of the problem",),
+    )

@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
+from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker
-from allocsolve.instances.formats.node_lists import decode_busy, decode_nodes, encode_nodes
+from allocsolve.instances.formats.node_lists import CHOSEN_NODES, decode_busy, decode_nodes, encode_nodes
+from allocsolve.instances.formats.schema import NODE, flag, listing, real, record, whole
 from allocsolve.model import MAX_INTEGER, Placement, PlacementProblem, SwitchTree
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def _halves(check: Checker, value: object, place: str) -> int:
     """Return a weight in half hops."""
     hops = check.real_number(value, place, "weight", 0)
     if not float(2 * hops).is_integer():
-        check.add(place, f"weight {hops} is no whole number of half hops")
+        check.add_shape(place, f"weight {hops} is no whole number of half hops")
         return 0
     return int(2 * hops)
 
@@ -165,3 +167,57 @@ def encode_solution(problem: PlacementProblem, placement: Placement) -> Document
         If a node is not of the tree.
     """
     return encode_nodes(placement.nodes, problem.tree.num_nodes, "placement")
+
+
+def problem_fields() -> Fields:
+    """Return what a schema says of a problem."""
+    half_hops = real(0, multipleOf=0.5)
+    regular = {
+        "sizes": listing(whole(0), "how many children a switch has, from the root down"),
+        "hops": listing(whole(0), "distance of two nodes by the level of their lowest common switch"),
+        "capacities": listing(whole(0), "of the links from the switches of level 1, 2, ... to their parents"),
+    }
+    explicit = {
+        "parent": listing(whole(-1), "the number of the switch above each switch; -1 for a root"),
+        "switch": listing(whole(0), "the number of the switch of each node"),
+        "weight": listing(half_hops, "of the link from each switch to its parent, in hops or half hops"),
+        "node_weight": {**half_hops, "default": 1, "description": "of the link of each node, in hops"},
+        "capacity": listing(whole(0), "of the link from each switch to its parent"),
+    }
+    tree = {
+        "description": "a tree of switches: by the numbers of children, or switch by switch",
+        "anyOf": [record(regular, ("sizes",)), record(explicit, ("parent", "switch"))],
+    }
+    return Fields(
+        "A placement problem: nodes of a tree of switches that are near each other",
+        {
+            "tree": tree,
+            "busy": listing(NODE, "node ids, each once", uniqueItems=True),
+            "size": whole(1, "how many nodes to choose"),
+            "within": whole(0, "the highest level of the lowest common switch; 0: any", default=0),
+            "segment": whole(0, "nodes of a segment; 0: none", default=0),
+            "segment_level": whole(
+                1, "the highest level of the lowest common switch of a segment", default=1
+            ),
+            "balanced": flag("whether switches of level 1 have equally many chosen nodes, or none"),
+        },
+        ("tree", "busy", "size"),
+        (
+            "the lists of a tree have fitting lengths, and its switches are a tree",
+            "a tree has at most 2^20 nodes and 16 levels, and capacities are at least 1",
+            "distances are whole numbers of hops and do not fall",
+            "busy nodes are nodes of the tree",
+            "size is at most the number of free nodes",
+            "levels are levels of the tree, and segment divides size",
+        ),
+    )
+
+
+def placement_fields() -> Fields:
+    """Return what a schema says of an answer."""
+    return Fields(
+        "A solution of a placement problem",
+        {"nodes": CHOSEN_NODES},
+        ("nodes",),
+        ("problem is the digest of the problem",),
+    )

@@ -22,13 +22,30 @@ A document is checked whole, as those of partition problems are: every fault is 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.partition import decode_topology, encode_topology
+from allocsolve.instances.formats.partition import (
+    TOPOLOGY_BESIDES,
+    decode_topology,
+    encode_topology,
+    topology_field,
+)
+from allocsolve.instances.formats.schema import (
+    amounts,
+    cells,
+    choice,
+    flag,
+    listing,
+    real,
+    record,
+    text,
+    whole,
+)
 from allocsolve.model import (
     MAX_INTEGER,
     OUTCOMES,
@@ -61,8 +78,9 @@ def decode_problem(document: Document, source: str) -> ReservationProblem:
         check.add(f"topology.complete[{axis}]", "programs run on lines and rings only")
     shape = check.typed(str, top.get("shape", "any"), "shape")
     if shape not in RESERVATION_SHAPES:
-        check.add("shape", f"{show(shape)} is none of {', '.join(RESERVATION_SHAPES)}")
-    programs = _decode_programs(check, check.typed(dict, top.get("programs", {}), "programs"))
+        check.add_shape("shape", f"{show(shape)} is none of {', '.join(RESERVATION_SHAPES)}")
+    named = check.typed(dict, top.get("programs", {}), "programs")
+    programs = _decode_programs(check, named)
     seed = check.integer(top.get("program_seed", 0), "program_seed", "value", 0)
     leaking = check.boolean(top.get("leaking", False), "leaking")
     num_nodes = MAX_INTEGER if topology is None else topology.num_nodes
@@ -70,7 +88,7 @@ def decode_problem(document: Document, source: str) -> ReservationProblem:
     jobs = []
     for idx, row in enumerate(check.typed(list, top.get("jobs", []), "jobs")):
         place = f"jobs[{idx}]"
-        job = _decode_job(check, row, place, num_nodes, top.get("programs", {}))
+        job = _decode_job(check, row, place, num_nodes, named)
         if job.arrival < last:
             check.add(place, f"arrival {job.arrival} is before that of the job in front of it, {last}")
         last = max(last, job.arrival)
@@ -127,9 +145,10 @@ def _decode_job(check: Checker, row: object, place: str, num_nodes: int, program
         if program not in programs:
             check.add(f"{place}.program", f"there is no program {show(program)}")
     elif program is not None:
-        program = check.integer(
-            program, f"{place}.program", "value", 0, high=PROGRAM_KINDS - 1, high_is="the last kind"
-        )
+        program = check.integer(program, f"{place}.program", "value", 0, fallback=0)
+        if program >= PROGRAM_KINDS:
+            fault = f"value {program} is above the last kind {PROGRAM_KINDS - 1}"
+            check.add_shape(f"{place}.program", fault)
     if len(check.faults) > before:
         return DeadlineJob(values["arrival"], 1, 1, 1, name=name)
     return DeadlineJob(**values, program=program, weight=weight, name=name)
@@ -169,38 +188,39 @@ def decode_schedule(document: Document, source: str, problem: ReservationProblem
     top = check.fields(document, "", ("format", "kind", "jobs"), ("problem", "meta"))
     check.typed(dict, top.get("meta", {}), "meta")
     rows = _rows_of_jobs(check, check.typed(list, top.get("jobs", []), "jobs"), problem.names)
-    outcomes, ends, computed, executed = [], [], [], False
-    holds: list[list[tuple[int, float, float]]] = []
-    for place, fields in rows:
-        outcome = fields.get("outcome", OUTCOMES[REJECTED])
-        if outcome not in OUTCOMES:
-            check.add(f"{place}.outcome", f"{show(outcome)} is none of {', '.join(OUTCOMES)}")
-        outcomes.append(OUTCOMES.index(outcome) if outcome in OUTCOMES else REJECTED)
-        ends.append(_time(check, fields["end"], f"{place}.end") if "end" in fields else math.nan)
-        executed |= "computed" in fields
-        computed.append(_time(check, fields.get("computed", 0), f"{place}.computed"))
-        holds.append(_decode_holds(check, fields, place))
     check.finish(source)
-    flat = [hold for row in holds for hold in row]
+    flat = [hold for row in rows for hold in row.holds]
     return ReservationSchedule(
-        np.array(outcomes, dtype=np.int64),
-        np.array(ends, dtype=np.float64),
-        np.cumsum([0, *map(len, holds)], dtype=np.int64),
+        np.array([row.outcome for row in rows], dtype=np.int64),
+        np.array([row.end for row in rows], dtype=np.float64),
+        np.cumsum([0, *(len(row.holds) for row in rows)], dtype=np.int64),
         np.array([hold[0] for hold in flat], dtype=np.int64),
         np.array([hold[1] for hold in flat], dtype=np.float64),
         np.array([hold[2] for hold in flat], dtype=np.float64),
-        np.array(computed, dtype=np.float64) if executed else None,
+        np.array([row.computed or 0 for row in rows], dtype=np.float64)
+        if any(row.computed is not None for row in rows)
+        else None,
     )
 
 
-def _rows_of_jobs(check: Checker, rows: list[Any], names: tuple[str, ...]) -> list[tuple[str, Document]]:
-    """Return place and fields of the entry of each job, in the order of the jobs."""
+class _Row(NamedTuple):
+    """What became of a job."""
+
+    outcome: int
+    end: float  #: NaN if it is not said
+    computed: float | None
+    holds: list[tuple[int, float, float]]
+
+
+def _rows_of_jobs(check: Checker, rows: list[Any], names: tuple[str, ...]) -> list[_Row]:
+    """Return what became of each job, in the order of the jobs."""
     index = {name: idx for idx, name in enumerate(names)}
-    of_jobs: list[tuple[str, Document] | None] = [None] * len(names)
+    of_jobs: list[_Row | None] = [None] * len(names)
     for at, row in enumerate(rows):
         place = f"jobs[{at}]"
         optional = ("start", "end", "nodes", "computed", "holds")
         fields = check.fields(row, place, ("name", "outcome"), optional)
+        decoded = _decode_row(check, fields, place)
         name = check.typed(str, fields.get("name", ""), f"{place}.name")
         if name not in index:
             if name is fields.get("name"):
@@ -208,11 +228,24 @@ def _rows_of_jobs(check: Checker, rows: list[Any], names: tuple[str, ...]) -> li
         elif of_jobs[index[name]] is not None:
             check.add(f"{place}.name", f"{show(name)} stands twice")
         else:
-            of_jobs[index[name]] = place, fields
-    for name, row in zip(names, of_jobs, strict=True):
-        if row is None:
+            of_jobs[index[name]] = decoded
+    for name, job in zip(names, of_jobs, strict=True):
+        if job is None:
             check.add("jobs", f"{show(name)} is missing")
-    return [row or ("jobs", {}) for row in of_jobs]
+    return [job for job in of_jobs if job is not None]
+
+
+def _decode_row(check: Checker, fields: Document, place: str) -> _Row:
+    outcome = fields.get("outcome", OUTCOMES[REJECTED])
+    if outcome not in OUTCOMES:
+        check.add_shape(f"{place}.outcome", f"{show(outcome)} is none of {', '.join(OUTCOMES)}")
+        outcome = OUTCOMES[REJECTED]
+    end, computed = (
+        _time(check, fields[name], f"{place}.{name}") if name in fields else None
+        for name in ("end", "computed")
+    )
+    holds = _decode_holds(check, fields, place)
+    return _Row(OUTCOMES.index(outcome), math.nan if end is None else end, computed, holds)
 
 
 def _time(check: Checker, value: object, place: str) -> float:
@@ -221,27 +254,23 @@ def _time(check: Checker, value: object, place: str) -> float:
 
 def _decode_holds(check: Checker, fields: Document, place: str) -> list[tuple[int, float, float]]:
     """Return nodes with start and end, as they stand there one by one or as a booking."""
+    holds = []
+    for at, hold in enumerate(check.typed(list, fields.get("holds", []), f"{place}.holds")):
+        here = f"{place}.holds[{at}]"
+        if not isinstance(hold, list) or len(hold) != 3:
+            check.add_shape(here, f"must be node, start and end, not {show(hold)}")
+            continue
+        node = check.integer(hold[0], f"{here}[0]", "node", -MAX_INTEGER)
+        holds.append((node, _time(check, hold[1], f"{here}[1]"), _time(check, hold[2], f"{here}[2]")))
+    listed = enumerate(check.typed(list, fields.get("nodes", []), f"{place}.nodes"))
+    nodes = [check.integer(node, f"{place}.nodes[{at}]", "node", -MAX_INTEGER) for at, node in listed]
+    start = _time(check, fields.get("start", 0), f"{place}.start")
     if "holds" in fields:
-        holds = []
-        for at, hold in enumerate(check.typed(list, fields["holds"], f"{place}.holds")):
-            here = f"{place}.holds[{at}]"
-            if not isinstance(hold, list) or len(hold) != 3:
-                check.add(here, f"must be node, start and end, not {show(hold)}")
-                continue
-            node = check.integer(hold[0], f"{here}[0]", "node", -MAX_INTEGER)
-            holds.append((node, _time(check, hold[1], f"{here}[1]"), _time(check, hold[2], f"{here}[2]")))
         return holds
-    nodes = check.typed(list, fields.get("nodes", []), f"{place}.nodes")
     if nodes and not {"start", "end"} <= fields.keys():
         check.add(place, "nodes without start and end")
         return []
-    start, end = (
-        _time(check, fields.get(name, 0), f"{place}.{name}") if nodes else 0 for name in ("start", "end")
-    )
-    return [
-        (check.integer(node, f"{place}.nodes[{at}]", "node", -MAX_INTEGER), start, end)
-        for at, node in enumerate(nodes)
-    ]
+    return [(node, start, fields.get("end", 0)) for node in nodes]  # a faulty end has been told
 
 
 def encode_schedule(problem: ReservationProblem, schedule: ReservationSchedule) -> Document:
@@ -285,3 +314,71 @@ def _encode_outcome(schedule: ReservationSchedule, idx: int) -> Document:
 def _plain(value: float) -> float:
     """Return a whole number as an integer, so that files show it as one."""
     return int(value) if float(value).is_integer() else float(value)
+
+
+def problem_fields() -> Fields:
+    """Return what a schema says of a problem."""
+    kind = whole(0, maximum=PROGRAM_KINDS - 1)
+    program = {
+        "anyOf": [kind, {"type": "string"}, {"type": "null"}],
+        "default": None,
+        "description": "a kind of Linnert et al. 2024, or a name in programs; null: not known",
+    }
+    job = {
+        "name": text('of the job, each another one; by default "j0", "j1", ...'),
+        "arrival": whole(0, "when the job is announced, in seconds"),
+        "nodes": whole(1, "how many nodes it books"),
+        "runtime": whole(1, "for how many seconds"),
+        "deadline": whole(0, "when it has to end, in seconds"),
+        "program": program,
+        "weight": real(0, "how much it counts in objectives", default=1),
+    }
+    operations = 'operations, such as ["compute", 2], ["send", 0, 1] or ["join", 1]'
+    return Fields(
+        "A reservation problem: jobs with deadlines on a mesh or torus",
+        {
+            "topology": topology_field(),
+            "shape": choice(RESERVATION_SHAPES, "what node sets may be booked", default="any"),
+            "programs": amounts(
+                listing({"type": "array", "description": operations}),
+                "programs by name: a list of processes, each a list of operations",
+            ),
+            "program_seed": whole(0, "from which random parts of programs are drawn", default=0),
+            "leaking": flag("whether jobs may also run without a booking"),
+            "jobs": listing(record(job, _TIMES), "in the order of arrival"),
+        },
+        ("topology", "jobs"),
+        (
+            *TOPOLOGY_BESIDES,
+            "no axis of the topology is complete",
+            "no job has more nodes than the topology",
+            "jobs are in the order of arrival, and their names are distinct",
+            "a program that a job names is one of programs, and programs can run",
+            "sums of times, and of nodes times run times, are at most 2^53",
+        ),
+    )
+
+
+def schedule_fields() -> Fields:
+    """Return what a schema says of a schedule."""
+    time = real(-MAX_INTEGER)
+    node = whole(-MAX_INTEGER)
+    job = {
+        "name": text("of a job of the problem"),
+        "outcome": choice(OUTCOMES, "what became of it"),
+        "start": {**time, "description": "when all its nodes are taken, in seconds"},
+        "end": {**time, "description": "when it ends or is stopped, in seconds"},
+        "nodes": listing(node, "the nodes that it has from start to end"),
+        "computed": {**time, "description": "node-seconds in which one of its processes computed"},
+        "holds": listing(cells(node, time, time), "node, start and end, where they differ"),
+    }
+    return Fields(
+        "A solution of a reservation problem",
+        {"jobs": listing(record(job, ("name", "outcome")), "in any order")},
+        ("jobs",),
+        (
+            "problem is the digest of the problem",
+            "each job of the problem stands there once, and no other",
+            "who has nodes has start and end, too",
+        ),
+    )

@@ -90,25 +90,28 @@ def decode_evolution(check: Checker, fields: Document, place: str) -> Evolution 
             check.add(f"{place}.{name}", f"belongs to {reading}, which the job does not have")
     if len(given) > 1:
         check.add(place, f"has {' and '.join(given)}: a job evolves in one way")
+    delay, limit = (
+        otherwise
+        if fields.get(name) is None
+        else check.real_number(fields[name], f"{place}.{name}", name, low)
+        for name, low, otherwise in (("release_delay", 0, 0.0), ("expand_limit", 1, math.inf))
+    )
+    pairs = {
+        name: [
+            _pair(check, row, f"{place}.{name}[{idx}]", *_PAIRS[name])
+            for idx, row in enumerate(check.typed(list, fields[name], f"{place}.{name}"))
+        ]
+        for name in given
+    }
     if len(given) != 1:
         return None
-    (name,) = given
-    where, rows = f"{place}.{name}", check.typed(list, fields[name], f"{place}.{name}")
-    if name == "requests":
-        events = [_pair(check, row, f"{where}[{idx}]", _share, _change) for idx, row in enumerate(rows)]
-        return _made(check, where, lambda: Requests(events))
-    if name == "phases":
-        delay = check.real_number(
-            fields.get("release_delay") or 0, f"{place}.release_delay", "release_delay", 0
-        )
-        phases = [_pair(check, row, f"{where}[{idx}]", _work, _most_useful) for idx, row in enumerate(rows)]
-        return _made(check, where, lambda: Phases(phases, delay))
-    limit = fields.get("expand_limit")
-    limit = (
-        math.inf if limit is None else check.real_number(limit, f"{place}.expand_limit", "expand_limit", 1)
-    )
-    steps = [_pair(check, row, f"{where}[{idx}]", _count, _natural) for idx, row in enumerate(rows)]
-    return _made(check, where, lambda: Profile(steps, limit))
+    ((name, rows),) = pairs.items()
+    makers: dict[str, Callable[[], Evolution]] = {
+        "requests": lambda: Requests(rows),
+        "phases": lambda: Phases(rows, delay),
+        "profile": lambda: Profile(rows, limit),
+    }
+    return _made(check, f"{place}.{name}", makers[name])
 
 
 def _made(check: Checker, place: str, make: Callable[[], Evolution]) -> Evolution | None:
@@ -129,7 +132,7 @@ def _pair(
     second: Callable[[Checker, Any, str], Any],
 ) -> tuple[Any, Any]:
     if not isinstance(row, list) or len(row) != 2:
-        check.add(place, f"must be a pair, not {show(row)}")
+        check.add_shape(place, f"must be a pair, not {show(row)}")
         return 1, 1
     return first(check, row[0], f"{place}[0]"), second(check, row[1], f"{place}[1]")
 
@@ -158,24 +161,33 @@ def _natural(check: Checker, value: object, place: str) -> int:
     return check.integer(value, place, "nodes", 0)
 
 
+#: What the two numbers of a row of each reading are.
+_PAIRS: Final = {
+    "requests": (_share, _change),
+    "phases": (_work, _most_useful),
+    "profile": (_count, _natural),
+}
+
+
 def decode_reconfiguration(check: Checker, fields: Document, place: str) -> Reconfiguration | None:
     """Return what changes of its size cost a job, None if they cost nothing."""
     given = [name for name in _COSTS if fields.get(name) is not None]
     if len(given) > 1:
         check.add(place, "has stall and join: a job has one kind of cost")
-    if len(given) != 1:
-        return None
-    (name,) = given
-    where = f"{place}.{name}"
-    costs = check.fields(fields[name], where, (), (*_COSTS[name], *(("holds",) if name == "stall" else ())))
+    read = [_cost(check, name, fields[name], f"{place}.{name}") for name in given]
+    return read[0] if len(read) == 1 else None
+
+
+def _cost(check: Checker, name: str, value: object, place: str) -> Reconfiguration | None:
+    costs = check.fields(value, place, (), (*_COSTS[name], *(("holds",) if name == "stall" else ())))
     holds = costs.pop("holds", "new")
-    seconds = {key: check.real_number(value, f"{where}.{key}", key, 0) for key, value in costs.items()}
+    seconds = {key: check.real_number(value, f"{place}.{key}", key, 0) for key, value in costs.items()}
     if name == "join":
         return Join(**seconds)
     try:
         return Stall(**seconds, holds=holds)
     except UnknownName as error:
-        check.add(f"{where}.holds", str(error))
+        check.add_shape(f"{place}.holds", str(error))
         return None
 
 
@@ -227,7 +239,7 @@ def decode_speedup(check: Checker, value: object, place: str) -> Speedup | None:
         return None
     fields = check.fields(value, place, (), ("amdahl", "power", "table", "overhead"))
     if len(fields) != 1:
-        check.add(place, "must have one of amdahl, power, table and overhead")
+        check.add_shape(place, "must have one of amdahl, power, table and overhead")
         return None
     ((law, parameter),) = fields.items()
     if law == "table":
@@ -244,7 +256,7 @@ def _decode_table(check: Checker, value: object, place: str) -> SpeedupTable | N
     rows = []
     for idx, row in enumerate(check.typed(list, value, place)):
         if not isinstance(row, list) or len(row) != 2:
-            check.add(f"{place}[{idx}]", f"must be a pair [nodes, seconds], not {show(row)}")
+            check.add_shape(f"{place}[{idx}]", f"must be a pair [nodes, seconds], not {show(row)}")
             continue
         nodes = check.integer(row[0], f"{place}[{idx}][0]", "nodes", 1)
         rows.append((nodes, check.real_number(row[1], f"{place}[{idx}][1]", "seconds", 0, above=True)))
@@ -322,7 +334,7 @@ def _faultless_jobs(listed: list[Any]) -> Jobs | None:
     if {*map(type, columns["nodes"])} - {int}:
         return None
     asked = requirement_columns(listed)
-    if asked is None:
+    if asked is None or any(not _are_exact(column) for column in (*columns.values(), limits, weights)):
         return None
     try:
         return Jobs(
@@ -335,6 +347,11 @@ def _faultless_jobs(listed: list[Any]) -> Jobs | None:
         )
     except (InvalidProblem, OverflowError):
         return None
+
+
+def _are_exact(column: Sequence[float | None]) -> bool:
+    """Tell whether no integer of a column is beyond 2^53, which the nearest double may not be."""
+    return max((number for number in column if number is not None), default=0) <= MAX_INTEGER
 
 
 def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | None:
@@ -447,7 +464,7 @@ def _reference(
 
 def _decode_kind(check: Checker, value: object, place: str) -> object:
     if value is not None and value not in JOB_KINDS:
-        check.add(place, f"must be one of {', '.join(JOB_KINDS)}, not {show(value)}")
+        check.add_shape(place, f"must be one of {', '.join(JOB_KINDS)}, not {show(value)}")
         return None
     return value
 
@@ -456,7 +473,7 @@ def _decode_size_set(check: Checker, value: object, place: str) -> SizeSet:
     if value == "powers-of-two":
         return "powers-of-two"
     if isinstance(value, str):
-        check.add(place, f'must be an integer or "powers-of-two", not {show(value)}')
+        check.add_shape(place, f'must be an integer or "powers-of-two", not {show(value)}')
         return 1
     return check.integer(value, place, "size_set", 1, fallback=1)
 
@@ -583,7 +600,7 @@ def _check_pieces(check: Checker, listed: list[Any], place: str) -> None:
     for idx, row in enumerate(listed):
         where = f"{place}[{idx}]"
         if not isinstance(row, list) or len(row) != 3:
-            check.add(where, f"must be a piece [start, end, nodes], not {show(row)}")
+            check.add_shape(where, f"must be a piece [start, end, nodes], not {show(row)}")
             continue
         check.real_number(row[0], f"{where}[0]", "start", -MAX_INTEGER)
         check.real_number(row[1], f"{where}[1]", "end", -MAX_INTEGER)

@@ -57,7 +57,7 @@ def _window(check: Checker, item: object, place: str) -> ClosedWindow | None:
     times = []
     for name in ("start", "end"):
         if name not in fields:
-            check.add(f"{place}.{name}", "missing")
+            check.add_shape(f"{place}.{name}", "missing")
         times.append(check.real_number(fields.get(name, 0), f"{place}.{name}", name, 0))
     amounts = {name: amount for name, amount in fields.items() if name not in {"start", "end"}}
     closed = _amounts(check, amounts, place, 1)

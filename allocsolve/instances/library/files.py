@@ -25,14 +25,17 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from allocsolve.errors import FormatError, InvalidAnswer, UnknownName
+from allocsolve.families import Fields
 from allocsolve.instances.formats.envelope import read_problem
 from allocsolve.instances.formats.files import Checker, Document, load, save, show
+from allocsolve.instances.formats.schema import amounts, choice, file_schema, listing, record, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -193,7 +196,7 @@ def _rows(check: Checker, document: object) -> list[tuple[str, object]]:
     """Return the rows of a document, each with its place."""
     top = check.fields(document, "", ("format", "rows"), ())
     if top.get("format", BEST_KNOWN_FORMAT) != BEST_KNOWN_FORMAT:
-        check.add("format", f"{show(top['format'])} is not {show(BEST_KNOWN_FORMAT)}")
+        check.add_shape("format", f"{show(top['format'])} is not {show(BEST_KNOWN_FORMAT)}")
     return [(f"rows[{idx}]", item) for idx, item in enumerate(check.typed(list, top.get("rows", []), "rows"))]
 
 
@@ -215,11 +218,18 @@ def _decode_short(check: Checker, item: Document, place: str) -> Statement:
 
 
 _ROW: Final = ("instance", "objective", "digest", "lower", "upper", "status", "history")
+_STATUSES: Final = ("optimal", "open")
+_DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ENTRY: Final = ("kind", "value", "date", "solver", "versions", "seconds")
 
 
 def _decode(check: Checker, item: object, place: str) -> tuple[str, str, str, tuple[HistoryEntry, ...]]:
     fields = check.fields(item, place, _ROW, ())
+    for name in ("lower", "upper"):
+        if fields.get(name) is not None:
+            _number(check, fields[name], f"{place}.{name}")
+    if fields.get("status", "open") not in _STATUSES:
+        check.add_shape(f"{place}.status", f"{show(fields['status'])} is not {' or '.join(_STATUSES)}")
     texts = [check.typed(str, fields.get(name, ""), f"{place}.{name}") for name in _ROW[:3]]
     listed = check.typed(list, fields.get("history", []), f"{place}.history")
     before = len(check.faults)
@@ -244,18 +254,19 @@ def _decode_entry(check: Checker, item: object, place: str) -> HistoryEntry:
     fields = check.fields(item, place, _ENTRY, ("solution",))
     kind: Kind = "solution" if fields.get("kind") == "solution" else "bound"
     if fields.get("kind", kind) != kind:
-        check.add(f"{place}.kind", f"{show(fields['kind'])} is not 'solution' or 'bound'")
+        check.add_shape(f"{place}.kind", f"{show(fields['kind'])} is not 'solution' or 'bound'")
     elif kind in fields.values() and (kind == "solution") != ("solution" in fields):
         check.add(place, f"a {kind} {'without' if kind == 'solution' else 'with'} the digest of a solution")
     date = check.typed(str, fields.get("date", "2000-01-01"), f"{place}.date")
     if not _is_day(date):
-        check.add(f"{place}.date", f"{show(date)} is not a day such as 2026-11-20")
+        tell = check.add if _DAY.fullmatch(date) else check.add_shape
+        tell(f"{place}.date", f"{show(date)} is not a day such as 2026-11-20")
     versions = check.typed(dict, fields.get("versions", {}), f"{place}.versions")
     for name, version in versions.items():
         check.typed(str, version, f"{place}.versions.{name}")
     seconds = _number(check, fields.get("seconds", 0), f"{place}.seconds")
     if seconds < 0:
-        check.add(f"{place}.seconds", f"{seconds} is below 0")
+        check.add_shape(f"{place}.seconds", f"{seconds} is below 0")
     return HistoryEntry(
         kind,
         _number(check, fields.get("value", 0), f"{place}.value"),
@@ -269,7 +280,7 @@ def _decode_entry(check: Checker, item: object, place: str) -> HistoryEntry:
 
 def _number(check: Checker, value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        check.add(place, f"must be a number, not {show(value)}")
+        check.add_shape(place, f"must be a number, not {show(value)}")
         return 0
     return value
 
@@ -463,7 +474,7 @@ class Library(Mapping[str, Suite]):
         check = Checker()
         top = check.fields(document, "", ("format", "suites", "selections"), ())
         if top.get("format", FORMAT) != FORMAT:
-            check.add("format", f"{show(top['format'])} is not {show(FORMAT)}")
+            check.add_shape("format", f"{show(top['format'])} is not {show(FORMAT)}")
         suites: dict[str, str] = {}
         selections: dict[str, Selection] = {}
         for what, extra in ("suites", ()), ("selections", ("instances",)):
@@ -512,3 +523,43 @@ def write_index(root: Path, suites: Mapping[str, str], selections: Sequence[Sele
         ],
     }
     save(document, root / _INDEX)
+
+
+def best_known_schema() -> Document:
+    """Return the schema of ``best_known.json``, whose rows may be short (see `read_statements`)."""
+    number: Document = {"type": "number"}
+    value = {"type": ["number", "null"]}
+    named = {"instance": text(), "objective": text(), "digest": text("of the problem")}
+    entry = record(
+        {
+            "kind": choice(("solution", "bound"), "what was found"),
+            "value": number,
+            "date": text("a day such as 2026-11-20", pattern=f"^{_DAY.pattern}$", maxLength=10),
+            "solver": text("with its options"),
+            "versions": amounts(text(), "of allocsolve and the backends"),
+            "seconds": {"type": "number", "minimum": 0},
+            "solution": text("digest of the solution"),
+        },
+        _ENTRY,
+    )
+    stated = {
+        "lower": {**value, "description": "the largest proven bound; null if there is none"},
+        "upper": {**value, "description": "the least value of a solution; null if there is none"},
+    }
+    history = listing(entry, "all steps that led there, oldest first")
+    status = choice(_STATUSES, "optimal if the bound proves it")
+    full = record({**named, **stated, "status": status, "history": history}, _ROW)
+    short = record({**named, **stated}, ("instance", "objective"))
+    fields = Fields(
+        "What is known of the instances of a suite",
+        {"rows": listing({"anyOf": [full, short]}, "one for each instance and objective")},
+        ("rows",),
+        (
+            "an instance and objective have one row",
+            "a row without a history states lower or upper, and lower is not above upper",
+            "each step of a history is better than those before it, not older, and contradicts none",
+            "lower, upper and status are what the history says",
+            "a step has the digest of a solution if it is one; its date is a day of the calendar",
+        ),
+    )
+    return file_schema(fields, BEST_KNOWN_FORMAT)

@@ -23,6 +23,7 @@ from .page import (
     subject as subject,
     whatif_page as whatif_page,
 )
+from .prometheus import is_prometheus_text as is_prometheus_text, prometheus_text as prometheus_text
 from .questions import (
     LIMIT_SOURCES as LIMIT_SOURCES,
     SPLITS as SPLITS,

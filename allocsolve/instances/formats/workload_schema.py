@@ -1,0 +1,152 @@
+"""What a JSON Schema says of workloads and of their schedules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from allocsolve.families import Fields
+from allocsolve.instances.formats.schema import (
+    amounts,
+    cells,
+    choice,
+    listing,
+    maybe,
+    real,
+    record,
+    text,
+    whole,
+)
+from allocsolve.model import JOB_KINDS, MAX_INTEGER
+
+if TYPE_CHECKING:
+    from allocsolve.instances.formats.files import Document
+
+#: The words that `Stall` takes for what is held while a job changes its size.
+_HOLDS: Final = ("new", "larger")
+
+
+def problem_fields() -> Fields:
+    """Return what a schema says of a problem."""
+    window = {
+        "type": "object",
+        "properties": {"start": real(0, "in seconds"), "end": real(0, "in seconds, not included")},
+        "required": ["start", "end"],
+        "additionalProperties": whole(1, "how much is closed: of nodes, or of a resource by its name"),
+    }
+    job = {"$ref": "#/$defs/job"}
+    return Fields(
+        "A workload: jobs that are submitted over time to a cluster",
+        {
+            "num_nodes": whole(1, "nodes of the cluster"),
+            "resources": amounts(whole(1), "counted resources beside the nodes: how much there is of each"),
+            "closed": listing(
+                window, "windows in which a part of the machine is closed; without amounts all of it is"
+            ),
+            "jobs": listing(job),
+        },
+        ("num_nodes", "jobs"),
+        (
+            "no job has more nodes than num_nodes, nor needs more of a resource than there is",
+            "names of jobs are distinct",
+            "nodes and runtime are there unless speedup, phases or profile say them",
+            "nodes and runtime agree with what speedup, phases or profile say",
+            "min_nodes <= nodes <= max_nodes, all of them sizes of size_set",
+            "a job has what belongs to its kind: a speedup if it is moldable or malleable",
+            "an evolving job has one of requests, phases and profile, and no other has",
+            "a job has stall or join if it can change its size, and needs only if it is rigid",
+            "release_delay belongs to phases, expand_limit to profile",
+            "tables of speedup and lists of requests are in order, and speedup laws in their ranges",
+            "a closed window ends after its start and closes what there is",
+            "sums of times, and of nodes times run times, are small enough to be counted",
+        ),
+        {"job": record(_job(), ("submit",)), "speedup": _speedup()},
+    )
+
+
+def _job() -> dict[str, Document]:
+    seconds = real(0, "in seconds")
+    return {
+        "name": text('of the job, each another one; by default "j0", "j1", ...'),
+        "submit": real(0, "when the job enters the queue, in seconds"),
+        "nodes": whole(1, "how many nodes it holds; else those to which runtime refers"),
+        "runtime": real(0, "seconds on nodes nodes", above=True),
+        "limit": maybe(real(0, "the run time that the user asked for, in seconds; null: none", above=True)),
+        "user": maybe(text("who submitted it; null: not known")),
+        "weight": real(0, "how much it counts in objectives", default=1),
+        "min_nodes": whole(1, "the fewest nodes of a job that is not rigid"),
+        "max_nodes": whole(1, "the most nodes of a job that is not rigid"),
+        "speedup": {"$ref": "#/$defs/speedup"},
+        "kind": maybe(choice(JOB_KINDS, "follows from the other fields where it is left out")),
+        "points": whole(0, "equal parts of work between which a malleable job may change", default=0),
+        "size_set": {
+            "anyOf": [whole(1), {"const": "powers-of-two"}],
+            "default": 1,
+            "description": "allowed numbers of nodes: multiples of an integer, or powers of two",
+        },
+        "requests": maybe(
+            listing(
+                cells(real(0, above=True, maximum=1), whole(-MAX_INTEGER)),
+                "an evolving job: remaining share of its work, and by how many nodes it then changes",
+            )
+        ),
+        "phases": maybe(
+            listing(
+                cells(real(0, above=True), {"anyOf": [whole(1), {"type": "null"}]}),
+                "an evolving job: node-seconds, and the most useful nodes or null",
+            )
+        ),
+        "profile": maybe(
+            listing(cells(whole(1), whole(0)), "an evolving job: seconds and nodes of each step")
+        ),
+        "needs": maybe(amounts(whole(0), "how much of each resource a rigid job holds")),
+        "partition": maybe(text("a resource of which a rigid job needs as much as it has nodes")),
+        "eligible": maybe(real(0, "the job does not start before this instant, in seconds")),
+        "boost": maybe(real(-MAX_INTEGER, "its head start in the queue, in seconds")),
+        "release_delay": maybe(real(0, "of phases: seconds after which an idle node is given back")),
+        "expand_limit": maybe(real(1, "of a profile: how many times its seconds a step may hold its nodes")),
+        "stall": maybe(
+            record(
+                {
+                    **dict.fromkeys(("fixed", "per_node", "shared"), seconds),
+                    "holds": choice(_HOLDS, "which number of nodes is held meanwhile", default="new"),
+                },
+                description="what a change costs a malleable job, or one with requests",
+            )
+        ),
+        "join": maybe(
+            record(
+                dict.fromkeys(("start", "grow", "shrink"), seconds),
+                description="what changes cost a job with phases",
+            )
+        ),
+    }
+
+
+def _speedup() -> Document:
+    share = real(0, maximum=1)
+    laws = {
+        "amdahl": {**share, "description": "the parallel share"},
+        "power": {**share, "description": "the exponent"},
+        "overhead": {**share, "description": "what each node more costs"},
+        "table": listing(cells(whole(1), real(0, above=True)), "nodes and seconds"),
+    }
+    law = record(laws, description="of a job that is not rigid", minProperties=1, maxProperties=1)
+    return maybe(law)
+
+
+def schedule_fields() -> Fields:
+    """Return what a schema says of a schedule."""
+    time = real(-MAX_INTEGER)
+    job = {
+        "name": text("of a job of the problem"),
+        "pieces": listing(cells(time, time, whole(0)), "start, end and nodes, in order of time"),
+    }
+    return Fields(
+        "A solution of a workload",
+        {"jobs": listing(record(job, tuple(job)), "in any order")},
+        ("jobs",),
+        (
+            "problem is the digest of the problem",
+            "each job of the problem stands there once, and no other",
+        ),
+    )

@@ -1,0 +1,81 @@
+"""The command `schema`, and what the documentation and the site say of schemas."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_tools import refused, run, run_json
+from jsonschema import Draft202012Validator
+
+from allocsolve.cli.schema import schema_text, schemas
+from allocsolve.instances import PACKAGED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Capture = pytest.CaptureFixture[str]
+
+FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
+
+
+def test_kinds_are_listed_and_printed(capsys: Capture) -> None:
+    known = schemas()
+    listed = run(capsys, "schema")
+    assert [line.split()[0] for line in listed.splitlines()[2 : 2 + len(known)]] == [*known]
+    assert run_json(capsys, "schema") == {"kinds": {kind: known[kind]["title"] for kind in known}}
+    assert run(capsys, "schema", "partition") == schema_text(known["partition"])
+    assert run_json(capsys, "schema", "partition") == known["partition"]
+
+
+def test_an_unknown_kind_is_one_line(capsys: Capture) -> None:
+    said = refused(capsys, "schema", "workloads")
+    assert said.startswith("allocsolve: error: unknown kind of file 'workloads'; did you mean workload")
+
+
+def test_every_field_of_the_envelope_is_described() -> None:
+    for kind, schema in schemas().items():
+        own = {name: field for name, field in schema["properties"].items() if "const" not in field}
+        bare = [name for name, field in own.items() if not {"description", "items"} & field.keys()]
+        assert bare == [], kind
+
+
+def test_the_page_on_formats_names_all_kinds() -> None:
+    linked = re.findall(r'href="schema/([a-z-]+)\.schema\.json"', FORMATS.read_text(encoding="utf-8"))
+    assert linked == [*schemas()]
+
+
+def _fields(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _fields(part)
+    elif isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for part in schema.values():
+            yield from _fields(part)
+
+
+def test_the_page_on_formats_names_all_fields() -> None:
+    named = {*re.findall(r"[`\"]([\w$]+)[`\"]", FORMATS.read_text(encoding="utf-8"))}
+    own = {kind: schema for kind, schema in schemas().items() if kind != "gate"}  # gate.md tells of it
+    missing = {f"{kind}: {name}" for kind, schema in own.items() for name in {*_fields(schema)} - named}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("suite", ["klein-5-l1", "mesh-16x8", "lublin-256", "linnert-1000"])
+def test_files_of_the_library_keep_to_their_schemas(suite: str) -> None:
+    known = schemas()
+    files = (
+        sorted((PACKAGED / suite).glob("*.json"))[:3] + sorted((PACKAGED / suite / "solutions").glob("*"))[:2]
+    )
+    for file in [*files, PACKAGED / suite / "best_known.json"]:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        Draft202012Validator(known[document.get("kind", "best-known")]).validate(document)
+
+
+def test_the_baselines_of_the_gate_keep_to_their_schema() -> None:
+    for file in (FORMATS.parents[1] / ".ci").glob("gate*.json"):
+        Draft202012Validator(schemas()["gate"]).validate(json.loads(file.read_text(encoding="utf-8")))
