@@ -14,17 +14,19 @@ from naive_malleable import pieces_of
 from naive_service import Entry, served
 from tiers import examples
 
-from allocsolve.bounds.workload import shortest_run_times
+from allocsolve import solve
+from allocsolve.bounds.workload import shortest_run_times, time_prices
 from allocsolve.errors import InvalidAnswer, UnsupportedProblem
 from allocsolve.families import quick_answers
 from allocsolve.heuristics import EvolvingAnnealing
 from allocsolve.heuristics.workload._kernels_service import ServiceList
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
-from allocsolve.instances import evotree_batch
+from allocsolve.instances import evotree_batch, klein2011, workload_of_evolution
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Budget,
+    Clock,
     ClosedWindow,
     Job,
     Limit,
@@ -132,6 +134,20 @@ def test_no_worse_than_the_policies(problem: WorkloadProblem, term: WorkloadTerm
     assert (again.answer, again.objective) == (result.answer, result.objective)
     resumed = EvolvingAnnealing((term,), start=result.answer)(problem, Budget(iterations=10))
     assert terms(resumed.objective or 0.0)[0] <= value
+
+
+@few
+@given(st.integers(0, 10_000), st.integers(2, 4))
+def test_no_list_is_better_than_the_optimum(seed: int, count: int) -> None:
+    problem = klein2011(
+        seed, num_apps=(count, count), num_steps=(1, 3), duration=(1, 20), nodes=(1, 8), num_nodes=8
+    )
+    exact = solve(problem, "cpsat", "completion", seconds=300)
+    assert exact.status is Status.OPTIMAL
+    optimum, workload = terms(exact.objective or 0)[0], workload_of_evolution(problem)
+    result = EvolvingAnnealing()(workload, Budget(iterations=300))
+    assert terms(result.objective or 0)[0] >= optimum * (1 - 1e-9)
+    assert time_prices(workload, "turnaround", clock=Clock(60)).value <= optimum * (1 + 1e-9)
 
 
 def test_a_batch_of_tree_searches() -> None:

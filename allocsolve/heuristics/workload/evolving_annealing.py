@@ -70,7 +70,7 @@ class EvolvingAnnealing:
     schedule meets it: that is ``optimal``. No other bound. More than 5,000 jobs get the best of these
     schedules only (limit ``size``).
     *Not in any list*: changes of malleable jobs, which keep the size on which they start (`ListAnnealing` is
-    made for them); starts and grants between events.
+    made for them); starts and grants between events. Lists do not know how long a profile may expand.
     *Complexity*: O(events x jobs that want nodes) for a list; 20 microseconds for 20 jobs of 3 phases, 10
     ms for 1,000.
 
