@@ -87,6 +87,7 @@ from .workload import (
     Conservative as Conservative,
     Easy as Easy,
     EvolvEasyback as EvolvEasyback,
+    EvolvingAnnealing as EvolvingAnnealing,
     Fcfs as Fcfs,
     FirstFit as FirstFit,
     Lina as Lina,

@@ -72,6 +72,12 @@ _TABLE = (
         "ListAnnealing",
         searches=True,
     ),
+    heuristic(
+        "evolving-annealing",
+        "clairvoyant: who is served when evolving jobs ask",
+        "EvolvingAnnealing",
+        searches=True,
+    ),
     exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "Prices", CP_SAT),
     exact("date-branching", "rigid jobs under load: a tree over dates, anytime", "DateBranching", CP_SAT),
     exact("cpsat", "CP-SAT, optional intervals for sizes, small problems", "WorkloadCpSat", CP_SAT),

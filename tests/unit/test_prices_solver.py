@@ -10,7 +10,13 @@ import pytest
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.exact.workload import Prices, prices
 from allocsolve.exact.workload._windows import search_window
-from allocsolve.heuristics.workload import EvolvEasyback, Reinsertion, SerialGeneration, StaticPrice
+from allocsolve.heuristics.workload import (
+    EvolvEasyback,
+    EvolvingAnnealing,
+    Reinsertion,
+    SerialGeneration,
+    StaticPrice,
+)
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import BestPlan, job_sizes, serial_order
 from allocsolve.judge.workload.certificate import workload_certified_bound
@@ -88,7 +94,7 @@ def evolving(*, profiles: bool = False) -> WorkloadProblem:
 
 @pytest.mark.parametrize("objective", ["turnaround", "slowdown,makespan", "makespan", "wait"])
 @pytest.mark.parametrize("profiles", [False, True])
-def test_policies_and_a_certified_bound_of_jobs_that_evolve(objective: str, profiles: bool) -> None:
+def test_a_search_and_a_certified_bound_of_jobs_that_evolve(objective: str, profiles: bool) -> None:
     problem, parsed = evolving(profiles=profiles), parse_workload_objective(objective)
     result = Prices(parsed)(problem, Budget())
     assert result.answer is not None
@@ -98,7 +104,10 @@ def test_policies_and_a_certified_bound_of_jobs_that_evolve(objective: str, prof
     schedules = [EvolvEasyback().simulated(problem).schedule]
     if not profiles:
         schedules.append(StaticPrice().simulated(problem).schedule)
-    assert values == min(terms(workload_value(problem, schedule, parsed)) for schedule in schedules)
+    assert values <= min(terms(workload_value(problem, schedule, parsed)) for schedule in schedules)
+    if objective == "turnaround":
+        alone = EvolvingAnnealing(parsed)(problem, Budget(iterations=500))
+        assert values <= terms(alone.objective or 0)
     assert [value for _, value in result.incumbents][-1] == result.objective
     if objective == "wait":
         assert (bounds[0], result.certificate) == (0, None)
@@ -119,9 +128,13 @@ def test_going_on_with_jobs_that_evolve(monkeypatch: pytest.MonkeyPatch) -> None
     def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(prices, "anneal_service_lists", stopped)
+    searched = Prices()(problem, Budget())
+    assert (searched.limit, searched.bound) == (Limit.INTERRUPTED, first.bound)
     monkeypatch.setattr(prices, "bound_by_time", stopped)
     result = Prices()(problem, Budget())
-    assert (result.limit, result.objective) == (Limit.INTERRUPTED, first.objective)
+    assert (result.limit, result.objective) == (Limit.INTERRUPTED, searched.objective)
+    assert terms(first.objective or 0)[0] < terms(result.objective or 0)[0]
     assert 0 < terms(result.bound)[0] <= terms(first.bound)[0]
 
 

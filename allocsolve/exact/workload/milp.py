@@ -53,7 +53,7 @@ class WorkloadMilp:
     in whole seconds.
     *Guarantee*: ``optimal`` is a proof to a relative difference of 1e-6, the tolerance of HiGHS; the bound
     holds at any time, to the same difference.
-    *Complexity*: exponential in the jobs: four take seconds, five a minute.
+    *Complexity*: exponential in the jobs: four take a second, five up to some seconds.
 
     Examples
     --------

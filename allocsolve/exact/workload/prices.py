@@ -20,6 +20,7 @@ from allocsolve.exact.workload._windows import (
     search_window,
 )
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
+from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lists
 from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_lists
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
@@ -60,6 +61,8 @@ _BEFORE_MARKET = 2 / 3
 _PRICES_OF_MARKET = 0.5
 #: The share of the time for coarser prices, which give another market.
 _COARSE_PRICES = 1 / 12
+#: The share of the time, with evolving jobs, for the prices of node-seconds.
+_EVOLVING_BY_TIME = 0.5
 #: The most malleable jobs of which reinsertion is tried alone, too.
 _FEW = 40
 #: The least gap, as a share of the value, with which prices per job are worth their time: wide jobs cause it.
@@ -119,8 +122,8 @@ class Prices:
     has prices (`allocsolve.bounds.workload.machine_prices`), and there are no prices per job; the makespan
     then has a bound without a certificate.
 
-    With *evolving jobs* there is no clairvoyant search: the schedule is the best one of the policies. What is
-    left of the time goes into the prices.
+    With *evolving jobs* the schedule is that of lists in whose order they are served
+    (`allocsolve.heuristics.EvolvingAnnealing`), which get half of the time.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound except for what an exact search adds. No result is worse than `start`, or proves less
@@ -147,7 +150,7 @@ class Prices:
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
         earlier = earlier.or_quick(clock, budget.seed)
         if problem.is_evolving:
-            return earlier.or_better(_bounded_by_prices(earlier, clock))
+            return earlier.or_better(_with_evolving_jobs(earlier, budget, clock))
         sizes = job_sizes(problem)
         closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
         if len(sizes.nodes) <= closed and not problem.is_malleable:
@@ -396,26 +399,33 @@ class _Search:
         )
 
 
-def _bounded_by_prices(earlier: Earlier, clock: Clock) -> Result[WorkloadSchedule]:
-    """Return a schedule with the bound of prices on the first term, in the time that is left."""
+def _with_evolving_jobs(earlier: Earlier, budget: Budget, clock: Clock) -> Result[WorkloadSchedule]:
+    """Return the schedule of the best list with the bound of prices on the first term."""
     assert earlier.schedule is not None, "some policy takes every problem"
-    problem, term, values = earlier.problem, earlier.objective[0], earlier.values
+    problem, term = earlier.problem, earlier.objective[0]
     bound, limit = TermBound(bound_of_jobs_alone(problem, term, None)), None
     certificate = None if earlier.bound is None else earlier.bound.certificate
+    best = BestSchedule(problem, earlier.objective, clock)
+    best.offer(earlier.schedule)
+    single = len(earlier.objective) == 1
     try:
-        if bound.value < values[0] or len(earlier.objective) > 1:
-            bound = bound_by_time(problem, term, None, clock, certificate)
-            limit = Limit.TIME if bound.timed_out else None
+        if not single or bound.value < best.values[0]:
+            own = Clock(_EVOLVING_BY_TIME * clock.remaining)
+            bound = bound_by_time(problem, term, None, own, certificate)
+            least = bound.value if single else -math.inf
+            limit = anneal_service_lists(best, [earlier.schedule], budget, least=least)
+            limit = Limit.TIME if bound.timed_out else limit
     except KeyboardInterrupt:
         limit = Limit.INTERRUPTED
-    lower = min(bound.value, values[0])
-    proven = len(values) == 1 and lower == values[0]
+    lower = min(bound.value, best.values[0])
+    proven = single and lower == best.values[0]
     return Result(
         Status.OPTIMAL if proven else Status.FEASIBLE,
-        earlier.schedule,
-        shown_values(values),
-        shown_values((lower, *(-math.inf,) * (len(values) - 1))),
+        best.schedule,
+        shown_values(best.values),
+        shown_values((lower, *(-math.inf,) * (len(best.values) - 1))),
         None if proven else limit,
         clock.elapsed,
+        tuple(best.incumbents),
         certificate=bound.certificate,
     )

@@ -6,6 +6,7 @@ from .conservative import (
     conservative_plan as conservative_plan,
 )
 from .easyback import EvolvEasyback as EvolvEasyback
+from .evolving_annealing import EvolvingAnnealing as EvolvingAnnealing
 from .lina import Lina as Lina
 from .list_annealing import ListAnnealing as ListAnnealing
 from .malleable import (

@@ -1,0 +1,214 @@
+"""Evolving jobs served in the order of a list: the slow twin, the judge, searches that are never worse."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from draw_evolving import draw_evolving
+from evolving_strategies import evolving_problems
+from hypothesis import HealthCheck, given, settings, strategies as st
+from naive_malleable import pieces_of
+from naive_service import Entry, served
+from tiers import examples
+
+from allocsolve import solve
+from allocsolve.bounds.workload import shortest_run_times, time_prices
+from allocsolve.errors import InvalidAnswer, UnsupportedProblem
+from allocsolve.families import quick_answers
+from allocsolve.heuristics import EvolvingAnnealing
+from allocsolve.heuristics.workload._kernels_service import ServiceList
+from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
+from allocsolve.instances import evotree_batch, klein2011, workload_of_evolution
+from allocsolve.judge.workload.rules import workload_value, workload_violations
+from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
+    Budget,
+    Clock,
+    ClosedWindow,
+    Job,
+    Limit,
+    Phases,
+    Profile,
+    Status,
+    WorkloadProblem,
+    WorkloadSchedule,
+    terms,
+)
+
+if TYPE_CHECKING:
+    import random
+
+    from allocsolve.model import WorkloadTerm
+
+few = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
+
+
+def drawn_list(server: Server, rng: random.Random) -> ServiceList:
+    """Return a list with its entries in any order, and any sizes."""
+    listed, (low, high, *_) = server.list_by_area(), server.entries
+    sizes = [rng.randint(least, most) for least, most in zip(low.tolist(), high.tolist(), strict=True)]
+    insists = [int(rng.random() < 0.3) for _ in sizes]
+    order = rng.sample(listed.order.tolist(), len(listed.order))
+    return ServiceList(np.array(order), np.array(sizes), np.array(insists))
+
+
+def entries(problem: WorkloadProblem) -> list[Entry]:
+    offsets = problem.jobs.evolving.offsets
+    starts = [(job, -1) for job in range(len(problem.jobs))]
+    return starts + [(job, row) for job, _ in starts for row in range(offsets[job + 1] - offsets[job])]
+
+
+@given(st.randoms(use_true_random=False))
+def test_jobs_are_served_as_by_definition(rng: random.Random) -> None:
+    problem = draw_evolving(rng, 8)
+    server = Server(problem, "turnaround")
+    listed, named = drawn_list(server, rng), entries(problem)
+    twin = served(
+        problem,
+        [named[entry] for entry in listed.order.tolist()],
+        dict(zip(named, listed.sizes.tolist(), strict=True)),
+        dict(zip(named, listed.insists.tolist(), strict=True)),
+    )
+    schedule = server.schedule(listed)
+    assert (schedule is None) == (len(twin.done) < len(problem.jobs))
+    if schedule is not None:
+        expected = [
+            tuple(twin.done[job].pieces) if twin.has_profile(job) else pieces_of(twin, job)
+            for job in range(len(problem.jobs))
+        ]
+        assert [schedule.pieces(job) for job in range(len(problem.jobs))] == expected
+
+
+@few
+@given(st.randoms(use_true_random=False), st.sampled_from(WORKLOAD_OBJECTIVES))
+def test_lists_are_feasible_and_cost_what_the_judge_says(rng: random.Random, term: WorkloadTerm) -> None:
+    problem = draw_evolving(rng, 8)
+    server = Server(problem, term)
+    for _ in range(3):  # the engine is used again
+        listed = drawn_list(server, rng)
+        schedule, cost = server.schedule(listed), server.cost(listed)
+        assert (schedule is None) == (cost == math.inf)
+        if schedule is None:
+            continue
+        assert workload_violations(problem, schedule) == ()
+        value = terms(workload_value(problem, schedule, (term,)))[0]
+        weight, least = problem.packed.weight, shortest_run_times(problem) * (term != "wait")
+        if term == "slowdown":
+            least = np.maximum(1, least / np.maximum(problem.packed.runtime, 10))
+        total = 0.0 if term == "makespan" else float((weight * least).sum())
+        share = 1.0 if term == "makespan" else float(weight.sum())
+        assert cost == pytest.approx(value * share - total, abs=1e-6)
+
+
+@few
+@given(st.randoms(use_true_random=False))
+def test_the_best_list_of_a_search_costs_what_the_search_says(rng: random.Random) -> None:
+    problem = draw_evolving(rng, 8)
+    server = Server(problem, "turnaround")
+    begin = server.list_by_area()
+    search = ServiceAnnealer(server, begin, 1)
+    for temperature in (100.0, 1.0):
+        search.run(temperature, 50)
+    assert search.best_cost <= server.cost(begin)
+    assert server.cost(search.best()) == search.best_cost
+    again = ServiceAnnealer(server, begin, 1)
+    for temperature in (100.0, 1.0):
+        again.run(temperature, 50)
+    assert again.best_cost == search.best_cost
+
+
+@few
+@given(problem=evolving_problems(max_jobs=5), term=st.sampled_from(WORKLOAD_OBJECTIVES))
+def test_no_worse_than_the_policies(problem: WorkloadProblem, term: WorkloadTerm) -> None:
+    result = EvolvingAnnealing((term,))(problem, Budget(iterations=200))
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert result.objective == pytest.approx(workload_value(problem, result.answer, (term,)))
+    value = terms(result.objective or 0.0)[0]
+    for _, (other, *_) in quick_answers(problem, (term,), Budget().start()):
+        assert value <= other * (1 + 1e-9)
+    again = EvolvingAnnealing((term,))(problem, Budget(iterations=200))
+    assert (again.answer, again.objective) == (result.answer, result.objective)
+    resumed = EvolvingAnnealing((term,), start=result.answer)(problem, Budget(iterations=10))
+    assert terms(resumed.objective or 0.0)[0] <= value
+
+
+@few
+@given(st.integers(0, 10_000), st.integers(2, 4))
+def test_no_list_is_better_than_the_optimum(seed: int, count: int) -> None:
+    problem = klein2011(
+        seed, num_apps=(count, count), num_steps=(1, 3), duration=(1, 20), nodes=(1, 8), num_nodes=8
+    )
+    exact = solve(problem, "cpsat", "completion", seconds=300)
+    assert exact.status is Status.OPTIMAL
+    optimum, workload = terms(exact.objective or 0)[0], workload_of_evolution(problem)
+    result = EvolvingAnnealing()(workload, Budget(iterations=300))
+    assert terms(result.objective or 0)[0] >= optimum * (1 - 1e-9)
+    assert time_prices(workload, "turnaround", clock=Clock(60)).value <= optimum * (1 + 1e-9)
+
+
+def test_a_batch_of_tree_searches() -> None:
+    """The policies have a mean turnaround of 283.0 s, the lists 254."""
+    problem = evotree_batch(42)
+    result = EvolvingAnnealing()(problem, Budget(iterations=5_000))
+    assert terms(result.objective or 0.0)[0] < 265
+
+
+def test_a_job_that_waits_keeps_what_is_free() -> None:
+    """Two jobs leave two nodes; the third insists on three, so the fourth waits behind it."""
+    job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "evolution": Phases([(12, None)])}
+    problem = WorkloadProblem(4, [Job(0, 1, 10), Job(0, 1, 20), Job(0, 1, 12, **job), Job(0, 2, 3)])
+    server = Server(problem, "turnaround")
+    # Entries: the starts of the four jobs, then the requests of the third.
+    listed = ServiceList(np.array([0, 1, 2, 3, 4]), np.array([1, 1, 3, 2, 3]), np.array([0, 0, 1, 0, 0]))
+    schedule = server.schedule(listed)
+    assert schedule is not None
+    assert [schedule.pieces(one) for one in range(4)] == [
+        ((0.0, 10.0, 1),),
+        ((0.0, 20.0, 1),),
+        ((10.0, 14.0, 3),),
+        ((14.0, 17.0, 2),),
+    ]
+
+
+def test_what_it_does_not_know_is_refused() -> None:
+    tree = Job(0, 2, 7, max_nodes=3, evolution=Phases([(14, None)]))
+    with pytest.raises(UnsupportedProblem, match="closed windows"):
+        EvolvingAnnealing()(WorkloadProblem(4, [tree], closed=[ClosedWindow(3, 9, {"nodes": 1})]), Budget())
+    early = WorkloadSchedule(np.array([0, 1]), np.array([0.0]), np.array([1.0]), np.array([2]))
+    with pytest.raises(InvalidAnswer, match=r"^the schedule to start from is not feasible: "):
+        EvolvingAnnealing(start=early)(WorkloadProblem(4, [tree]), Budget(iterations=10))
+
+
+def test_lists_in_which_jobs_wait_for_ever_are_left() -> None:
+    """Both jobs hold two nodes and need all four; policies let them run one after the other."""
+    steps = Profile([(5, 2), (5, 4)])
+    job: dict[str, Any] = {"min_nodes": 2, "max_nodes": 4, "evolution": steps}
+    problem = WorkloadProblem(4, [Job(0, 2, 10, **job), Job(0, 2, 10, **job)])
+    server = Server(problem, "turnaround")
+    assert server.schedule(server.list_by_area()) is None
+    result = EvolvingAnnealing()(problem, Budget(iterations=500))
+    assert (result.status, result.objective) == (Status.FEASIBLE, 15.0)
+
+
+def test_many_jobs_get_the_best_policy() -> None:
+    tree: dict[str, Any] = {"max_nodes": 3, "evolution": Phases([(14, None)])}
+    problem = WorkloadProblem(4, [Job(idx, 2, 7, **tree) for idx in range(5_001)])
+    result = EvolvingAnnealing()(problem, Budget(seconds=60, iterations=100))
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+
+
+def test_without_jobs_there_is_nothing_to_do() -> None:
+    result = EvolvingAnnealing(("turnaround", "makespan"))(WorkloadProblem(3, []), Budget())
+    assert (result.objective, result.limit) == ((0.0, 0.0), Limit.ITERATIONS)
+
+
+def test_what_meets_the_bound_is_optimal() -> None:
+    tree = Job(0, 4, 3.5, max_nodes=4, evolution=Phases([(14, None)]))
+    result = EvolvingAnnealing(("wait",))(WorkloadProblem(4, [tree]), Budget())
+    assert (result.status, result.objective, result.bound) == (Status.OPTIMAL, 0.0, 0.0)
