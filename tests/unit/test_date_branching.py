@@ -214,8 +214,8 @@ def _short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_short_stretches")
 def test_stretches_have_trees_of_their_own() -> None:
     problem = log(70, 2)
-    before = Prices()(problem, Budget())
-    result = DateBranching()(problem, Budget())
+    before: Any = Prices()(problem, Budget())
+    result: Any = DateBranching()(problem, Budget())
     certificate = json.loads(json.dumps(result.certificate))
     assert certificate["kind"] == "date-trees"
     assert len(certificate["trees"]) >= 2
@@ -227,7 +227,7 @@ def test_stretches_have_trees_of_their_own() -> None:
     same = DateBranching()(problem, Budget())
     assert (same.objective, same.certificate) == (result.objective, result.certificate)
     for solver in (DateBranching, Prices):
-        further = solver(start=result.answer, certificate=certificate)(problem, Budget(iterations=10))
+        further: Any = solver(start=result.answer, certificate=certificate)(problem, Budget(iterations=10))
         assert further.objective <= result.objective
         assert further.bound >= result.bound
 
@@ -271,7 +271,7 @@ def test_trees_of_others_may_have_stretches_of_jobs_without_weight() -> None:
     for number, totals in enumerate(tree_totals(problem, other, "turnaround")):
         other["trees"][number]["totals"] = totals
     bound = workload_certified_bound(problem, other, ("turnaround",))
-    further = DateBranching(start=result.answer, certificate=other)(problem, Budget(iterations=4))
+    further: Any = DateBranching(start=result.answer, certificate=other)(problem, Budget(iterations=4))
     assert further.bound >= bound
 
 

@@ -121,12 +121,12 @@ class DateForest:
         begin[owners[positive[::-1]]] = slots[positive[::-1]]
         end = windows.first.copy()
         np.maximum.at(end, owners[positive], slots[positive] + 1)
-        paid = np.bincount(slots, windows.prices * windows.lengths, minlength=len(windows.edges) - 1)
-        paid = np.concatenate(([0.0], np.cumsum(paid)))
+        summed = np.bincount(slots, windows.prices * windows.lengths, minlength=len(windows.edges) - 1)
+        paid: FloatArray = np.concatenate(([0.0], np.cumsum(summed)))
         until = np.maximum.accumulate(end[order])[:-1]
         since = np.minimum.accumulate(begin[order][::-1])[::-1][1:]
         # What is paid where jobs before a cut and jobs behind it have prices.
-        lost = paid[np.maximum(until, since)] - paid[since]
+        lost: FloatArray = paid[np.maximum(until, since)] - paid[since]
         cuts = _cheapest_cuts(lost, _FEWEST, _MOST)
         owner = np.empty(len(order), dtype=np.int64)
         owner[order] = np.searchsorted(cuts, np.arange(len(order)), side="right")
@@ -149,8 +149,8 @@ class DateForest:
             inside = (slot >= 0) & (slot < counts)
             slot = np.clip(slot, 0, counts)
             at = windows.offsets[:-1] + slot
-            rest: FloatArray = np.where(inside, prices[at] * (times - edges[first + slot]), 0.0)
-            return paid[at] + rest
+            rest = np.where(inside, prices[at] * (times - edges[first + slot]), 0.0)
+            return np.asarray(paid[at] + rest, dtype=np.float64)
 
         ends = starts + self.jobs.runtime
         costs: FloatArray = np.maximum(self.jobs.floor, self.jobs.slope * (ends - self.jobs.submit))
