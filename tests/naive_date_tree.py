@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from allocsolve.model import WorkloadProblem
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
-
-    from allocsolve.model import WorkloadProblem
 
 #: Job, second, whether the job starts from then on.
 Cut = tuple[int, int, bool]
@@ -44,16 +44,79 @@ def prices_of(certificate: Mapping[str, Any], number: int, jobs: int) -> list[li
     return rows
 
 
-def totals(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> list[int | None]:
-    """The totals of the leaves, for the turnaround, whole seconds and whole weights."""
+def totals(
+    problem: WorkloadProblem, certificate: Mapping[str, Any], shared: list[list[int]] | None = None
+) -> list[int | None]:
+    """The totals of the leaves, for the turnaround, whole seconds and whole weights.
+
+    `shared` is what jobs pay besides: one row a job, one column a slot.
+    """
+    count = len(problem.jobs)
+    shared = [[0] * (len(certificate["edges"]) - 1)] * count if shared is None else shared
     return [
-        _total(problem, certificate, prices_of(certificate, number, len(problem.jobs)), path)
+        _total(problem, certificate, prices_of(certificate, number, count), shared, path)
         for number, path in leaves(certificate)
     ]
 
 
+def shared_prices(certificate: Mapping[str, Any]) -> list[list[int]]:
+    """The shared prices of trees of stretches: one row a job, one column a slot."""
+    one, slots = certificate["shared"], len(certificate["edges"]) - 1
+    rows = []
+    for first, begin, end in zip(one["first_slots"], one["offsets"][:-1], one["offsets"][1:], strict=True):
+        row = [0] * slots
+        row[first : first + end - begin] = one["prices"][begin:end]
+        rows.append(row)
+    return rows
+
+
+def stretches(
+    problem: WorkloadProblem, certificate: Mapping[str, Any]
+) -> list[tuple[list[int], WorkloadProblem, dict[str, Any], list[list[int]]]]:
+    """Of each stretch its jobs, also as a problem, its tree as a certificate, and its shared prices."""
+    found, shared = [], shared_prices(certificate)
+    for number, tree in enumerate(certificate["trees"]):
+        own = [job for job, stretch in enumerate(certificate["stretches"]) if stretch == number]
+        low, high = tree["slots"]
+        edges = certificate["edges"][low : high + 1]
+        alone = WorkloadProblem(problem.num_nodes, [problem.jobs[job] for job in own])
+        one = {**tree, "edges": edges, "nodes": certificate["nodes"], "unit": certificate["unit"]}
+        found.append((own, alone, one, [shared[job][low:high] for job in own]))
+    return found
+
+
+def earned(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> int:
+    """What the cluster earns by shared prices at most."""
+    shared, edges = shared_prices(certificate), certificate["edges"]
+    sizes = [job.nodes // certificate["nodes"] for job in problem.jobs]
+    capacity = problem.num_nodes // certificate["nodes"]
+    fitting = [
+        chosen for chosen in _sets([*range(len(sizes))]) if sum(sizes[idx] for idx in chosen) <= capacity
+    ]
+    return sum(
+        (edges[slot + 1] - edges[slot]) * max(sum(shared[idx][slot] for idx in chosen) for chosen in fitting)
+        for slot in range(len(edges) - 1)
+    )
+
+
+def shared_paid(certificate: Mapping[str, Any], starts: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    """What each job pays of shared prices with its start."""
+    edges = certificate["edges"]
+    return [
+        sum(
+            price * max(0, min(start + length, edges[slot + 1]) - max(start, edges[slot]))
+            for slot, price in enumerate(row)
+        )
+        for row, start, length in zip(shared_prices(certificate), starts, lengths, strict=True)
+    ]
+
+
 def _total(
-    problem: WorkloadProblem, certificate: Mapping[str, Any], prices: list[list[int]], path: list[Cut]
+    problem: WorkloadProblem,
+    certificate: Mapping[str, Any],
+    prices: list[list[int]],
+    shared: list[list[int]],
+    path: list[Cut],
 ) -> int | None:
     jobs, edges = list(problem.jobs), certificate["edges"]
     slots = range(len(edges) - 1)
@@ -101,10 +164,9 @@ def _total(
         total += min(
             int(job.weight) * unit * (start + lengths[idx] - int(job.submit))
             + sum(
-                prices[idx][slot]
+                (shared[idx][slot] + (0 if slot in surely[idx] else prices[idx][slot]))
                 * max(0, min(start + lengths[idx], edges[slot + 1]) - max(start, edges[slot]))
                 for slot in slots
-                if slot not in surely[idx]
             )
             for start in starts[idx]
         )

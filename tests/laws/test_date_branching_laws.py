@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import naive_date_tree as naive
 import numpy as np
@@ -16,10 +16,13 @@ from allocsolve.bounds.workload import time_prices
 from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
 from allocsolve.bounds.workload.job_price_dual import JobWindows
 from allocsolve.bounds.workload.job_prices import PricedWorkload, job_prices
-from allocsolve.exact.workload import _date_tree
-from allocsolve.exact.workload._date_tree import DateTree, Leaf
+from allocsolve.exact.workload import _date_forest
+from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Clock, WorkloadProblem
+
+if TYPE_CHECKING:
+    from allocsolve.exact.workload._date_tree import DateTree, Leaf
 
 TERM: Final = "turnaround"
 
@@ -44,7 +47,11 @@ def dual_of(
     windows = windows.with_prices(random.integers(0, 9, len(windows.prices)).astype(float))
     earliest, latest = windows_of(random, count)
     known = settled(priced.jobs, priced.capacity, edges, earliest, latest)
-    dual = None if known is None else DateDual(priced.jobs, priced.capacity, windows, known)
+    dual = (
+        None
+        if known is None
+        else DateDual(priced.jobs, priced.capacity, windows, known, np.zeros(len(windows.prices)))
+    )
     jobs: list[int] = []
     cuts: list[int] = []
     for row, job in enumerate(priced.counted.tolist()):
@@ -125,7 +132,8 @@ def test_what_a_part_gains_the_whole_gains(first: int, second: int, begin: int, 
         return
     known = settled(priced.jobs, priced.capacity, dual.windows.edges, earliest, latest)
     assert known is not None
-    part = part_near(priced.jobs, priced.capacity, dual.windows, known, begin, begin + length)
+    fixed = np.zeros(len(dual.windows.prices))
+    part = part_near(priced.jobs, priced.capacity, dual.windows, known, fixed, (begin, begin + length))
     own = levels[part.entries]
     before = part.dual.exact(own)
     better, after = climb(part.dual, own, part.free, (3.0, 0.3), steps=20, stop=lambda: False)
@@ -135,7 +143,7 @@ def test_what_a_part_gains_the_whole_gains(first: int, second: int, begin: int, 
     assert dual.exact(changed) - dual.exact(levels) == pytest.approx(after - before, abs=1e-6)
 
 
-def priced_tree(problem: WorkloadProblem) -> DateTree:
+def priced_forest(problem: WorkloadProblem) -> DateForest:
     start = time_prices(problem, TERM, clock=Clock(math.inf))
     bound = job_prices(problem, TERM, start, clock=Clock(math.inf))
     certificate = bound.certificate
@@ -150,7 +158,10 @@ def priced_tree(problem: WorkloadProblem) -> DateTree:
             "offsets": [0] * (1 + len(problem.jobs)),
             "prices": [],
         }
-    return DateTree(problem, TERM, certificate)
+    forest = DateForest(problem, TERM, certificate)
+    for each in forest.stretches:
+        each.tree.value(each.tree.root)
+    return forest
 
 
 def grown(tree: DateTree, most: float, steps: int) -> list[Leaf]:
@@ -173,15 +184,15 @@ def test_leaves_that_hold_an_optimum_are_never_above_it(
     seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Most of the others are: that is what the tree is for."""
-    monkeypatch.setattr(_date_tree, "_MARGIN", 30)
+    monkeypatch.setattr(_date_forest, "_MARGIN", 30)
     off = above = 0
     for seed in seeds:
         problem = walls(seed)
         starts = naive.optimal_starts(problem)
         best = naive.cost(problem, starts)
-        tree = priced_tree(problem)
-        leaves = grown(tree, 3.0 * best, 60)
-        certificate, bound = tree.certificate()
+        forest = priced_forest(problem)
+        leaves = grown(forest.stretches[0].tree, 3.0 * best, 60)
+        certificate, bound = forest.certificate()
         assert bound <= best / len(problem.jobs)
         held = 0
         rows = zip(leaves, naive.leaves(certificate), certificate["totals"], strict=True)
@@ -202,12 +213,13 @@ def test_leaves_that_hold_an_optimum_are_never_above_it(
 @given(st.integers(0, 2**30))
 def test_a_tree_goes_on_from_its_certificate(seed: int) -> None:
     problem = walls(seed)
-    tree = priced_tree(problem)
-    grown(tree, 2.0 * naive.cost(problem, naive.optimal_starts(problem)), 30)
-    certificate, bound = tree.certificate()
-    again = DateTree(problem, TERM, certificate)
-    for leaf in again.root.leaves():
-        again.value(leaf)
+    forest = priced_forest(problem)
+    grown(forest.stretches[0].tree, 2.0 * naive.cost(problem, naive.optimal_starts(problem)), 30)
+    certificate, bound = forest.certificate()
+    again = DateForest(problem, TERM, certificate)
+    tree = again.stretches[0].tree
+    for leaf in tree.root.leaves():
+        tree.value(leaf)
     repeated, same = again.certificate()
     assert same == pytest.approx(bound, rel=1e-5)
     assert workload_certified_bound(problem, repeated, (TERM,)) == same

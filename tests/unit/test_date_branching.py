@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.exact.workload import DateBranching, Prices, date_branching
+from allocsolve.exact.workload import DateBranching, Prices, _date_forest, date_branching
+from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTree
 from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     Amdahl,
@@ -122,20 +124,22 @@ def test_a_worker_waits_for_the_leaf_of_another() -> None:
     search = date_branching._Search(
         problem, ("turnaround",), before.answer, before.certificate, budget, budget.start()
     )
-    leaf = search._next()
-    assert leaf is search.tree.root
-    search._push(replace(leaf, bound=math.inf))
+    taken = search._next()
+    assert taken is not None
+    front, leaf = taken
+    assert leaf is front.tree.root
+    search._push(front, replace(leaf, bound=math.inf))
     found: list[Any] = []
     other = threading.Thread(target=lambda: found.append(search._next()))
     other.start()
     other.join(0.5)
     assert other.is_alive()
     with search._changed:
-        search._busy -= 1
-        search._push(leaf)
+        front.busy.clear()
+        search._push(front, leaf)
         search._changed.notify_all()
     other.join()
-    assert found == [leaf]
+    assert found == [(front, leaf)]
 
 
 def test_after_ctrl_c_both_sides_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,10 +197,82 @@ def test_jobs_without_weight_have_no_dates() -> None:
             "jobs": [0, *certificate["jobs"], *certificate["jobs"]],
             "cuts": [9, *certificate["cuts"], *certificate["cuts"]],
         }
-        tree = DateTree(problem, "turnaround", cut)
+        tree = DateForest(problem, "turnaround", cut).stretches[0].tree
         for leaf in tree.root.leaves():
             tree.value(leaf)
         assert min(leaf.bound for leaf in tree.root.leaves()) / 30 == pytest.approx(result.bound, rel=1e-4)
+
+
+@pytest.fixture
+def _short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a log of 70 jobs be several stretches."""
+    monkeypatch.setattr(_date_forest, "_ONE", 30)
+    monkeypatch.setattr(_date_forest, "_FEWEST", 12)
+    monkeypatch.setattr(_date_forest, "_MOST", 35)
+
+
+@pytest.mark.usefixtures("_short_stretches")
+def test_stretches_have_trees_of_their_own() -> None:
+    problem = log(70, 2)
+    before: Any = Prices()(problem, Budget())
+    result: Any = DateBranching()(problem, Budget())
+    certificate = json.loads(json.dumps(result.certificate))
+    assert certificate["kind"] == "date-trees"
+    assert len(certificate["trees"]) >= 2
+    assert workload_certified_bound(problem, certificate, ("turnaround",)) == result.bound
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert result.objective <= before.objective
+    assert before.bound < result.bound <= result.objective
+    same = DateBranching()(problem, Budget())
+    assert (same.objective, same.certificate) == (result.objective, result.certificate)
+    for solver in (DateBranching, Prices):
+        further: Any = solver(start=result.answer, certificate=certificate)(problem, Budget(iterations=10))
+        assert further.objective <= result.objective
+        assert further.bound >= result.bound
+
+
+@pytest.mark.usefixtures("_short_stretches")
+def test_stretches_with_two_workers_and_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = log(70, 2)
+    climbed = DateTree.climb
+    calls = iter(range(100))
+
+    def stopped(tree: DateTree, *args: Any) -> None:
+        if next(calls) == 9:
+            raise KeyboardInterrupt
+        climbed(tree, *args)
+
+    monkeypatch.setattr(DateTree, "climb", stopped)
+    result = DateBranching()(problem, Budget(iterations=40, workers=2))
+    assert result.limit is Limit.INTERRUPTED
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    certificate = json.loads(json.dumps(result.certificate))
+    assert certificate["kind"] == "date-trees"
+    assert workload_certified_bound(problem, certificate, ("turnaround",)) == result.bound
+
+
+@pytest.mark.usefixtures("_short_stretches")
+def test_trees_of_others_may_have_stretches_of_jobs_without_weight() -> None:
+    problem = log(70, 2)
+    weight = np.where(np.arange(70) < 10, 0.0, 1.0)
+    packed = problem.packed
+    problem = WorkloadProblem(16, Jobs(packed.submit, packed.nodes, packed.runtime, weight=weight))
+    result = DateBranching()(problem, Budget(iterations=4))
+    certificate = json.loads(json.dumps(result.certificate))
+    assert certificate["kind"] == "date-trees"
+    more = len(certificate["trees"])
+    nobody = {"parent": -1, "jobs": [], "first_slots": [], "offsets": [0], "differences": []}
+    tree = {"slots": [0, 1], "lists": [nobody], "jobs": [-1], "cuts": [0], "totals": [0]}
+    owner = [more] * 10 + certificate["stretches"][10:]
+    other = {**certificate, "stretches": owner, "trees": [*certificate["trees"], tree]}
+    other["trees"][0] |= {"lists": [nobody], "jobs": [-1], "cuts": [0]}
+    for number, totals in enumerate(tree_totals(problem, other, "turnaround")):
+        other["trees"][number]["totals"] = totals
+    bound = workload_certified_bound(problem, other, ("turnaround",))
+    further: Any = DateBranching(start=result.answer, certificate=other)(problem, Budget(iterations=4))
+    assert further.bound >= bound
 
 
 def test_a_certificate_of_another_problem_is_refused(solved: Any) -> None:

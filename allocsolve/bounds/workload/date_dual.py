@@ -79,10 +79,15 @@ class DateDual:
         Where each job has prices; what prices is not read.
     known
         What follows from the windows of the starts, on the same slots.
+    fixed
+        Levels that jobs pay besides, wherever they run, on the same windows. What the cluster earns by them
+        does not count here.
     """
 
-    def __init__(self, jobs: DualJobs, capacity: int, windows: JobWindows, known: Settled) -> None:
-        self.windows, self._jobs = windows, jobs
+    def __init__(
+        self, jobs: DualJobs, capacity: int, windows: JobWindows, known: Settled, fixed: FloatArray
+    ) -> None:
+        self.windows, self._jobs, self._fixed = windows, jobs, fixed
         self._priced = _priced(jobs, windows.first, windows.offsets)
         self._spans, dates = known.spans, known.dates
         slots, owners = windows.slots, windows.owners
@@ -164,6 +169,7 @@ class DateDual:
     def _paid(self, levels: FloatArray) -> FloatArray:
         paid = levels.copy()
         paid[self._unpriced] = 0.0
+        paid += self._fixed
         read_only(levels)
         return read_only(paid)
 
@@ -225,9 +231,15 @@ class Part(NamedTuple):
 
 
 def part_near(
-    jobs: DualJobs, capacity: int, windows: JobWindows, known: Settled, begin: float, end: float
+    jobs: DualJobs,
+    capacity: int,
+    windows: JobWindows,
+    known: Settled,
+    fixed: FloatArray,
+    span: tuple[float, float],
 ) -> Part:
     """Return the part of the dual with the levels in the slots between two instants (s)."""
+    begin, end = span
     edges = windows.edges
     low = max(0, int(np.searchsorted(edges, begin, side="right")) - 1)
     high = int(np.searchsorted(edges, end, side="left"))
@@ -251,7 +263,11 @@ def part_near(
         np.array([np.count_nonzero(held)]),
     )
     dual = DateDual(
-        jobs.of(touched), capacity, own, Settled(there, Spans(offsets, spans.low[some], spans.high[some]))
+        jobs.of(touched),
+        capacity,
+        own,
+        Settled(there, Spans(offsets, spans.low[some], spans.high[some])),
+        fixed[entries],
     )
     own_slots = own.slots + shift
     dual.only(low - shift, high - shift)

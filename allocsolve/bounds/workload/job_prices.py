@@ -376,18 +376,44 @@ def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Map
 
 
 def root_prices(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the first list of a tree of dates that the judge admits, as a certificate of prices per job."""
-    first = certificate["lists"][0]
-    counts = np.zeros(len(problem.jobs), dtype=np.int64)
-    slots = np.zeros(len(problem.jobs), dtype=np.int64)
-    counts[first["jobs"]], slots[first["jobs"]] = np.diff(first["offsets"]), first["first_slots"]
+    """Return the prices with which trees of dates that the judge admits begin, as prices per job.
+
+    Those are the first lists of the trees, and what is shared.
+    """
+    every = np.arange(len(problem.jobs))
+    if certificate["kind"] == "date-tree":
+        parts = [_entries(certificate["lists"][0], every, 0)]
+    else:
+        shared, owner = certificate["shared"], np.array(certificate["stretches"])
+        parts = [_entries({**shared, "jobs": every, "differences": shared["prices"]}, every, 0)]
+        for number, tree in enumerate(certificate["trees"]):
+            own = np.flatnonzero(owner == number)
+            parts.append(_entries(tree["lists"][0], own, tree["slots"][0]))
+    jobs, slots, prices = (np.concatenate(column) for column in zip(*parts, strict=True))
+    first, end = np.full(len(every), len(certificate["edges"])), np.zeros(len(every), dtype=np.int64)
+    np.minimum.at(first, jobs, slots)
+    np.maximum.at(end, jobs, slots + 1)
+    first = np.minimum(first, end)
+    offsets = np.concatenate(([0], np.cumsum(end - first)))
+    summed = np.zeros(int(offsets[-1]), dtype=np.int64)
+    np.add.at(summed, offsets[jobs] + slots - first[jobs], prices)
     return {
         "kind": _KIND,
         **{key: certificate[key] for key in ("term", "edges", "nodes", "unit")},
-        "first_slots": slots.tolist(),
-        "offsets": [0, *np.cumsum(counts).tolist()],
-        "prices": first["differences"],
+        "first_slots": first.tolist(),
+        "offsets": offsets.tolist(),
+        "prices": summed.tolist(),
     }
+
+
+def _entries(each: Mapping[str, Any], names: IntArray, shift: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the job, the slot and the price of each entry of a list; `names` are the jobs that it counts."""
+    offsets = np.array(each["offsets"], dtype=np.int64)
+    counts = np.diff(offsets)
+    begins = np.array(each["first_slots"], dtype=np.int64) + shift - offsets[:-1]
+    slots = np.arange(int(offsets[-1])) + np.repeat(begins, counts)
+    owners = np.repeat(names[np.array(each["jobs"], dtype=np.int64)], counts)
+    return owners, slots, np.array(each["differences"], dtype=np.int64)
 
 
 class PricedWorkload(NamedTuple):

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
-from allocsolve.bounds.workload.job_price_dual import JobWindows
-from allocsolve.bounds.workload.job_prices import PricedWorkload, root_prices
-from allocsolve.judge.workload.date_tree import bound_of_totals, leaf_totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,10 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.bounds.workload.date_dual import Settled
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
-
-#: Slots by which a window of prices reaches behind its last price.
-_MARGIN = 12
+    from allocsolve.bounds.workload.job_price_dual import DualJobs, JobWindows
+    from allocsolve.model import FloatArray, IntArray
 
 #: The temperatures of an ascent, in costs of a delay by a slot, and its steps at each.
 _TEMPERATURES, _STEPS = (0.1, 0.03, 0.01), 40
@@ -98,40 +93,41 @@ class DateTree:
 
     Parameters
     ----------
-    problem, term
-        Rigid jobs, and a mean over the jobs.
-    certificate
-        One that the judge admits, ``job-prices`` or ``date-tree``: the tree begins with it.
+    jobs, capacity
+        Rigid jobs, each of which counts, and the units of the cluster.
+    windows
+        The prices of the root.
+    fixed
+        Levels that jobs pay besides in all leaves, on the same windows.
+    names
+        Shape (jobs,), rising: the number of each job in certificates.
+    unit
+        What certificates divide a price by.
     """
 
-    def __init__(self, problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, Any]) -> None:
-        self.problem, self.term = problem, term
-        priced = PricedWorkload.of(problem, term)
-        self.jobs, self.capacity, self.counted = priced.jobs, priced.capacity, priced.counted
-        self._divisor = priced.divisor
-        is_tree = certificate["kind"] == "date-tree"
-        first = root_prices(problem, certificate) if is_tree else certificate
-        windows = JobWindows.of_certificate(first, self.counted)
-        windows = windows.cut(self.jobs.submit, _MARGIN * windows.usual_length)
-        rows = np.full(len(problem.jobs), -1)
-        rows[self.counted] = np.arange(len(self.counted))
-        if is_tree:
-            windows = _wide_enough(windows, certificate["lists"], rows)
-        self.windows = windows
-        self._unit = int(certificate["unit"])
+    def __init__(
+        self,
+        jobs: DualJobs,
+        capacity: int,
+        windows: JobWindows,
+        fixed: FloatArray,
+        names: IntArray,
+        unit: int,
+    ) -> None:
+        self.jobs, self.capacity, self.windows, self.fixed = jobs, capacity, windows, fixed
+        self.names, self._unit = names, unit
         self._slope = float(np.exp(np.log(self.jobs.slope).mean()))
         #: How many leaves the tree has.
         self.size = 1
         never = np.full(len(self.jobs.submit), math.inf)
         prices = PriceLevels(windows.prices * windows.lengths, None)
         self.root = Leaf(self.jobs.submit.copy(), never, prices, 0.0)
-        if is_tree:
-            self._repeat(certificate, rows)
-        else:
-            self.value(self.root)
 
-    def _repeat(self, certificate: Mapping[str, Any], rows: IntArray) -> None:
-        """Make the tree of a certificate; its leaves have no values yet. `rows` are the jobs that count."""
+    def repeat(self, certificate: Mapping[str, Any], rows: IntArray) -> None:
+        """Make the tree of a certificate; its leaves have no values yet.
+
+        `rows` are the jobs of the tree by their number in the certificate, -1 for those that do not count.
+        """
         lists: list[PriceLevels] = []
         for each in certificate["lists"]:
             parent = lists[each["parent"]] if each["parent"] >= 0 else None
@@ -154,10 +150,12 @@ class DateTree:
     def _add(self, levels: FloatArray, each: Mapping[str, Any], rows: IntArray) -> None:
         """Add what a list of a certificate adds to its parent."""
         windows, lengths = self.windows, self.windows.lengths
-        offsets = np.array(each["offsets"])
+        jobs, first, offsets = (
+            np.array(each[key], dtype=np.int64) for key in ("jobs", "first_slots", "offsets")
+        )
         counts = np.diff(offsets)
-        slots = np.arange(int(offsets[-1])) + np.repeat(np.array(each["first_slots"]) - offsets[:-1], counts)
-        owners = np.repeat(rows[np.array(each["jobs"], dtype=np.int64)], counts)
+        slots = np.arange(int(offsets[-1])) + np.repeat(first - offsets[:-1], counts)
+        owners = np.repeat(rows[jobs], counts)
         at = windows.offsets[owners] + slots - windows.first[owners]
         inside = (owners >= 0) & (at >= windows.offsets[owners]) & (at < windows.offsets[owners + 1])
         added = np.array(each["differences"], dtype=np.float64)[inside] / self._unit
@@ -183,8 +181,8 @@ class DateTree:
             return
         dates, runtime = known.dates, float(self.jobs.runtime[leaf.job])
         begin, end = float(dates.earliest[leaf.job]), float(dates.latest[leaf.job])
-        begin, end = begin - near * runtime, min(end, begin + runtime) + (1 + near) * runtime
-        part = part_near(self.jobs, self.capacity, self.windows, known, begin, end)
+        span = begin - near * runtime, min(end, begin + runtime) + (1 + near) * runtime
+        part = part_near(self.jobs, self.capacity, self.windows, known, self.fixed, span)
         levels = leaf.prices.levels
         own = levels[part.entries]
         before = part.dual.exact(own)
@@ -285,7 +283,7 @@ class DateTree:
         """Make a leaf a balanced tree of cuts of a job."""
         middle = len(cuts) // 2
         at = cuts[middle]
-        leaf.cut = (int(self.counted[job]), at)
+        leaf.cut = (int(self.names[job]), at)
         early, late = (Leaf(leaf.earliest, leaf.latest, leaf.prices, leaf.bound, job) for _ in range(2))
         early.latest, late.earliest = leaf.latest.copy(), leaf.earliest.copy()
         early.latest[job] = min(early.latest[job], at)
@@ -301,7 +299,7 @@ class DateTree:
         return settled(self.jobs, self.capacity, self.windows.edges, leaf.earliest, leaf.latest)
 
     def _dual(self, known: Settled) -> DateDual:
-        return DateDual(self.jobs, self.capacity, self.windows, known)
+        return DateDual(self.jobs, self.capacity, self.windows, known, self.fixed)
 
     def value(self, leaf: Leaf) -> None:
         """Compute the bound of a leaf from its prices; it never falls."""
@@ -310,14 +308,8 @@ class DateTree:
         exact = math.inf if known is None else self._dual(known).exact(leaf.prices.levels)
         leaf.bound = max(leaf.bound, exact)
 
-    def certificate(self) -> tuple[dict[str, Any], float]:
-        """Return the tree and its prices in integers, and the bound that the judge finds.
-
-        Raises
-        ------
-        InvalidAnswer
-            If it is too large for the judge.
-        """
+    def written(self) -> dict[str, Any]:
+        """Return the tree in integers: the ``lists``, ``jobs`` and ``cuts`` of a certificate."""
         lists: list[dict[str, Any]] = []
         numbers: dict[int, tuple[int, IntArray]] = {}
         jobs: list[int] = []
@@ -333,18 +325,7 @@ class DateTree:
                 jobs.append(job)
                 cuts.append(int(at))
                 waiting += node.parts[::-1]
-        certificate = {
-            "kind": "date-tree",
-            "term": self.term,
-            "edges": np.rint(self.windows.edges).astype(np.int64).tolist(),
-            "nodes": self._divisor,
-            "unit": self._unit,
-            "lists": lists,
-            "jobs": jobs,
-            "cuts": cuts,
-        }
-        certificate["totals"] = leaf_totals(self.problem, certificate, self.term)
-        return certificate, bound_of_totals(self.problem, certificate, self.term)
+        return {"lists": lists, "jobs": jobs, "cuts": cuts}
 
     def _listed(
         self, prices: PriceLevels, numbers: dict[int, tuple[int, IntArray]], lists: list[dict[str, Any]]
@@ -374,18 +355,8 @@ class DateTree:
         offsets = np.concatenate(([0], np.cumsum(counts)))
         entries = np.arange(int(offsets[-1])) + np.repeat(first - offsets[:-1], counts)
         return {
-            "jobs": self.counted[jobs].tolist(),
+            "jobs": self.names[jobs].tolist(),
             "first_slots": windows.slots[first].tolist(),
             "offsets": offsets.tolist(),
             "differences": differences[entries].tolist(),
         }
-
-
-def _wide_enough(windows: JobWindows, lists: list[dict[str, Any]], rows: IntArray) -> JobWindows:
-    """Return windows with room for all lists of a certificate; `rows` are the jobs that count."""
-    last = windows.first + np.diff(windows.offsets) - 1
-    for each in lists:
-        ends = np.array(each["first_slots"], dtype=np.int64) + np.diff(each["offsets"]) - 1
-        jobs = rows[np.array(each["jobs"], dtype=np.int64)]
-        np.maximum.at(last, jobs[jobs >= 0], ends[jobs >= 0])
-    return windows.onto(JobWindows.empty(windows.edges, windows.first, last))

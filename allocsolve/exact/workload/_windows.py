@@ -198,7 +198,7 @@ def bound_of_certificate(
     if certificate.get("kind") == "job-prices":
         prices = job_prices_of(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)
-    if certificate.get("kind") == "date-tree":
+    if certificate.get("kind") in ("date-tree", "date-trees"):
         value = workload_certified_bound(problem, certificate, (term,))
         return TermBound(value, certificate, job_prices_of(problem, term, root_prices(problem, certificate)))
     return TermBound(workload_certified_bound(problem, certificate, (term,)), certificate)

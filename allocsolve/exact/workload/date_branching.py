@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.bounds.workload import MEAN_TERMS, job_costs
+from allocsolve.bounds.workload import MEAN_TERMS
 from allocsolve.errors import InvalidAnswer
-from allocsolve.exact.workload._date_tree import DateTree
+from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._windows import Earlier
 from allocsolve.exact.workload.prices import Prices
+from allocsolve.heuristics.workload.date_shifts import DateShifts
 from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_values, shown_values
 from allocsolve.kernels import run_in_threads
@@ -38,10 +39,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from allocsolve.exact.workload._date_forest import Stretch
     from allocsolve.exact.workload._date_tree import Leaf
     from allocsolve.model import Budget, Clock, FloatArray, IntArray, WorkloadObjective
 
-#: The share of the time for `Prices` at first, and if an earlier tree goes on.
+#: The certificates with which trees begin.
+_PER_JOB = ("job-prices", "date-tree", "date-trees")
+#: The share of the time for `Prices` at first, and with such a certificate of an earlier run.
 _PRICES, _PRICES_AGAIN = 0.25, 0.05
 #: Ascents without a time limit.
 _UNLIMITED = 100
@@ -49,6 +53,10 @@ _UNLIMITED = 100
 _KEPT_MOVES, _FREE_MOVES = 10_000, 20_000
 #: Windows (s) of the cheapest starts in which other jobs come by their area; None for the starts themselves.
 _WINDOWS = (None, 900.0, 3_600.0, 14_400.0)
+#: Shifts of dates between two looks at the clock; with one worker so many follow each ascent.
+_SHIFTS = 20
+#: The share of its gap that a stretch is expected to gain by so many ascents before it has gained anything.
+_HOPED, _PATIENCE = 0.1, 5
 #: The time that is kept for the certificate, in times of valuing each leaf once.
 _CERTIFYING = 6.0
 #: How often a leaf is valued to time it: the first time compiles kernels, and any may wait for a processor.
@@ -59,7 +67,7 @@ _MOST_STEPS = 10**10
 
 @dataclass(frozen=True, slots=True)
 class DateBranching:
-    """A tree over the dates of wide jobs: each leaf has a bound by prices, and a schedule about its dates.
+    """Trees over the dates of wide jobs: each leaf has a bound by prices, and a schedule about its dates.
 
     For rigid jobs where the gap of `Prices` stays wide: under load, wide jobs have many dates in the bound at
     once, and reinsertion cannot move them by hours.
@@ -92,12 +100,21 @@ class DateBranching:
     than the best known schedule are cut off first. In each leaf a schedule is made: the jobs with windows not
     before their cheapest starts, the others around them, then reinsertion. Workers are threads, each with a
     leaf of its own.
+
+    More than 1,000 jobs are divided into stretches of 100 to 400 that follow one another, each with a tree of
+    its own. Where jobs of two stretches have prices, these stay as they are, and the bounds of the trees add
+    up; so a long log has no more leaves than its stretches have. The tree is next that has gained most for
+    each ascent. Schedules come from shifts (`allocsolve.heuristics.workload.date_shifts.DateShifts`): a wide
+    job is moved by hours, and those around it are put in again. One of the workers does nothing else; a
+    single worker makes some after each ascent.
+
     There are as many ascents as iterations; without them and without a time limit 100.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound: a tree, or what `Prices` proves. No result is worse than `start`, or proves less than
     `certificate`. Same seed and budget with one worker, same answer, unless time ends the search.
-    *Complexity*: exponential; 820 jobs on 256 nodes: about 4 ascents a second.
+    *Complexity*: exponential; 820 jobs on 256 nodes: about 4 ascents a second; 28,467 jobs on 100 nodes: 150
+    shifts a second.
 
     References
     ----------
@@ -115,14 +132,14 @@ class DateBranching:
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget; workers are threads."""
         clock = budget.start()
-        again = self.certificate is not None and self.certificate.get("kind") == "date-tree"
+        again = self.certificate is not None and self.certificate.get("kind") in _PER_JOB
         share = 1.0 if budget.iterations is not None else _PRICES_AGAIN if again else _PRICES
         first = Prices(self.objective, self.start, self.certificate)
         result = first(problem, replace(budget, seconds=share * budget.seconds))
         if _is_over(result, clock):
             return replace(result, runtime=clock.elapsed)
         certificate = result.certificate
-        priced = certificate is not None and certificate.get("kind") in ("job-prices", "date-tree")
+        priced = certificate is not None and certificate.get("kind") in _PER_JOB
         if priced and problem.is_rigid and self.objective[0] in MEAN_TERMS and problem.packed.weight.any():
             result = _branched(problem, self.objective, result, budget, clock)
             if _is_over(result, clock):
@@ -179,9 +196,9 @@ def _branched(
         interrupted = True
     certificate, bound = dict(result.certificate), terms(result.bound)[0]
     try:
-        tree, proven_by_tree = search.tree.certificate()
-        if proven_by_tree >= bound:
-            certificate, bound = tree, proven_by_tree
+        trees, proven_by_trees = search.forest.certificate()
+        if proven_by_trees >= bound:
+            certificate, bound = trees, proven_by_trees
     except InvalidAnswer:  # it is too large
         pass
     values = search.best.values
@@ -201,8 +218,44 @@ def _branched(
     return Earlier(problem, objective, result.answer, None).or_better(found)
 
 
+class _Front:
+    """The open leaves of the tree of a stretch."""
+
+    def __init__(self, stretch: Stretch, jobs: IntArray) -> None:
+        self.tree, self.rows, self.jobs = stretch.tree, stretch.rows, jobs
+        self.open: list[tuple[float, int, Leaf]] = []
+        #: The bounds of the leaves at which workers are.
+        self.busy: list[float] = []
+        #: The least bound of leaves that cannot be split.
+        self.smallest = math.inf
+        #: The costs of the jobs in the best plan, what they pay of shared prices included.
+        self.most = math.inf
+        self.ascents = 0
+        #: The bound before the search.
+        self.began = 0.0
+        #: What it takes to value a leaf, in seconds, and in steps of the judge.
+        self.seconds = 0.0
+        self.steps = float(len(self.tree.windows.prices)) * self.tree.capacity
+
+    @property
+    def least(self) -> float:
+        """The least bound of all leaves."""
+        return min([self.smallest, *self.busy, *(bound for bound, *_ in self.open[:1])])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no open leaf is below the costs of the best plan, and below those that cannot be split."""
+        return not self.open or self.open[0][0] >= min(self.most, self.smallest)
+
+    @property
+    def rank(self) -> float:
+        """What was gained for each ascent, where at first a share of the gap is hoped for."""
+        least = self.open[0][0]
+        return (least - self.began + _HOPED * (self.most - least)) / (_PATIENCE + self.ascents)
+
+
 class _Search:
-    """The tree, its open leaves and the best plan."""
+    """The trees, their open leaves and the best plan."""
 
     def __init__(
         self,
@@ -217,100 +270,114 @@ class _Search:
         self.sizes = job_sizes(problem)
         self.best = BestPlan(problem, objective, clock)
         self.best.offer(Plan.repeating(problem, self.sizes, schedule))
-        self.tree = DateTree(problem, objective[0], certificate)
-        costs = job_costs(problem, objective[0])
-        self._scale, self._offset = costs.scale, costs.offset
+        self.forest = DateForest(problem, objective[0], certificate)
+        counted = self.forest.counted
+        self._fronts = [_Front(each, counted[each.rows]) for each in self.forest.stretches]
         self._numbers = itertools.count()
-        self._open: list[tuple[float, int, Leaf]] = []
-        self._busy = 0
-        #: The least bound of leaves that cannot be split.
-        self._smallest = math.inf
         self._ascents = 0
         unlimited = _UNLIMITED if clock.remaining == math.inf else math.inf
         self._most_ascents = unlimited if budget.iterations is None else budget.iterations
         self._halt = threading.Event()
         self._changed = threading.Condition()
-        for leaf in self.tree.root.leaves():
-            self._push(leaf)
-        self._seconds = min(self._valued(leaf) for _ in range(_TIMED))
+        self._shifts = DateShifts(self.best.plan(), objective, budget.seed)
+        self._values: tuple[float, ...] = ()
+        for front in self._fronts:
+            leaves = [*front.tree.root.leaves()]
+            front.seconds = min(self._valued(front, leaves[0]) for _ in range(_TIMED))
+            for leaf in leaves:
+                if not self._stop():
+                    front.tree.value(leaf)
+                self._push(front, leaf)
+            front.began = front.least
 
     def run(self) -> None:
         """Search until the bound meets the best value, nothing can be split, or the limit."""
-        run_in_threads([self._work] * self.budget.workers, self._halt)
-
-    @property
-    def _most(self) -> float:
-        """The sum of costs of the best plan."""
-        return self.best.values[0] * self._scale + self._offset
+        searches = [self._work] * self.budget.workers
+        if not self.forest.is_one and self.budget.workers > 1:
+            searches[0] = self._shift
+        run_in_threads(searches, self._halt)
 
     def _stop(self) -> bool:
-        steps = self.tree.size * len(self.tree.windows.prices) * self.tree.capacity
-        return (
-            self._halt.is_set()
-            or steps > _MOST_STEPS
-            or self.clock.remaining <= _CERTIFYING * self._seconds * self.tree.size
-            or self._ascents >= self._most_ascents
-        )
+        if self._halt.is_set() or self._ascents >= self._most_ascents:
+            return True
+        steps = sum(front.tree.size * front.steps for front in self._fronts)
+        seconds = sum(front.tree.size * front.seconds for front in self._fronts)
+        return steps > _MOST_STEPS or self.clock.remaining <= _CERTIFYING * seconds
 
-    def _valued(self, leaf: Leaf) -> float:
+    def _valued(self, front: _Front, leaf: Leaf) -> float:
         """Return the seconds that it takes to value a leaf."""
         began = time.perf_counter()
-        self.tree.value(leaf)
+        front.tree.value(leaf)
         return time.perf_counter() - began
 
-    def _push(self, leaf: Leaf) -> None:
-        heapq.heappush(self._open, (leaf.bound, next(self._numbers), leaf))
+    def _push(self, front: _Front, leaf: Leaf) -> None:
+        heapq.heappush(front.open, (leaf.bound, next(self._numbers), leaf))
 
-    @property
-    def _is_done(self) -> bool:
-        """Whether no open leaf is below the best value, and below those that cannot be split."""
-        return not self._open or self._open[0][0] >= min(self._most, self._smallest)
+    def _choose(self) -> _Front | None:
+        """Return the stretch with the largest gap for each ascent, or None if all are done."""
+        if self.best.values != self._values:
+            self._values = self.best.values
+            costs = self.forest.shared_costs(self.best.placed(self.sizes).starts[self.forest.counted])
+            for front in self._fronts:
+                front.most = float(costs[front.rows].sum())
+        left = [front for front in self._fronts if not front.is_done]
+        left = [front for front in left if not front.busy] or left
+        return max(left, key=lambda front: front.rank) if left else None
 
-    def _next(self) -> Leaf | None:
-        """Return the open leaf with the least bound, or None if the search is over."""
+    def _next(self) -> tuple[_Front, Leaf] | None:
+        """Return an open leaf with the least bound of its stretch, or None if the search is over."""
         with self._changed:
+            front = self._choose()
             # A leaf at which another worker is may be better, or have better parts.
-            while self._is_done and self._busy and not self._stop():
+            while front is None and any(each.busy for each in self._fronts) and not self._stop():
                 self._changed.wait(0.2)
-            if self._is_done or self._stop():
+                front = self._choose()
+            if front is None or self._stop():
                 self._halt.set()
                 return None
-            self._busy += 1
-            return heapq.heappop(self._open)[2]
+            leaf = heapq.heappop(front.open)[2]
+            front.busy.append(leaf.bound)
+            return front, leaf
 
     def _work(self) -> None:
-        while (leaf := self._next()) is not None:
-            left: list[Leaf] = [leaf]
+        while (found := self._next()) is not None:
+            front, leaf = found
+            before, left = leaf.bound, [leaf]
             try:
                 if not leaf.valued:
-                    self.tree.value(leaf)
+                    front.tree.value(leaf)
                 elif not leaf.is_climbed:
-                    self._climb(leaf)
+                    self._climb(front, leaf)
                 else:
-                    left = self.tree.split(leaf, self._most)
+                    left = front.tree.split(leaf, front.most)
                     if not left and leaf.cut is None:  # it is as small as it can be
-                        self._smallest = min(self._smallest, leaf.bound)
+                        front.smallest = min(front.smallest, leaf.bound)
             finally:
                 with self._changed:
-                    self._busy -= 1
+                    front.busy.remove(before)
                     for part in left:
-                        self._push(part)
+                        self._push(front, part)
                     self._changed.notify_all()
 
-    def _climb(self, leaf: Leaf) -> None:
+    def _climb(self, front: _Front, leaf: Leaf) -> None:
         first = not leaf.climbs
         self._ascents += 1
-        self.tree.climb(leaf, self._stop)
-        if first and leaf.job >= 0 and leaf.bound < self._most:
-            self._schedule(leaf)
+        front.ascents += 1
+        front.tree.climb(leaf, self._stop)
+        if not self.forest.is_one:
+            if self.budget.workers == 1:
+                self._shifts.run(_SHIFTS)
+                self.best.offer(self._shifts.plan)
+        elif first and leaf.job >= 0 and leaf.bound < front.most:
+            self._schedule(front, leaf)
 
-    def _schedule(self, leaf: Leaf) -> None:
-        """Make a schedule about the dates of a leaf, and offer it."""
-        problem, tree = self.problem, self.tree
+    def _schedule(self, front: _Front, leaf: Leaf) -> None:
+        """Make a schedule of all jobs about the dates of a leaf, and offer it."""
+        problem, tree = self.problem, front.tree
         starts = problem.packed.submit.copy()
-        starts[tree.counted] = tree.cheapest(leaf)
+        starts[front.jobs] = tree.cheapest(leaf)
         wide = np.zeros(len(starts), dtype=bool)
-        wide[tree.counted] = (leaf.latest < math.inf) | (leaf.earliest > tree.jobs.submit)
+        wide[front.jobs] = (leaf.latest < math.inf) | (leaf.earliest > tree.jobs.submit)
         release = np.where(wide, starts, problem.packed.submit)
         packed = problem.packed
         kept = WorkloadProblem(
@@ -320,7 +387,7 @@ class _Search:
             Plan.in_order(kept, self.sizes, self._chosen, self._order(starts, wide, window))
             for window in _WINDOWS
         ]
-        plan = min(plans, key=self._values)
+        plan = min(plans, key=self._values_of)
         seed = self.budget.seed + next(self._numbers)
         Reinserter(plan, self.objective, seed).run(_KEPT_MOVES)
         order = frozen(np.argsort(plan.placed.starts, kind="stable"))
@@ -328,11 +395,16 @@ class _Search:
         Reinserter(plan, self.objective, seed).run(_FREE_MOVES)
         self.best.offer(plan)
 
+    def _shift(self) -> None:
+        """Shift dates of wide jobs until the search is over, and offer what is better."""
+        while not self._stop() and self._shifts.run(_SHIFTS):
+            self.best.offer(self._shifts.plan)
+
     @property
     def _chosen(self) -> IntArray:
         return self.sizes.offsets[:-1].copy()
 
-    def _values(self, plan: Plan) -> tuple[float, ...]:
+    def _values_of(self, plan: Plan) -> tuple[float, ...]:
         starts = plan.placed.starts
         return plan_values(self.problem, self.objective, starts, starts + plan.seconds)
 

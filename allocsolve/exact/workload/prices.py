@@ -224,6 +224,8 @@ class Prices:
             if prices is None:  # there are none of this term
                 own = Clock(_PRICES_OF_MARKET * clock.remaining)
                 prices = time_prices(problem, priced_term(self.objective), clock=own)
+                if prices.interrupted:
+                    raise KeyboardInterrupt
             schedule = market_schedule(problem, prices, clock)
             result = Earlier(problem, self.objective, schedule, None).or_better(result)
             schedule, _ = or_coarse_market(problem, self.objective, schedule, clock, _COARSE_PRICES * seconds)

@@ -79,10 +79,16 @@ class Market:
         clock = budget.start()
         fine = Clock(_PRICING * budget.seconds)
         bound = time_prices(problem, priced_term(self.objective), clock=fine)
+        if bound.interrupted:
+            raise KeyboardInterrupt
         schedule = market_schedule(problem, bound)
         seconds = _COARSE * budget.seconds
-        schedule, stopped = or_coarse_market(problem, self.objective, schedule, clock, seconds)
-        limit = Limit.TIME if stopped or 0 in (fine.remaining, clock.remaining) else None
+        try:
+            schedule, stopped = or_coarse_market(problem, self.objective, schedule, clock, seconds)
+        except KeyboardInterrupt:
+            limit: Limit | None = Limit.INTERRUPTED
+        else:
+            limit = Limit.TIME if stopped or 0 in (fine.remaining, clock.remaining) else None
         return Result(Status.FEASIBLE, schedule, limit=limit, runtime=clock.elapsed)
 
 
@@ -100,6 +106,11 @@ def or_coarse_market(
     Near the best prices many starts are almost equally cheap, and it is chance which of them is the cheapest;
     coarse prices choose other starts. There is no second market without a time limit, or if the clock ends
     it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At Ctrl-C, also while it finds prices.
     """
     from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
@@ -109,6 +120,8 @@ def or_coarse_market(
         return schedule, True
     coarse_clock = Clock(seconds)
     coarse = time_prices(problem, priced_term(objective), clock=coarse_clock)
+    if coarse.interrupted:
+        raise KeyboardInterrupt
     stopped = coarse_clock.remaining <= 0
     try:
         other = market_schedule(problem, coarse, clock)

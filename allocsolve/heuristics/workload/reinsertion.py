@@ -130,6 +130,7 @@ class Reinserter:
         problem, sizes = plan.problem, plan.sizes
         count = len(problem.jobs)
         self._target = target
+        self._drawn = np.ones(count, dtype=bool)
         self._makespan = plan_costs(problem, "makespan", sizes, target)
         means = [plan_costs(problem, term, sizes) for term in objective if term != "makespan"]
         none = (
@@ -153,6 +154,11 @@ class Reinserter:
             keys=np.zeros(MAX_REMOVED),
         )
 
+    def only(self, jobs: IntArray) -> None:
+        """Let moves be about the waits of some jobs only; they may move others, too."""
+        self._drawn[:] = False
+        self._drawn[jobs] = True
+
     def run(self, moves: int) -> bool:
         """Make moves; return False if there were none to make because no plan can be better."""
         plan = self.plan
@@ -165,9 +171,9 @@ class Reinserter:
             if leads and latest > self._target:
                 first, second = self._makespan, first
             self._moves.latest_end[0] = max(latest, self._target) if leads else math.inf
-        weights = _excess(first, starts, seconds)
+        weights = _excess(first, starts, seconds) * self._drawn
         if not weights.sum() > 0:
-            weights = _excess(second, starts, seconds)
+            weights = _excess(second, starts, seconds) * self._drawn
         if not weights.sum() > 0:
             return False
         order = np.argsort(starts, kind="stable")

@@ -123,6 +123,7 @@ def _paid_until(edges: IntArray, paid: IntArray, first: int, count: int, time: i
 def _least(
     jobs: JobRows,
     prices: WindowPrices,
+    fixed: IntArray,
     surely: _Surely,
     spans: _Spans,
     found: int,
@@ -134,10 +135,10 @@ def _least(
     base = prices.offsets[job]
     count = prices.offsets[job + 1] - base
     for slot in range(count):
-        length = edges[first + slot + 1] - edges[first + slot]
-        if surely.begin[job] <= first + slot < surely.end[job]:
-            length = 0  # it has no price where it surely runs
-        paid[slot + 1] = paid[slot] + prices.prices[base + slot] * length
+        length, price = edges[first + slot + 1] - edges[first + slot], fixed[base + slot]
+        if not surely.begin[job] <= first + slot < surely.end[job]:  # else it has no price of the leaf
+            price += prices.prices[base + slot]
+        paid[slot + 1] = paid[slot] + price * length
     runtime, slope, floor = jobs.runtime[job], jobs.slope[job], jobs.floor[job]
     late, divisor = jobs.late[job], jobs.divisor[job]
     leaves = late + floor - runtime  # the start with which the cost leaves its floor
@@ -177,6 +178,7 @@ def _nowhere(jobs: int, slots: int) -> _Surely:
 def least_costs_in_windows(
     jobs: JobRows,
     prices: WindowPrices,
+    fixed: IntArray,
     nodes: IntArray,
     capacity: int,
     windows: StartWindows,
@@ -186,7 +188,8 @@ def least_costs_in_windows(
     """Fill in the least cost of each job, and for each slot the greatest sum of prices of jobs that fit.
 
     Return False if no schedule has all starts in their windows. A job surely runs from its latest start to
-    its earliest end: there it has no price, and others share what it leaves. O(prices * capacity).
+    its earliest end: there it has no price, and others share what it leaves. The prices `fixed`, of the same
+    slots, jobs pay wherever they run, and in no sum. O(prices * capacity).
     """
     slots = len(fullest)
     surely = _nowhere(len(nodes), slots)
@@ -209,7 +212,7 @@ def least_costs_in_windows(
             narrower |= low > windows.earliest[job] or high < windows.latest[job]
             windows.earliest[job], windows.latest[job] = low, high
             if not narrower or turn == _ROUNDS - 1:  # else the windows of others may change the costs
-                costs[job] = _least(jobs, prices, surely, spans, found, paid, job)
+                costs[job] = _least(jobs, prices, fixed, surely, spans, found, paid, job)
         if not narrower:
             break
     begins = np.zeros(slots + 1, np.int64)

@@ -54,8 +54,9 @@ def workload_certified_bound(
         ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of
         ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
         `allocsolve.judge.workload.job_prices.job_price_bound`. ``date-tree``: see
-        `allocsolve.judge.workload.date_tree.date_tree_bound`. ``machine-prices``, the only kind for machines
-        that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
+        `allocsolve.judge.workload.date_tree.date_tree_bound`. ``date-trees``: see
+        `allocsolve.judge.workload.date_trees.date_trees_bound`. ``machine-prices``, the only kind for
+        machines that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
     objective
         Its first term is that of the certificate.
 
@@ -104,7 +105,7 @@ def workload_certified_bound(
     if named != term:
         msg = f"the certificate bounds {shown(named)}, not {term}"
         raise InvalidAnswer(msg)
-    kinds = ("time-prices", "job-prices", "date-tree", "makespan", "machine-prices")
+    kinds = ("time-prices", "job-prices", "date-tree", "date-trees", "makespan", "machine-prices")
     kind = choice(certificate, "kind", kinds)
     if kind == "machine-prices":
         from allocsolve.judge.workload.machine_prices import (  # noqa: PLC0415 - has a kernel of its own
@@ -123,6 +124,10 @@ def workload_certified_bound(
         from allocsolve.judge.workload.date_tree import date_tree_bound  # noqa: PLC0415 - has large kernels
 
         return date_tree_bound(problem, certificate, term)
+    if kind == "date-trees":
+        from allocsolve.judge.workload.date_trees import date_trees_bound  # noqa: PLC0415 - has large kernels
+
+        return date_trees_bound(problem, certificate, term)
     from allocsolve.judge.workload.job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
 
     return job_price_bound(problem, certificate, term)

@@ -75,16 +75,26 @@ def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
 
     *Complexity*: O(leaves * prices * floor(N / g)). No code is shared with the solver.
     """
-    totals = leaf_totals(problem, certificate, objective)
+    check_totals(certificate, leaf_totals(problem, certificate, objective))
+    return bound_of_totals(problem, certificate, objective)
+
+
+def check_totals(certificate: Mapping[str, object], totals: list[int | None], where: str = "") -> None:
+    """Refuse ``totals`` that are not those which the judge has found.
+
+    Raises
+    ------
+    InvalidAnswer
+        If a total is another one.
+    """
     said = items(certificate, "totals")
     if len(said) != len(totals):
-        msg = f"{len(said)} totals in the certificate for {len(totals)} leaves"
+        msg = f"{len(said)} totals{where} in the certificate for {len(totals)} leaves"
         raise InvalidAnswer(msg)
     for leaf, (total, claim) in enumerate(zip(totals, said, strict=True)):
         if type(claim) is not type(total) or claim != total:
-            msg = f"totals[{leaf}] {shown(claim)} of the certificate: the judge finds {total}"
+            msg = f"totals[{leaf}] {shown(claim)}{where} of the certificate: the judge finds {total}"
             raise InvalidAnswer(msg)
-    return bound_of_totals(problem, certificate, objective)
 
 
 def bound_of_totals(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
@@ -117,18 +127,78 @@ def leaf_totals(
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     edges = edges_of(certificate, tick)
-    prices = _price_lists(certificate, edges, len(problem.jobs))
-    leaves = [*_leaves(certificate, len(problem.jobs), len(prices), tick)]
     rows = job_rows(problem, objective, unit, tick)
-    nodes, capacity = frozen(problem.packed.nodes // divisor), problem.num_nodes // divisor
-    steps = float(len(leaves)) * (len(prices[0].prices) + len(edges)) * (capacity + 1)
+    machine = Machine(frozen(problem.packed.nodes // divisor), problem.num_nodes // divisor)
+    tree = DateTree.read(certificate, edges, rows, tick, nothing_shared(edges, len(problem.jobs)))
+    check_steps(tree.steps * (machine.capacity + 1), len(tree.leaves))
+    return tree.totals(machine)
+
+
+class Machine(NamedTuple):
+    """The units of nodes that jobs take, shape (jobs,), and those that there are."""
+
+    nodes: IntArray
+    capacity: int
+
+
+def nothing_shared(edges: IntArray, num_jobs: int) -> WindowPrices:
+    """Return windows without prices."""
+    nowhere = np.zeros(num_jobs + 1, dtype=np.int64)
+    return WindowPrices(frozen(edges), frozen(nowhere[1:]), frozen(nowhere), frozen(nowhere[:0]))
+
+
+def check_steps(steps: float, leaves: int) -> None:
+    """Refuse what would take minutes to check."""
     if steps > _MAX_STEPS:
-        msg = f"{len(leaves)} leaves of the certificate on {capacity} units of nodes are too many"
+        msg = f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many"
         raise InvalidAnswer(msg)
-    latest = max(int(edges[-1]), *(cut for leaf in leaves for _, cut, _ in leaf.cuts), 0)
-    for each in prices:
-        _check_sums(rows, each, latest)
-    return [_total(rows, prices[leaf.prices], nodes, capacity, leaf) for leaf in leaves]
+
+
+class DateTree(NamedTuple):
+    """A tree of cuts between dates, as it was read."""
+
+    leaves: list[_Leaf]
+    #: The price lists, each with the same room for each job.
+    lists: list[WindowPrices]
+    #: What jobs pay besides, in the same room.
+    fixed: IntArray
+    rows: JobRows
+
+    @classmethod
+    def read(
+        cls,
+        certificate: Mapping[str, object],
+        edges: IntArray,
+        rows: JobRows,
+        tick: int,
+        shared: WindowPrices,
+    ) -> DateTree:
+        """Return the ``lists``, ``jobs`` and ``cuts`` of some jobs, which pay `shared` prices besides.
+
+        Raises
+        ------
+        InvalidAnswer
+            As `date_tree_bound`.
+        """
+        lists = _price_lists(certificate, edges, len(rows.submit), shared)
+        leaves = [*_leaves(certificate, len(rows.submit), len(lists), tick)]
+        fixed = np.zeros(len(lists[0].prices), dtype=np.int64)
+        counts = np.diff(shared.offsets)
+        begin = lists[0].offsets[:-1] + shared.first - lists[0].first
+        fixed[np.arange(len(shared.prices)) + np.repeat(begin - shared.offsets[:-1], counts)] = shared.prices
+        latest = max(int(edges[-1]), *(cut for leaf in leaves for _, cut, _ in leaf.cuts), 0)
+        for each in lists:
+            _check_sums(rows, each, fixed, latest)
+        return cls(leaves, lists, frozen(fixed), rows)
+
+    @property
+    def steps(self) -> float:
+        """How many prices and slots all leaves have."""
+        return float(len(self.leaves)) * (len(self.lists[0].prices) + len(self.lists[0].edges))
+
+    def totals(self, machine: Machine) -> list[int | None]:
+        """Return the total of each leaf; None if it has no schedule."""
+        return [_total(self, machine, leaf) for leaf in self.leaves]
 
 
 class _Leaf(NamedTuple):
@@ -182,8 +252,10 @@ class _Added(NamedTuple):
     differences: IntArray
 
 
-def _price_lists(certificate: Mapping[str, object], edges: IntArray, num_jobs: int) -> list[WindowPrices]:
-    """Return the price lists, each with the same room for each job."""
+def _price_lists(
+    certificate: Mapping[str, object], edges: IntArray, num_jobs: int, shared: WindowPrices
+) -> list[WindowPrices]:
+    """Return the price lists, each with the same room for each job, also for its shared prices."""
     added = [
         _added(each, number, num_jobs, len(edges) - 1)
         for number, each in enumerate(items(certificate, "lists"))
@@ -191,7 +263,9 @@ def _price_lists(certificate: Mapping[str, object], edges: IntArray, num_jobs: i
     if not added:
         msg = "the certificate has no lists of prices"
         raise InvalidAnswer(msg)
-    first, end = np.full(num_jobs, len(edges) - 1), np.zeros(num_jobs, dtype=np.int64)
+    counts = np.diff(shared.offsets)
+    first = np.where(counts > 0, shared.first, len(edges) - 1)
+    end = np.where(counts > 0, shared.first + counts, 0)
     for each in added:
         np.minimum.at(first, each.jobs, each.first)
         np.maximum.at(end, each.jobs, each.first + each.counts)
@@ -201,7 +275,7 @@ def _price_lists(certificate: Mapping[str, object], edges: IntArray, num_jobs: i
         msg = f"{len(added)} lists of {offsets[-1]} prices in the certificate are too many"
         raise InvalidAnswer(msg)
     lists: list[WindowPrices] = []
-    shared = frozen(edges), frozen(first), frozen(offsets)
+    room = frozen(edges), frozen(first), frozen(offsets)
     for number, each in enumerate(added):
         prices = np.zeros(int(offsets[-1]), dtype=np.int64)
         if each.parent >= 0:
@@ -212,7 +286,7 @@ def _price_lists(certificate: Mapping[str, object], edges: IntArray, num_jobs: i
         if len(prices) and not 0 <= prices.min() <= prices.max() <= MAX_INTEGER:
             msg = f"lists[{number}] of the certificate has prices that are not in 0..2^53"
             raise InvalidAnswer(msg)
-        lists.append(WindowPrices(*shared, frozen(prices)))
+        lists.append(WindowPrices(*room, frozen(prices)))
     return lists
 
 
@@ -244,12 +318,13 @@ def _added(each: Any, number: int, num_jobs: int, num_slots: int) -> _Added:  # 
     return _Added(parent, jobs, first, counts, differences)
 
 
-def _check_sums(rows: JobRows, prices: WindowPrices, latest: int) -> None:
+def _check_sums(rows: JobRows, prices: WindowPrices, fixed: IntArray, latest: int) -> None:
     """Refuse prices whose sums might not fit into 64 bits, with starts up to a tick."""
     counts = np.diff(prices.offsets)
     owners = np.repeat(np.arange(len(counts)), counts)
     slots = np.arange(len(prices.prices)) + np.repeat(prices.first - prices.offsets[:-1], counts)
-    paid = np.bincount(owners, prices.prices * np.diff(prices.edges).astype(np.float64)[slots], len(counts))
+    lengths = np.diff(prices.edges).astype(np.float64)[slots]
+    paid = np.bincount(owners, (prices.prices + fixed) * lengths, len(counts))
     ends = np.maximum(
         np.maximum(rows.submit, latest) + rows.runtime - np.minimum(rows.submit, rows.late), rows.floor
     )
@@ -262,17 +337,18 @@ def _check_sums(rows: JobRows, prices: WindowPrices, latest: int) -> None:
         raise InvalidAnswer(msg)
 
 
-def _total(rows: JobRows, prices: WindowPrices, nodes: IntArray, capacity: int, leaf: _Leaf) -> int | None:
+def _total(tree: DateTree, machine: Machine, leaf: _Leaf) -> int | None:
     """Return the least cost of all jobs less what the cluster earns; None if the leaf has no schedule."""
+    rows, prices = tree.rows, tree.lists[leaf.prices]
     windows = StartWindows(rows.submit.copy(), np.full(len(rows.submit), OPEN))
     for job, cut, later in leaf.cuts:
         if later:
             windows.earliest[job] = max(windows.earliest[job], cut)
         else:
             windows.latest[job] = min(windows.latest[job], cut)
-    costs = np.zeros(len(nodes), dtype=np.int64)
+    costs = np.zeros(len(rows.submit), dtype=np.int64)
     fullest = np.zeros(len(prices.edges) - 1, dtype=np.int64)
-    if not least_costs_in_windows(rows, prices, nodes, capacity, windows, costs, fullest):
+    if not least_costs_in_windows(rows, prices, tree.fixed, *machine, windows, costs, fullest):
         return None
     lengths = np.diff(prices.edges).tolist()
     paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)

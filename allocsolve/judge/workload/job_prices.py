@@ -82,7 +82,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     _check_kind(problem, certificate, objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
-    windows = _windows(certificate, len(problem.jobs), tick)
+    windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
     nodes = frozen(problem.packed.nodes // divisor)
     capacity = problem.num_nodes // divisor
     rows = job_rows(problem, objective, unit, tick)
@@ -140,8 +140,14 @@ def edges_of(certificate: Mapping[str, object], tick: int) -> IntArray:
     return edges * tick
 
 
-def _windows(certificate: Mapping[str, object], jobs: int, tick: int) -> WindowPrices:
-    edges = edges_of(certificate, tick)
+def price_windows(certificate: Mapping[str, object], edges: IntArray, jobs: int) -> WindowPrices:
+    """Return the prices of each job in the slots between edges, in ticks.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate does not have this form.
+    """
     first, offsets = integers(certificate, "first_slots", 0), integers(certificate, "offsets", 0)
     prices = integers(certificate, "prices", 0)
     if len(first) != jobs or len(offsets) != jobs + 1:

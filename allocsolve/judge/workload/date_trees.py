@@ -1,0 +1,164 @@
+"""Bounds of workloads that the judge recomputes from trees of dates, one for each stretch of the jobs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.certificates import integers, items, positive_integer
+from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets
+from allocsolve.judge.workload.date_tree import DateTree, Machine, check_steps, check_totals
+from allocsolve.judge.workload.job_prices import edges_of, job_rows, mean_of, price_windows, ticks_of
+from allocsolve.model.arrays import frozen
+from allocsolve.model.checks import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import IntArray
+    from allocsolve.model.workload import WorkloadProblem
+
+_KIND: Final = "date-trees"
+
+
+def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
+    """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates for each stretch.
+
+    Parameters
+    ----------
+    problem
+        A problem of rigid jobs.
+    certificate
+        ``kind``: "date-trees". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`.
+        ``shared``: prices, by ``first_slots``, ``offsets`` and ``prices`` as there. ``stretches``: the number
+        of the tree of each job. ``trees``: each has ``slots``, two edges by their numbers; ``lists``,
+        ``jobs``, ``cuts`` and ``totals`` as in `date_tree_bound`, with jobs counted within the stretch, slots
+        from the first edge on and prices between the edges only.
+    objective
+        ``turnaround``, ``slowdown`` or ``wait``.
+
+    Raises
+    ------
+    InvalidAnswer
+        As `date_tree_bound`; or if a job is of no tree, or has shared prices outside of the edges of its own.
+
+    Notes
+    -----
+    *Proof.* In any schedule the jobs pay at most W(t) of shared prices at the instant t, the greatest sum of
+    the shared prices of jobs that fit into the cluster together. So the cost of all jobs is at least the sum
+    over the stretches of the cost of their jobs and the shared prices that these pay, less the integral of
+    W. The schedule of the jobs of one stretch, by itself, is a schedule of the machine. So the proof of
+    `date_tree_bound` holds for the first sum, stretch by stretch, where shared prices are a part of the cost
+    of a start: jobs pay them also where they surely run.
+
+    *Complexity*: the sum of that of the trees. No code is shared with the solver.
+    """
+    totals = tree_totals(problem, certificate, objective)
+    for number, (tree, found) in enumerate(zip(items(certificate, "trees"), totals, strict=True)):
+        check_totals(tree, found, f" of trees[{number}]")
+    return bound_of_trees(problem, certificate, objective)
+
+
+def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
+    """Return the bound of a certificate whose ``totals`` are those of `tree_totals`."""
+    tick = ticks_of(problem)
+    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
+    shared = price_windows(certificate["shared"], edges_of(certificate, tick), len(problem.jobs))
+    fullest = np.zeros(len(shared.edges) - 1, dtype=np.int64)
+    fullest_sets(shared, frozen(problem.packed.nodes // divisor), problem.num_nodes // divisor, fullest)
+    lengths = np.diff(shared.edges).tolist()
+    total = -sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
+    for number, tree in enumerate(certificate["trees"]):
+        reached = [each for each in tree["totals"] if each is not None]
+        if not reached:
+            msg = f"no leaf of trees[{number}] of the certificate has room for a schedule, which cannot be"
+            raise InvalidAnswer(msg)
+        total += min(reached)
+    return mean_of(problem, Fraction(total, unit * tick), objective)
+
+
+def tree_totals(
+    problem: WorkloadProblem, certificate: Mapping[str, object], objective: str
+) -> list[list[int | None]]:
+    """Return the totals of the leaves of each tree as the judge finds them, whatever ``totals`` it has.
+
+    Raises
+    ------
+    InvalidAnswer
+        As `date_trees_bound`.
+    """
+    if certificate.get("kind") != _KIND or certificate.get("term") != objective:
+        named = shown(certificate.get("kind")), shown(certificate.get("term"))
+        msg = f"kind {named[0]} and term {named[1]} of the certificate are not {_KIND!r} and {objective!r}"
+        raise InvalidAnswer(msg)
+    if not problem.is_rigid:
+        msg = "a certificate of trees of dates is for rigid jobs only"
+        raise InvalidAnswer(msg)
+    tick = ticks_of(problem)
+    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
+    edges = edges_of(certificate, tick)
+    rows = job_rows(problem, objective, unit, tick)
+    count = len(problem.jobs)
+    listed = certificate.get("shared")
+    if not isinstance(listed, dict):
+        msg = f"shared of the certificate is {type(listed).__name__}, not an object"
+        raise InvalidAnswer(msg)
+    shared = price_windows(listed, edges, count)
+    trees, owner = items(certificate, "trees"), integers(certificate, "stretches", 0)
+    if len(owner) != count:
+        msg = f"{len(owner)} stretches in the certificate for {count} jobs"
+        raise InvalidAnswer(msg)
+    if count and owner.max() >= len(trees):
+        job = int(np.argmax(owner))
+        msg = f"stretches[{job}] {owner[job]} of the certificate is none of {len(trees)} trees"
+        raise InvalidAnswer(msg)
+    nodes, capacity = problem.packed.nodes // divisor, problem.num_nodes // divisor
+    order = np.argsort(owner, kind="stable")
+    begins = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(trees)))))
+    read: list[tuple[DateTree, Machine]] = []
+    steps, leaves = float(len(shared.prices)) * (capacity + 1), 0
+    for number, tree in enumerate(trees):
+        own = order[begins[number] : begins[number + 1]]
+        low, high = _slots(tree, number, len(edges))
+        part = _part(shared, own, low, high, number)
+        own_rows = JobRows(*(frozen(column[own]) for column in rows))
+        try:
+            one = DateTree.read(tree, part.edges, own_rows, tick, part)
+        except InvalidAnswer as fault:
+            msg = f"trees[{number}]: {fault}"
+            raise InvalidAnswer(msg) from fault
+        read.append((one, Machine(frozen(nodes[own]), capacity)))
+        steps += one.steps * (capacity + 1)
+        leaves += len(one.leaves)
+        check_steps(steps, leaves)
+    return [tree.totals(machine) for tree, machine in read]
+
+
+def _slots(tree: Any, number: int, num_edges: int) -> tuple[int, int]:  # noqa: ANN401 - JSON
+    """Return the numbers of the first and the last edge of a tree."""
+    if not isinstance(tree, dict):
+        msg = f"trees[{number}] of the certificate is {type(tree).__name__}, not an object"
+        raise InvalidAnswer(msg)
+    slots = integers(tree, "slots", 0).tolist()
+    if len(slots) != 2 or not slots[0] < slots[1] < num_edges:
+        msg = f"slots {shown(slots)} of trees[{number}] in the certificate are not two of {num_edges} edges"
+        raise InvalidAnswer(msg)
+    return slots[0], slots[1]
+
+
+def _part(shared: WindowPrices, jobs: IntArray, low: int, high: int, number: int) -> WindowPrices:
+    """Return the shared prices of some jobs, which must lie between two edges."""
+    counts = np.diff(shared.offsets)[jobs]
+    first = np.where(counts > 0, shared.first[jobs] - low, 0)
+    if (first < 0).any() or (first + counts > high - low).any():
+        job = int(jobs[np.argmax((first < 0) | (first + counts > high - low))])
+        msg = f"job {job} has shared prices outside of the slots of trees[{number}] in the certificate"
+        raise InvalidAnswer(msg)
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    entries = np.arange(int(offsets[-1])) + np.repeat(shared.offsets[jobs] - offsets[:-1], counts)
+    return WindowPrices(
+        frozen(shared.edges[low : high + 1]), frozen(first), frozen(offsets), frozen(shared.prices[entries])
+    )

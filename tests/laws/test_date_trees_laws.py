@@ -1,0 +1,346 @@
+"""Laws of trees of dates for stretches: whatever they are, their sum is a bound, and the judge has a twin."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random as plain
+from typing import TYPE_CHECKING, Any, Final
+
+import naive_date_tree as naive
+import naive_job_prices
+import numpy as np
+import pytest
+from date_tree_draws import LAST, holds, problem_of, walls
+from hypothesis import given, settings, strategies as st
+
+from allocsolve.bounds.workload.job_prices import root_prices
+from allocsolve.errors import InvalidAnswer
+from allocsolve.exact.workload import _date_forest
+from allocsolve.exact.workload._date_forest import DateForest
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.date_trees import tree_totals
+from allocsolve.judge.workload.job_prices import job_price_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.exact.workload._date_forest import Stretch
+    from allocsolve.exact.workload._date_tree import Leaf
+    from allocsolve.model import WorkloadProblem, WorkloadTerm
+
+TERM: Final = "turnaround"
+MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
+
+
+def price_list(random: np.random.Generator, jobs: int, slots: int, unit: int) -> dict[str, Any]:
+    """Prices of some jobs in some slots."""
+    first = random.integers(0, slots + 1, jobs)
+    counts = np.array([random.integers(0, slots - at + 1) for at in first], dtype=int)
+    return {
+        "first_slots": first.tolist(),
+        "offsets": [0, *np.cumsum(counts).tolist()],
+        "prices": random.integers(0, 2 * unit + 1, int(counts.sum())).tolist(),
+    }
+
+
+def certificate_of(problem: WorkloadProblem, seed: int, term: str = TERM) -> dict[str, Any]:
+    """Any stretches with any trees and any prices, their totals filled in by the judge."""
+    random = np.random.default_rng(seed)
+    edges = np.cumsum(random.integers(1, 7, int(random.integers(3, 8)))) - 3
+    count, slots, unit = len(problem.jobs), len(edges) - 1, int(random.choice([1, 7]))
+    number = int(random.integers(1, 4))
+    owner = random.integers(0, number, count)
+    shared = price_list(random, count, slots, unit)
+    trees = []
+    for each in range(number):
+        own = np.flatnonzero(owner == each)
+        priced = [job for job in own if shared["offsets"][job] < shared["offsets"][job + 1]]
+        low = min([int(random.integers(slots)), *(shared["first_slots"][job] for job in priced)])
+        ends = [
+            shared["first_slots"][job] + shared["offsets"][job + 1] - shared["offsets"][job] for job in priced
+        ]
+        high = max([int(random.integers(low + 1, slots + 1)), *ends])
+        lists = []
+        for _ in range(int(random.integers(1, 3))):
+            one = price_list(random, len(own), high - low, unit)
+            one["differences"] = one.pop("prices")
+            lists.append({"parent": -1, "jobs": [*range(len(own))], **one})
+        jobs, cuts = [-1], [0]
+        if len(own):
+            jobs, cuts = naive.tree(random, len(own), len(lists), 3, LAST)
+        trees.append({"slots": [low, high], "lists": lists, "jobs": jobs, "cuts": cuts})
+    certificate = {
+        "kind": "date-trees",
+        "term": term,
+        "edges": edges.tolist(),
+        "nodes": int(random.choice([1, 1, 2])),
+        "unit": unit,
+        "shared": shared,
+        "stretches": owner.tolist(),
+        "trees": trees,
+    }
+    for tree, totals in zip(trees, tree_totals(problem, certificate, term), strict=True):
+        tree["totals"] = totals
+    return certificate
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**30), st.integers(0, 2**30))
+def test_the_judge_finds_the_totals_and_the_bound_of_the_twin(first: int, second: int) -> None:
+    problem = problem_of(first, 4)
+    certificate = certificate_of(problem, second)
+    total = -naive.earned(problem, certificate)
+    parts = naive.stretches(problem, certificate)
+    for (_, alone, tree, shared), found in zip(parts, certificate["trees"], strict=True):
+        assert found["totals"] == naive.totals(alone, tree, shared)
+        total += min(each for each in found["totals"] if each is not None)
+    weight = int(problem.packed.weight.sum())
+    bound = workload_certified_bound(problem, certificate, (TERM,))
+    assert bound == pytest.approx(total / (certificate["unit"] * weight) if weight else 0.0)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**30), st.integers(0, 2**30), MEANS)
+def test_whatever_stretches_cuts_and_prices_the_bound_is_below_the_optimum(
+    first: int, second: int, term: WorkloadTerm
+) -> None:
+    problem = problem_of(first)
+    bound = workload_certified_bound(problem, certificate_of(problem, second, term), (term,))
+    assert bound <= naive_job_prices.optimum(problem, term)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**30), st.integers(0, 2**30), st.randoms(use_true_random=False))
+def test_a_leaf_is_never_above_what_its_jobs_cost_and_pay(
+    first: int, second: int, random: plain.Random
+) -> None:
+    problem = problem_of(first, 7)
+    certificate = certificate_of(problem, second)
+    order = [*range(len(problem.jobs))]
+    random.shuffle(order)
+    starts = naive.placed(problem, order)
+    held = _leaves_that_hold(problem, certificate, starts)
+    assert all(held)
+    for totals, most in zip(held, _most(problem, certificate, starts), strict=True):
+        assert all(total is not None and total <= most for total in totals)
+
+
+def _leaves_that_hold(
+    problem: WorkloadProblem, certificate: dict[str, Any], starts: list[int]
+) -> list[list[int | None]]:
+    """Of each tree the totals of its leaves in which these starts lie."""
+    return [
+        [
+            total
+            for (_, path), total in zip(naive.leaves(tree), tree["totals"], strict=True)
+            if holds(path, [starts[job] for job in own])
+        ]
+        for own, _, tree, _ in naive.stretches(problem, certificate)
+    ]
+
+
+def _most(problem: WorkloadProblem, certificate: dict[str, Any], starts: list[int]) -> list[int]:
+    """Of each stretch what its jobs cost and pay of shared prices with these starts."""
+    paid = naive.shared_paid(certificate, starts, [int(job.runtime) for job in problem.jobs])
+    return [
+        certificate["unit"] * naive.cost(alone, [starts[job] for job in own]) + sum(paid[job] for job in own)
+        for own, alone, *_ in naive.stretches(problem, certificate)
+    ]
+
+
+@pytest.fixture
+def _short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let six jobs be two or three stretches."""
+    monkeypatch.setattr(_date_forest, "_ONE", 1)
+    monkeypatch.setattr(_date_forest, "_FEWEST", 2)
+    monkeypatch.setattr(_date_forest, "_MOST", 4)
+    monkeypatch.setattr(_date_forest, "_MARGIN", 30)
+
+
+def forest_of(problem: WorkloadProblem, seed: int) -> DateForest:
+    """Trees that begin with prices of node-seconds, higher at first."""
+    random = np.random.default_rng(seed)
+    slots = LAST - 1
+    first = problem.packed.submit.astype(int).tolist()
+    until = int(random.integers(8, 25))
+    prices = [
+        [int(job.nodes * max(0, until - slot) * random.integers(20, 40)) for slot in range(begin, slots)]
+        for begin, job in zip(first, problem.jobs, strict=True)
+    ]
+    certificate = {
+        "kind": "job-prices",
+        "term": TERM,
+        "edges": [*range(LAST)],
+        "nodes": 1,
+        "unit": 1000,
+        "first_slots": first,
+        "offsets": [0, *np.cumsum([*map(len, prices)]).tolist()],
+        "prices": [price for row in prices for price in row],
+    }
+    forest = DateForest(problem, TERM, certificate)
+    for each in forest.stretches:
+        each.tree.value(each.tree.root)
+    roots = sum(each.tree.root.bound for each in forest.stretches) - forest.earned
+    assert roots / len(problem.jobs) == pytest.approx(job_price_bound(problem, certificate, TERM))
+    return forest
+
+
+def grown(stretch: Stretch, most: float, steps: int) -> list[Leaf]:
+    """The leaves of a tree after some ascents and splits."""
+    tree = stretch.tree
+    for _ in range(steps):
+        leaf = min(tree.root.leaves(), key=lambda leaf: leaf.bound)
+        if leaf.bound >= most:
+            break
+        if not leaf.valued:
+            tree.value(leaf)
+        elif not leaf.is_climbed:
+            tree.climb(leaf, lambda: False)
+        elif not tree.split(leaf, most):
+            break
+    return [*tree.root.leaves()]
+
+
+@pytest.mark.usefixtures("_short_stretches")
+@pytest.mark.parametrize("seeds", [range(4), range(40)])
+def test_leaves_that_hold_an_optimum_are_never_above_it(seeds: range) -> None:
+    """Of two or three stretches; many of the other leaves are above."""
+    off = above = 0
+    for seed in seeds:
+        problem = walls(seed)
+        starts = naive.optimal_starts(problem)
+        best = naive.cost(problem, starts)
+        forest = forest_of(problem, seed)
+        assert len(forest.stretches) in (2, 3)
+        costs = forest.shared_costs(np.array(starts, dtype=float))
+        leaves = [grown(each, 3 * float(costs[each.rows].sum()), 60) for each in forest.stretches]
+        certificate, bound = forest.certificate()
+        certificate = json.loads(json.dumps(certificate))
+        assert workload_certified_bound(problem, certificate, (TERM,)) == bound
+        assert bound <= best / len(problem.jobs)
+        most = _most(problem, certificate, starts)
+        assert [float(costs[each.rows].sum()) * 1000 for each in forest.stretches] == pytest.approx(most)
+        parts = naive.stretches(problem, certificate)
+        for (own, _, tree, _), its, limit in zip(parts, leaves, most, strict=True):
+            held = 0
+            for leaf, (_, path), total in zip(its, naive.leaves(tree), tree["totals"], strict=True):
+                if holds(path, [starts[job] for job in own]):
+                    held += 1
+                    assert leaf.bound * 1000 <= limit * (1 + 1e-9)
+                    assert total is not None
+                    assert total <= limit
+                else:
+                    off += 1
+                    above += leaf.bound * 1000 > limit
+            assert held
+    assert above > 0.2 * off
+
+
+@pytest.mark.usefixtures("_short_stretches")
+@pytest.mark.parametrize("seed", range(6))
+def test_trees_go_on_from_their_certificate(seed: int) -> None:
+    problem = walls(seed)
+    forest = forest_of(problem, seed)
+    costs = forest.shared_costs(np.array(naive.placed(problem, range(6)), dtype=float))
+    for each in forest.stretches:
+        grown(each, 2 * float(costs[each.rows].sum()), 20)
+    certificate, bound = forest.certificate()
+    again = DateForest(problem, TERM, certificate)
+    for each in again.stretches:
+        for leaf in each.tree.root.leaves():
+            each.tree.value(leaf)
+    repeated, same = again.certificate()
+    assert same == pytest.approx(bound, rel=1e-5)
+    assert workload_certified_bound(problem, repeated, (TERM,)) == same
+    assert repeated["stretches"] == certificate["stretches"]
+    assert [tree["jobs"] for tree in repeated["trees"]] == [tree["jobs"] for tree in certificate["trees"]]
+    roots = job_price_bound(problem, root_prices(problem, certificate), TERM)
+    assert roots <= bound * (1 + 1e-9)
+
+
+def test_stretches_are_cut_where_the_least_is_lost() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        lost = random.random(11)
+
+        def cheapest(begin: int, lost: Any = lost) -> tuple[float, list[int]]:
+            if begin == 12:
+                return 0.0, []
+            ends = [end for end in range(begin + 2, min(begin + 5, 12) + 1) if end == 12 or end <= 10]
+            found = [(cheapest(end), end) for end in ends]
+            return min(
+                ((0.0 if end == 12 else lost[end - 1]) + cost, [] if end == 12 else [end, *cuts])
+                for (cost, cuts), end in found
+            )
+
+        assert _date_forest._cheapest_cuts(lost, 2, 5).tolist() == cheapest(0)[1]
+
+
+def a_good_one() -> tuple[WorkloadProblem, dict[str, Any]]:
+    """Two trees at least, with leaves that have schedules and some that have none."""
+    for seed in range(1000):
+        problem = walls(seed)
+        certificate = certificate_of(problem, seed)
+        counts = [len(tree["totals"]) for tree in certificate["trees"]]
+        if len(counts) >= 2 and min(counts) >= 2 and any(certificate["shared"]["prices"]):
+            return problem, certificate
+    raise AssertionError
+
+
+def _another(random: plain.Random, values: list[Any], low: int, high: int) -> None:
+    at = random.randrange(len(values))
+    values[at] = random.choice([each for each in range(low, high) if each != values[at]])
+
+
+TAMPERINGS: list[Callable[[dict[str, Any], plain.Random], object]] = [
+    lambda one, random: _another(random, random.choice(one["trees"])["totals"], -99, 10**6),
+    lambda one, random: random.choice(one["trees"])["totals"].pop(),
+    lambda one, random: _another(random, one["stretches"], -9, -1),
+    lambda one, random: _another(random, one["stretches"], len(one["trees"]), len(one["trees"]) + 9),
+    lambda one, _: one["stretches"].pop(),
+    lambda one, random: one["trees"].pop(random.randrange(len(one["trees"]))),
+    lambda one, random: random.choice(one["trees"])["slots"].reverse(),
+    lambda one, random: random.choice(one["trees"]).update(slots=[0, len(one["edges"])]),
+    lambda one, random: random.choice(one["trees"])["cuts"].append(3),
+    lambda one, random: random.choice(one["trees"]).update(lists=[]),
+    lambda one, random: random.choice(one["trees"]).pop(
+        random.choice(["slots", "lists", "jobs", "cuts", "totals"])
+    ),
+    lambda one, random: one["trees"].__setitem__(random.randrange(len(one["trees"])), random.choice([7, []])),
+    lambda one, _: one["shared"]["prices"].pop(),
+    lambda one, random: _another(random, one["shared"]["prices"], -9, -1),
+    lambda one, _: one.update(shared=[]),
+    lambda one, _: one["edges"].reverse(),
+    lambda one, _: one.update(unit=one["unit"] + 1),
+    lambda one, _: one.update(nodes=0),
+    lambda one, _: one.update(term="wait"),
+    lambda one, random: one.pop(random.choice([*one])),
+    lambda one, _: [tree.update(totals=[None] * len(tree["totals"])) for tree in one["trees"]],
+]
+
+
+def test_tampered_certificates_are_refused_100_of_100() -> None:
+    problem, certificate = a_good_one()
+    workload_certified_bound(problem, certificate, (TERM,))
+    for number in range(100):
+        tampered = copy.deepcopy(certificate)
+        TAMPERINGS[number % len(TAMPERINGS)](tampered, plain.Random(number))
+        with pytest.raises(InvalidAnswer):
+            workload_certified_bound(problem, tampered, (TERM,))
+
+
+def test_shared_prices_outside_of_the_slots_of_a_tree_are_refused() -> None:
+    problem, certificate = a_good_one()
+    priced = [
+        job
+        for job, (begin, end) in enumerate(
+            zip(certificate["shared"]["offsets"][:-1], certificate["shared"]["offsets"][1:], strict=True)
+        )
+        if end - begin >= 2
+    ]
+    tree = certificate["trees"][certificate["stretches"][priced[0]]]
+    first = certificate["shared"]["first_slots"][priced[0]]
+    tree["slots"] = [first, first + 1]
+    with pytest.raises(InvalidAnswer, match=r"job \d has shared prices outside of the slots"):
+        workload_certified_bound(problem, certificate, (TERM,))
