@@ -44,8 +44,8 @@ _WARM, _COOL = 0.1, 0.005
 #: The share of the time for lists, the rest is for moves of pieces: half of it for few jobs, less the more
 #: jobs there are, as a list takes as long as many moves.
 _LISTS_SHARE, _FEW_JOBS = 0.5, 100
-#: Moves between two looks at the clock: about .02 s.
-_MOVES_ROUND = 1_000
+#: Moves between two looks at the clock: so many over the number of jobs, within limits; about .01 s.
+_MOVED, _LEAST_ROUND, _MOST_ROUND = 200_000, 20, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,8 @@ def _anneal_pieces(best: BestSchedule, decoder: Decoder, budget: Budget, least: 
     count = len(best.problem.jobs)
     search = PieceAnnealer(decoder, best.schedule, budget.seed)
     moves = _number_of_moves(count, budget.iterations, best.clock)
-    cooling = _Cooling(moves, _MOVES_ROUND, best.clock, timed=budget.iterations is None)
+    most = max(_LEAST_ROUND, min(_MOST_ROUND, _MOVED // count))
+    cooling = _Cooling(moves, most, best.clock, timed=budget.iterations is None)
     unit, known = search.cost / count, search.cost
     while not cooling.is_over:
         search.run(unit * _WARM * (_COOL / _WARM) ** cooling.share, cooling.next_moves())

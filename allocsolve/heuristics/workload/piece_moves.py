@@ -16,9 +16,9 @@ from allocsolve.model import WorkloadSchedule
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.list_decoding import Decoder
-    from allocsolve.model import FloatArray
+    from allocsolve.model import FloatArray, IntArray
 
-#: The most pieces that a job may get in a move; one that has more keeps them until it moves.
+#: So many pieces a job may get in a move, or as many as any job has to begin with, if that is more.
 _PIECES = 64
 
 
@@ -50,10 +50,8 @@ class PieceAnnealer:
         self._plan = plan = _empty_plan(count, width)
         plan.pieces[:] = pieces
         plan.caps[:] = decoder.lists_of(schedule)[0].caps
-        rows = np.repeat(np.arange(count), pieces)
-        columns = np.arange(len(rows)) - np.repeat(schedule.offsets[:-1], pieces)
-        plan.starts[rows, columns], plan.ends[rows, columns] = schedule.starts, schedule.ends
-        plan.held[rows, columns] = schedule.nodes
+        at = _places(schedule.offsets)
+        plan.starts[at], plan.ends[at], plan.held[at] = schedule.starts, schedule.ends, schedule.nodes
         self._work = new_work(2 * count * width + 2, width)
         times, free = decoder.free_steps(schedule)
         plan.steps[0] = len(times)
@@ -78,9 +76,9 @@ class PieceAnnealer:
     def schedule(self) -> WorkloadSchedule:
         """Return the present schedule."""
         plan = self._plan
-        is_piece = np.arange(plan.starts.shape[1]) < plan.pieces[:, None]
         offsets = np.concatenate([[0], np.cumsum(plan.pieces)])
-        return WorkloadSchedule(offsets, plan.starts[is_piece], plan.ends[is_piece], plan.held[is_piece])
+        at = _places(offsets)
+        return WorkloadSchedule(offsets, plan.starts[at], plan.ends[at], plan.held[at])
 
     def run(self, temperature: float, moves: int) -> None:
         """Make moves at a temperature, in the unit of costs."""
@@ -99,6 +97,13 @@ class PieceAnnealer:
         moves.by_start[:], moves.sorted_starts[:] = order, starts[order]
         np.cumsum(costs[order], out=moves.cumulative)
         moves.cost[0] = costs.sum()
+
+
+def _places(offsets: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the rows and columns of all pieces, job after job."""
+    pieces = np.diff(offsets)
+    rows = np.repeat(np.arange(len(pieces)), pieces)
+    return rows, np.arange(len(rows)) - np.repeat(offsets[:-1], pieces)
 
 
 def _empty_plan(jobs: int, width: int) -> PiecePlan:
