@@ -23,7 +23,7 @@ def naive_decode(problem: WorkloadProblem, order: Sequence[int], caps: Sequence[
     """Return the pieces of each job; `caps` are numbers of nodes, one for each job."""
     placed: list[list[Piece]] = [[] for _ in problem.jobs]
     for job in order:
-        placed[job] = _pieces(problem, problem.jobs[job], caps[job], [p for row in placed for p in row])
+        placed[job] = naive_pieces(problem, problem.jobs[job], caps[job], [p for row in placed for p in row])
     return placed
 
 
@@ -31,7 +31,7 @@ def free_at(problem: WorkloadProblem, taken: list[Piece], time: float) -> int:
     return problem.num_nodes - sum(nodes for start, end, nodes in taken if start <= time < end)
 
 
-def _pieces(problem: WorkloadProblem, job: Job, cap: int, taken: list[Piece]) -> list[Piece]:
+def naive_pieces(problem: WorkloadProblem, job: Job, cap: int, taken: list[Piece]) -> list[Piece]:
     times = {nodes: seconds for nodes, seconds in useful_sizes(problem, job) if nodes <= cap}
     if job.kind != "malleable" or job.reconfiguration is not None:
         times = {cap: times[cap]}

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from naive_list_decoding import naive_decode, useful_sizes
+from naive_piece_moves import NaiveMoves
 from strategies import workload_problems
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact import WorkloadMilp
 from allocsolve.families import quick_answers
-from allocsolve.heuristics import ListAnnealing, Market, Reinsertion
+from allocsolve.heuristics import ListAnnealing, MalleableMin, Market, Reinsertion, StaticPrice
 from allocsolve.heuristics.workload.list_decoding import Decoder, SizeList
+from allocsolve.heuristics.workload.piece_moves import PieceAnnealer
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
@@ -35,7 +37,9 @@ from allocsolve.model import (
 )
 
 if TYPE_CHECKING:
-    from allocsolve.model import WorkloadTerm
+    from naive_list_decoding import Piece
+
+    from allocsolve.model import WorkloadSchedule, WorkloadTerm
 
 
 @st.composite
@@ -90,6 +94,16 @@ def problems_without_rounding(draw: st.DrawFn) -> WorkloadProblem:
     return WorkloadProblem(mixed.num_nodes, jobs)
 
 
+def pieces_of(schedule: WorkloadSchedule) -> list[list[Piece]]:
+    return [list(schedule.pieces(job)) for job in range(len(schedule.offsets) - 1)]
+
+
+def judged_cost(problem: WorkloadProblem, schedule: WorkloadSchedule, term: WorkloadTerm) -> float:
+    """Return what the judge says about all jobs together."""
+    value = terms(workload_value(problem, schedule, (term,)))[0]
+    return value * float(problem.packed.weight.sum())
+
+
 @given(problem=problems_without_rounding(), data=st.data())
 def test_lists_are_decoded_as_by_definition(problem: WorkloadProblem, data: st.DataObject) -> None:
     decoder = Decoder(problem, "turnaround")
@@ -121,6 +135,58 @@ def test_lists_are_feasible_and_cost_what_the_judge_says(
             least = np.maximum(1, least / np.maximum(packed.runtime, 10))
         total = float((packed.weight * least).sum())
         assert offered == pytest.approx(value * float(packed.weight.sum()) - total, abs=1e-6)
+
+
+@given(
+    problem=problems_without_rounding(),
+    seed=st.integers(0, 99),
+    temperature=st.sampled_from([0.0, 5.0, 1e9]),
+    data=st.data(),
+)
+def test_moves_are_made_as_by_definition(
+    problem: WorkloadProblem, seed: int, temperature: float, data: st.DataObject
+) -> None:
+    decoder = Decoder(problem, "turnaround")
+    schedule = decoder.schedule(drawn_list(problem, decoder, data))
+    assert schedule is not None
+    search = PieceAnnealer(decoder, schedule, seed)
+    random = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) | 1
+    caps = decoder.sizes.nodes[decoder.lists_of(schedule)[0].caps].tolist()
+    twin = NaiveMoves(problem, pieces_of(schedule), caps, random)
+    search.run(temperature, 20)
+    for _ in range(20):
+        twin.move(temperature)
+    assert pieces_of(search.schedule()) == twin.pieces
+    assert search.cost == pytest.approx(sum(twin.cost(job) for job in range(len(problem.jobs))))
+
+
+@given(
+    problem=problems(),
+    term=st.sampled_from([term for term in WORKLOAD_OBJECTIVES if term != "makespan"]),
+    temperature=st.sampled_from([0.0, 10.0]),
+    start=st.sampled_from([StaticPrice(), MalleableMin(), Reinsertion()]),
+)
+def test_moves_keep_schedules_feasible_and_cost_what_the_judge_says(
+    problem: WorkloadProblem, term: WorkloadTerm, temperature: float, start: Any
+) -> None:
+    decoder = Decoder(problem, term)
+    schedule = start(problem, Budget(iterations=100)).answer
+    assert schedule is not None
+    search = PieceAnnealer(decoder, schedule, 1)
+    begun = search.cost
+    assert search.schedule() == schedule
+    for _ in range(3):
+        before = search.schedule()
+        saved = search.cost - judged_cost(problem, before, term)
+        search.run(temperature, 30)
+        after = search.schedule()
+        assert workload_violations(problem, after) == ()
+        assert search.cost == pytest.approx(judged_cost(problem, after, term) + saved, abs=1e-6)
+    assert temperature or search.cost <= begun + 1e-6
+    again = PieceAnnealer(decoder, schedule, 1)
+    for _ in range(3):
+        again.run(temperature, 30)
+    assert again.schedule() == search.schedule()
 
 
 @given(problem=problems(max_jobs=5), objective=st.sampled_from(WORKLOAD_OBJECTIVES))

@@ -1,15 +1,20 @@
-"""Lists of malleable jobs: lists a second, and gaps to the bound on random workloads."""
+"""Lists and pieces of malleable jobs: lists and moves a second, and gaps to the bound on random workloads.
+
+Where budgets are seconds they are seconds of CPU, so that a busy machine finds the same gaps.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from allocsolve.bounds.workload import time_prices
+from allocsolve.exact import Prices
 from allocsolve.families import quick_answers
 from allocsolve.heuristics import ListAnnealing, Market, Reinsertion, SrptArea
 from allocsolve.heuristics.workload.list_decoding import Decoder, ListAnnealer
@@ -19,20 +24,31 @@ from allocsolve.model import Amdahl, Budget, Clock, Job, PowerLaw, WorkloadProbl
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
+    from allocsolve.model import Solver
+
 LAWS = (PowerLaw(1), PowerLaw(0.7), PowerLaw(0.5), Amdahl(0.9), Amdahl(0.99), Amdahl(1))
 LOADS = (0.6, 0.9, 1.2)
 #: Numbers of jobs, and how many random workloads of each: 27 in all, the loads in turn.
 SUITE = [(count, nth) for count, most in ((2, 6), (5, 6), (10, 6), (40, 6), (150, 3)) for nth in range(most)]
 
 
-def malleable_workload(seed: int, count: int, load: float) -> WorkloadProblem:
-    """Malleable jobs without points that arrive at random on 16, 32 or 64 nodes.
+#: `prices` may find a schedule that is better by this factor.
+BY_CHANCE = 1.005
+#: Workloads with points 10 s apart: seed, jobs, nodes, the share of jobs that are malleable (the others are
+#: rigid), and the load. Policies leave 30, 21 and 36 % to the bound; how much they leave differs by the seed.
+WITH_POINTS = [(1, 150, 64, 1.0, 0.9), (1, 400, 96, 0.5, 0.45), (3, 300, 48, 0.8, 0.9)]
 
-    Nodes are log-uniform, seconds log-normal with a median of 245; jobs may grow up to four times and shrink
-    to a fifth.
+
+def malleable_workload(
+    seed: int, count: int, load: float, num_nodes: int = 0, share: float | None = None, points_s: int = 0
+) -> WorkloadProblem:
+    """Jobs that arrive at random on some nodes (else 16, 32 or 64); a share of them is malleable (else all).
+
+    Nodes are log-uniform, seconds log-normal with a median of 245; malleable jobs may grow up to four times
+    and shrink to a fifth, at any time or at points about `points_s` seconds apart.
     """
     random = np.random.default_rng(seed)
-    num_nodes = int(random.choice([16, 32, 64]))
+    num_nodes = num_nodes or int(random.choice([16, 32, 64]))
     rows: list[dict[str, Any]] = []
     for _ in range(count):
         law = LAWS[random.integers(len(LAWS))]
@@ -40,8 +56,12 @@ def malleable_workload(seed: int, count: int, load: float) -> WorkloadProblem:
         most = int(min(num_nodes, max(nodes, round(nodes * random.uniform(1, 4)))))
         least = max(1, nodes // int(random.integers(1, 6)))
         runtime = float(np.ceil(np.clip(random.lognormal(5.5, 1.2), 5, 20_000)))
-        row = {"nodes": nodes, "runtime": runtime, "min_nodes": least, "max_nodes": most, "speedup": law}
-        rows.append({**row, "kind": "malleable"})
+        row: dict[str, Any] = {"nodes": nodes, "runtime": runtime}
+        if share is None or random.random() < share:
+            points = int(np.ceil(runtime / points_s)) if points_s else 0
+            row |= {"min_nodes": least, "max_nodes": most, "speedup": law, "points": points}
+            row["kind"] = "malleable"
+        rows.append(row)
     area = sum(row["nodes"] * row["runtime"] for row in rows)
     submit = np.sort(np.floor(random.random(count) * (area / (num_nodes * load))))
     times = (submit - submit[0]).tolist()
@@ -50,6 +70,16 @@ def malleable_workload(seed: int, count: int, load: float) -> WorkloadProblem:
 
 def workload_of(count: int, nth: int) -> WorkloadProblem:
     return malleable_workload(1000 * count + nth, count, LOADS[nth % 3])
+
+
+def workload_with_points(seed: int, count: int, num_nodes: int, share: float, load: float) -> WorkloadProblem:
+    return malleable_workload(seed, count, load, num_nodes, share, 10)
+
+
+@pytest.fixture
+def cpu_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the seconds of budgets be those of CPU, of one thread as of several."""
+    monkeypatch.setattr("allocsolve.model.result.time", SimpleNamespace(perf_counter=time.process_time))
 
 
 def bound_of(problem: WorkloadProblem) -> float:
@@ -107,40 +137,76 @@ def test_gaps_of_small_workloads(benchmark: BenchmarkFixture) -> None:
     assert np.mean([*gaps.values()]) < 2.5
 
 
-@pytest.mark.skipif(
+needs_minutes = pytest.mark.skipif(
     not os.environ.get("ALLOCSOLVE_LONG_BENCHMARKS"),
-    reason="takes ten minutes: set ALLOCSOLVE_LONG_BENCHMARKS",
+    reason="takes minutes: set ALLOCSOLVE_LONG_BENCHMARKS",
 )
-@pytest.mark.parametrize("budget", [Budget(seconds=5), Budget(iterations=200_000)], ids=["5s", "200000"])
-def test_gaps_under_load(benchmark: BenchmarkFixture, budget: Budget) -> None:
-    """27 workloads, 5 s or 200,000 lists each: a mean gap of at most 5.5 % is aimed at.
 
-    5.3 % in 5 s, of which a busy machine gave 1.5 to workloads of 40 and 150 jobs; 5.2 % with 200,000 lists,
-    1.1 and 6.6 s of CPU.
+
+def others_of(problem: WorkloadProblem, seconds: float) -> dict[str, float]:
+    """Return the mean turnarounds of the best policy or rule, and of other searches in as many seconds."""
+    policies = [values[0] for _, values in quick_answers(problem, ("turnaround",), Clock(100))]
+    searches: dict[str, Solver[WorkloadProblem, WorkloadSchedule]] = {
+        "market": Market(),
+        "reinsertion": Reinsertion(),
+        "prices": Prices(),
+    }
+    found = {"policies and rules": min(policies)}
+    for name, solver in searches.items():
+        answer = solver(problem, Budget(seconds=seconds)).answer
+        assert answer is not None
+        assert workload_violations(problem, answer) == ()
+        found[name] = turnaround(problem, answer)
+    return found
+
+
+@needs_minutes
+@pytest.mark.usefixtures("cpu_seconds")
+@pytest.mark.parametrize("count", [2, 5, 10, 40, 150])
+def test_gaps_under_load(benchmark: BenchmarkFixture, count: int) -> None:
+    """27 workloads in all, 5 s of CPU each: never worse than another heuristic or policy in 5 s.
+
+    5.5 % are aimed at as the mean gap of all. `prices` anneals in a part of its time, too, and from another
+    start: chance decides which of the two is better, by up to `BY_CHANCE`.
     """
-    gaps: dict[tuple[int, int], float] = {}
+    suite = {at: workload_of(*at) for at in SUITE if at[0] == count}
+    values: dict[tuple[int, int], float] = {}
     spent: dict[tuple[int, int], float] = {}
-    worse: set[tuple[int, int]] = set()
 
     def solve() -> None:
-        for at, problem in ((at, workload_of(*at)) for at in SUITE):
+        for at, problem in suite.items():
             began = time.process_time()
-            result = ListAnnealing()(problem, budget)
+            result = ListAnnealing()(problem, Budget(seconds=5))
             spent[at] = time.process_time() - began
             assert result.answer is not None
             assert workload_violations(problem, result.answer) == ()
-            value = terms(result.objective or 0.0)[0]
-            gaps[at] = 100 * (value / bound_of(problem) - 1)
-            for answer, values in quick_answers(problem, ("turnaround",), Clock(100)):
-                assert not workload_violations(problem, answer)
-                assert value <= values[0] * (1 + 1e-9)
-            for searching in (Market(), Reinsertion()):  # in all of the time, not in a part of it
-                answer = searching(problem, Budget(seconds=5)).answer
-                assert answer is not None
-                worse.update([at] if value > turnaround(problem, answer) * (1 + 1e-9) else [])
+            values[at] = turnaround(problem, result.answer)
 
     benchmark.pedantic(solve, rounds=1)
-    benchmark.extra_info["gaps in %"] = shown(gaps)
-    benchmark.extra_info["CPU"] = shown(spent)
-    benchmark.extra_info["market or reinsertion is better"] = sorted(worse)
-    assert np.mean([*gaps.values()]) < 6
+    worse = []
+    for at, problem in suite.items():
+        bound, others = bound_of(problem), others_of(problem, 5)
+        best = min(others, key=others.__getitem__)
+        mine = 100 * (values[at] / bound - 1)
+        line = f"{mine:.2f}, best of the others {100 * (others[best] / bound - 1):.2f} ({best})"
+        benchmark.extra_info[f"{at[0]} jobs, {at[1]}"] = f"{line}; {spent[at]:.1f} s of CPU"
+        searched = others.pop("prices")
+        if values[at] > min(*others.values(), searched * BY_CHANCE) * (1 + 1e-9):
+            worse.append(f"{at}: {line}")
+    assert worse == []
+
+
+@needs_minutes
+@pytest.mark.usefixtures("cpu_seconds")
+@pytest.mark.parametrize("drawn", WITH_POINTS, ids=str)
+def test_gaps_with_points(benchmark: BenchmarkFixture, drawn: tuple[int, int, int, float, float]) -> None:
+    """60 s of CPU."""
+    problem = workload_with_points(*drawn)
+    result = benchmark.pedantic(ListAnnealing(), args=(problem, Budget(seconds=60)), rounds=1)
+    bound = bound_of(problem)
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    gap = 100 * (turnaround(problem, result.answer) / bound - 1)
+    history = {round(at): 100 * (terms(value)[0] / bound - 1) for at, value in result.incumbents}
+    benchmark.extra_info["gaps in % by second"] = {at: round(gap, 1) for at, gap in history.items()}
+    assert gap < {150: 14, 400: 17, 300: 25}[drawn[1]]

@@ -22,7 +22,7 @@ from allocsolve.exact.workload._windows import (
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
 from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lists
 from allocsolve.heuristics.workload.free_capacity import check_rigid
-from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_lists
+from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_schedules
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
@@ -112,11 +112,11 @@ class Prices:
     prices; remove-and-reinsert from the best plan; windows by CP-SAT where that gains nothing.
     With two workers and more both run side by side, with one they share the time. These plans know constant
     sizes only; malleable jobs change them in one more schedule, that of `allocsolve.heuristics.Market`, for
-    which a third of the time is left, and in lists (`allocsolve.heuristics.ListAnnealing`, up to 5,000 jobs),
-    which get what the market leaves of it. Without a time limit the ascent of the prices runs until it
-    converges (prices per job for up to 1,200 jobs), and 50 moves are made for each job, or as many as the
-    budget's iterations say; these count lists, too. Up to 40 rigid jobs (12 without a time limit) are left to
-    `WorkloadCpSat`, which uses the same prices and closes the gap.
+    which a third of the time is left, and in lists and moves (`allocsolve.heuristics.ListAnnealing`, up to
+    5,000 jobs), which get what the market leaves of it. Without a time limit the ascent of the prices runs
+    until it converges (prices per job for up to 1,200 jobs), and 50 moves are made for each job, or as many
+    as the budget's iterations say; these count lists, too. Up to 40 rigid jobs (12 without a time limit) are
+    left to `WorkloadCpSat`, which uses the same prices and closes the gap.
 
     On *machines that are not plain*, with counted resources or closed windows, jobs are rigid, each resource
     has prices (`allocsolve.bounds.workload.machine_prices`), and there are no prices per job; the makespan
@@ -171,7 +171,7 @@ class Prices:
         if problem.is_malleable and not interrupted and result.status is not Status.OPTIMAL:
             result = self._or_market(problem, result, search.bound.prices, clock, limit)
             result = self._or_reinserted(problem, result, budget, clock)
-            result = self._or_listed(problem, result, budget, clock)
+            result = self._or_annealed(problem, result, budget, clock)
         return result
 
     def _or_reinserted(
@@ -190,10 +190,10 @@ class Prices:
         result = Earlier(problem, self.objective, alone.answer, None).or_better(result)
         return replace(result, runtime=clock.elapsed)
 
-    def _or_listed(
+    def _or_annealed(
         self, problem: WorkloadProblem, result: Result[WorkloadSchedule], budget: Budget, clock: Clock
     ) -> Result[WorkloadSchedule]:
-        """Return a result, with the schedule of lists annealed in the time that is left if it is better."""
+        """Return a result, with the schedule of annealing in the time that is left if it is better."""
         ended = clock.remaining == 0 or result.limit is Limit.INTERRUPTED
         if ended or result.status is Status.OPTIMAL or result.answer is None:
             return result
@@ -201,7 +201,7 @@ class Prices:
         best.offer(result.answer)
         limit = result.limit
         try:
-            anneal_lists(best, [result.answer], budget)
+            anneal_schedules(best, [result.answer], budget)
         except KeyboardInterrupt:
             limit = Limit.INTERRUPTED
         else:

@@ -58,7 +58,7 @@ class DecoderWork(NamedTuple):
     #: Shape (room,): steps that take the place of others.
     new_times: FloatArray
     new_free: IntArray
-    #: Shape (room,): the pieces of the present job: start and end (s), nodes.
+    #: Shape (most,): the pieces of the present job: start and end (s), nodes.
     starts: FloatArray
     ends: FloatArray
     held: IntArray
@@ -202,7 +202,7 @@ def _run_in_parts(
 
 
 @inner_kernel
-def _take(work: DecoderWork, count: int, pieces: int, first: int, last: int) -> int:
+def take(work: DecoderWork, count: int, pieces: int, first: int, last: int) -> int:
     """Take the nodes of the pieces, which lie in the steps ``first..last``, out of what is free.
 
     Neighbouring steps with equally many free nodes become one. Returns the number of steps, -1 if there is no
@@ -253,6 +253,28 @@ def _take(work: DecoderWork, count: int, pieces: int, first: int, last: int) -> 
 
 
 @inner_kernel
+def run_earliest(listed: Listed, job: int, cap: int, work: DecoderWork, count: int) -> tuple[int, int, int]:
+    """Let a job take nodes as soon as it can, and write its pieces.
+
+    Returns their number, -1 if there is no room, and the steps in which they begin and end. O(steps).
+    """
+    need = listed.nodes[cap if listed.keeps[job] else listed.offsets[job + 1] - 1]
+    release = listed.release[job]
+    step = bisect_right(work.times, count, release) - 1  # the first one begins before all jobs
+    pieces, last = 0, step
+    while pieces == 0:
+        step = last
+        while work.free[step] < need:
+            step += 1
+        begin = max(release, work.times[step])
+        if listed.points[job] and not listed.keeps[job]:
+            pieces, last = _run_in_parts(listed, job, cap, need, work, count, step, begin)
+        else:
+            pieces, last = _run_freely(listed, job, cap, need, work, count, step, begin)
+    return pieces, step, last
+
+
+@inner_kernel
 def _decode(
     listed: Listed,
     costs: Costs,
@@ -271,21 +293,7 @@ def _decode(
     work.times[0], work.free[0] = -np.inf, num_nodes
     count, total, logged = 1, 0.0, 0
     for job in order:
-        cap = caps[job]
-        need = listed.nodes[cap if listed.keeps[job] else listed.offsets[job + 1] - 1]
-        step = (
-            bisect_right(work.times, count, listed.release[job]) - 1
-        )  # the first one begins before all jobs
-        pieces, last = 0, step
-        while pieces == 0:
-            step = last
-            while work.free[step] < need:
-                step += 1
-            begin = max(listed.release[job], work.times[step])
-            if listed.points[job] and not listed.keeps[job]:
-                pieces, last = _run_in_parts(listed, job, cap, need, work, count, step, begin)
-            else:
-                pieces, last = _run_freely(listed, job, cap, need, work, count, step, begin)
+        pieces, step, last = run_earliest(listed, job, caps[job], work, count)
         if pieces < 0:
             return np.inf
         time = work.ends[pieces - 1] if costs.of_end[0] else work.starts[0]
@@ -299,7 +307,7 @@ def _decode(
                 log.starts[logged + piece], log.ends[logged + piece] = work.starts[piece], work.ends[piece]
                 log.held[logged + piece] = work.held[piece]
             logged += pieces
-        count = _take(work, count, pieces, step, last)
+        count = take(work, count, pieces, step, last)
         if count < 0:
             return np.inf
     return total

@@ -1,4 +1,4 @@
-"""Simulated annealing over lists of malleable jobs, as a solver."""
+"""Simulated annealing over lists of malleable jobs and over the pieces of their schedules, as a solver."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from allocsolve.bounds.workload import time_prices, workload_bound
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.list_decoding import Decoder, ListAnnealer, check_listed
 from allocsolve.heuristics.workload.market import market_schedule, priced_term
-from allocsolve.heuristics.workload.reinsertion import Reinsertion, default_moves
-from allocsolve.heuristics.workload.serial import shown_values
+from allocsolve.heuristics.workload.piece_moves import PieceAnnealer
+from allocsolve.heuristics.workload.reinsertion import Reinsertion, default_moves, dual_plans
+from allocsolve.heuristics.workload.serial import job_sizes, shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import Budget, Clock, Limit, Result, Status, parse_workload_objective, terms
 
@@ -27,14 +28,24 @@ _HOT, _COLD = 1.0, 0.01
 MOST_LISTED = 5_000
 #: Lists if the budget limits neither seconds nor iterations: so many over the number of jobs, within limits.
 _PLACED, _LEAST_LISTS, _MOST_LISTS = 4_000_000, 1_000, 200_000
+#: The same for moves of pieces, for each job, within limits.
+_MOVES_PER_JOB, _LEAST_MOVES, _MOST_MOVES = 200, 20_000, 200_000
 #: Lists for each job, and the least number of lists, if the budget limits the seconds only: a search of few
 #: jobs ends by these long before its time.
 _TIMED_LISTS_PER_JOB, _LEAST_TIMED_LISTS = 50_000, 200_000
+_TIMED_MOVES_PER_JOB, _LEAST_TIMED_MOVES = 50_000, 200_000
 #: Between two looks at the clock: at most this share of the lists, and about .02 s, as each takes
 #: `_PER_JOB` + jobs x `_PER_STEP` seconds for each job.
 _ROUND_SHARE, _ROUND_S, _PER_JOB, _PER_STEP = 0.01, 0.02, 5e-8, 5e-10
-#: Shares of the time that is left for the prices of the market and for reinsertion.
-_PRICING, _REINSERTION = 0.2, 0.05
+#: Shares of the time that is left for the prices of the market, for coarser prices and for reinsertion.
+_PRICING, _COARSE, _REINSERTION = 0.15, 0.05, 0.05
+#: The same temperatures for moves of pieces: the schedule to begin with is good already.
+_WARM, _COOL = 0.1, 0.005
+#: The share of the time for lists, the rest is for moves of pieces: half of it for few jobs, less the more
+#: jobs there are, as a list takes as long as many moves.
+_LISTS_SHARE, _FEW_JOBS = 0.5, 100
+#: Moves between two looks at the clock: so many over the number of jobs, within limits; about .01 s.
+_MOVED, _LEAST_ROUND, _MOST_ROUND = 200_000, 20, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,8 @@ class ListAnnealing:
 
     A job begins as soon as its fewest nodes are free, grows and shrinks with what jobs before it in the list
     leave, up to its cap, and begins later where it would have to stop. So a list can keep nodes for a job
-    that comes later, which policies cannot.
+    that comes later, which policies cannot. After that the schedule itself is annealed: a few jobs leave it
+    and take nodes again, one after the other, while the others keep what they hold.
 
     Parameters
     ----------
@@ -62,19 +74,29 @@ class ListAnnealing:
     -----
     A move takes a job to another place in the list, lets two jobs change places or draws a cap; it is kept
     by Metropolis' rule, at a temperature that falls from the mean cost of a job (above its least cost) to a
-    hundredth of it. The budget's iterations count lists; if it limits nothing, 4,000,000 over the number of
-    jobs are tried, 1,000 to 200,000; if it limits the time only, 50,000 for each job, at least 200,000. Same
-    seed and iterations, same answer.
+    hundredth of it. A move of the second kind takes up to 20 jobs out of the best schedule then known and
+    lets them take nodes again in another order or with other caps, at temperatures from a tenth of that cost
+    on; the makespan, which is no sum of costs, has none. The budget's iterations count lists, and moves as
+    well; if it limits nothing, 4,000,000 lists over the number of jobs are tried, 1,000 to 200,000, and 200
+    moves made for each job, 20,000 to 200,000; if it limits the time only, 50,000 of each for each job, at
+    least 200,000. Lists have half of the time, of more than 100 jobs less. Same seed and iterations, same
+    answer.
 
     *Guarantee*: feasible; no worse than a registered policy or another heuristic that does not search, as
-    `allocsolve.families.quick_answers` runs them, nor than the first market and
-    `Reinsertion` in a part of the time.
-    The search begins with the order in which jobs start or end in one of these schedules, or with one of
-    serial generation. The cheap bound ends it where a schedule meets it: that is ``optimal``. No other bound.
-    More than 5,000 jobs get the best of these schedules only (limit ``size``).
+    `allocsolve.families.quick_answers` runs them, nor than the markets at two kinds of prices, serial
+    generation in the order of the starts that are cheapest under them, and `Reinsertion` in a part of the
+    time.
+    Lists begin with the order in which jobs start or end in one of these schedules, or with one of serial
+    generation. The cheap bound ends the search where a schedule meets it: that is ``optimal``. No other
+    bound. More than 5,000 jobs get the best of these schedules only (limit ``size``).
     *Not in any list*: moldable jobs on another size than their cap, and changes of jobs that stall at them:
     such jobs keep their caps. With points a job has, part by part, the most nodes that it can have.
-    *Complexity*: a list of 10 jobs takes .5 microseconds, one of 150 jobs 20.
+    *Complexity*: a list of 10 jobs takes .5 microseconds, one of 150 jobs 20; a move 2 to 10.
+
+    References
+    ----------
+    Schrimpf, Schneider, Stamm-Wilbrandt & Dueck, "Record breaking optimization results using the ruin and
+    recreate principle", Journal of Computational Physics 159(2), 2000 (the moves of the second kind).
 
     Examples
     --------
@@ -106,7 +128,7 @@ class ListAnnealing:
                 starts.append(schedule)
                 if best.values[0] <= least:
                     break
-            limit = anneal_lists(best, starts, budget, least=least)
+            limit = anneal_schedules(best, starts, budget, least=least)
         except KeyboardInterrupt:
             if best.schedule is None:
                 raise
@@ -127,13 +149,11 @@ class ListAnnealing:
         """Yield schedules of other heuristics."""
         for schedule, _ in quick_answers(problem, self.objective, clock, seed=budget.seed):
             yield schedule
-        if problem.is_malleable and clock.remaining > 0:
-            pricing = Clock(_PRICING * clock.remaining)
-            prices = time_prices(problem, priced_term(self.objective), clock=pricing)
-            if prices.interrupted:
-                raise KeyboardInterrupt
-            with suppress(TimeoutError):
-                yield market_schedule(problem, prices, clock)
+        if problem.is_malleable:
+            # Near the best prices it is chance which starts are the cheapest; coarse prices choose others.
+            for share in (_PRICING, _COARSE) if clock.remaining < math.inf else (_PRICING,):
+                if clock.remaining > 0:
+                    yield from self._priced(problem, Clock(share * clock.remaining), clock)
         if len(problem.jobs) and clock.remaining > 0:
             moves = default_moves(problem)
             if budget.iterations is not None:
@@ -142,6 +162,18 @@ class ListAnnealing:
             answer = Reinsertion(self.objective)(problem, share).answer
             if answer is not None:
                 yield answer
+
+    def _priced(self, problem: WorkloadProblem, pricing: Clock, clock: Clock) -> Iterator[WorkloadSchedule]:
+        """Yield the market, and serial generation in the order of the cheapest starts, under prices."""
+        prices = time_prices(problem, priced_term(self.objective), clock=pricing)
+        if prices.interrupted:
+            raise KeyboardInterrupt
+        with suppress(TimeoutError):
+            yield market_schedule(problem, prices, clock)
+        for plan in dual_plans(problem, prices.starts, prices.sizes, job_sizes(problem)):
+            if clock.remaining == 0:
+                return
+            yield plan.schedule()
 
 
 class BestSchedule:
@@ -175,10 +207,10 @@ class BestSchedule:
             self.offer(schedule)
 
 
-def anneal_lists(
+def anneal_schedules(
     best: BestSchedule, starts: list[WorkloadSchedule], budget: Budget, *, least: float = -math.inf
 ) -> Limit | None:
-    """Anneal from the best list of some schedules; return the limit that ended it.
+    """Anneal lists, from the best one of some schedules, then pieces; return the limit that ended it.
 
     None if no schedule can be better. `least` is a lower bound on the first term, if it is the only one; the
     time is that of the clock of `best`, of the budget the iterations and the seed count.
@@ -193,30 +225,100 @@ def anneal_lists(
     decoder = Decoder(problem, best.objective[0])
     if not count or (count == 1 and not decoder.has_choices):
         return Limit.ITERATIONS
+    has_moves = best.objective[0] != "makespan"  # the makespan is no sum
+    share = _LISTS_SHARE * min(1.0, _FEW_JOBS / count) if has_moves else 1.0
+    limit = _anneal_lists(best, decoder, starts, budget, least, Clock(share * clock.remaining))
+    if best.values[0] <= least or not has_moves:
+        return limit
+    if clock.remaining == 0:
+        return Limit.TIME
+    return _anneal_pieces(best, decoder, budget, least)
+
+
+def _anneal_lists(
+    best: BestSchedule,
+    decoder: Decoder,
+    starts: list[WorkloadSchedule],
+    budget: Budget,
+    least: float,
+    clock: Clock,
+) -> Limit | None:
+    count = len(best.problem.jobs)
     lists_of_starts = [listed for schedule in starts for listed in decoder.lists_of(schedule)]
     listed = min([*lists_of_starts, *decoder.serial_lists()], key=decoder.cost)
     search = ListAnnealer(decoder, listed, budget.seed)
     if search.best_cost == math.inf:  # there is no room for the steps of this list
         return Limit.SIZE
-    left = lists = _number_of_lists(count, budget.iterations, clock)
+    lists = _number_of_lists(count, budget.iterations, clock)
     most = math.ceil(min(_ROUND_SHARE * lists, _ROUND_S / (count * (_PER_JOB + count * _PER_STEP))))
+    cooling = _Cooling(lists, most, clock, timed=budget.iterations is None)
     unit, known = search.best_cost / count, math.inf
-    begin, seconds = clock.elapsed, clock.remaining
-    timed = budget.iterations is None and seconds < math.inf
     while True:
         if search.best_cost < known:
             known = search.best_cost
             best.offer_list(decoder, search)
         if best.values[0] <= least:
             return None
-        if left == 0 or clock.remaining == 0:
-            return Limit.TIME if left else Limit.ITERATIONS
-        share = 1 - left / lists
-        if timed:
-            share = max(share, min(1.0, (clock.elapsed - begin) / seconds))
-        moves = min(left, most)
-        search.run(unit * _HOT * (_COLD / _HOT) ** share, moves)
-        left -= moves
+        if cooling.is_over:
+            return cooling.limit
+        search.run(unit * _HOT * (_COLD / _HOT) ** cooling.share, cooling.next_moves())
+
+
+def _anneal_pieces(best: BestSchedule, decoder: Decoder, budget: Budget, least: float) -> Limit | None:
+    assert best.schedule is not None
+    count = len(best.problem.jobs)
+    search = PieceAnnealer(decoder, best.schedule, budget.seed)
+    moves = _number_of_moves(count, budget.iterations, best.clock)
+    most = max(_LEAST_ROUND, min(_MOST_ROUND, _MOVED // count))
+    cooling = _Cooling(moves, most, best.clock, timed=budget.iterations is None)
+    unit, known = search.cost / count, search.cost
+    while not cooling.is_over:
+        search.run(unit * _WARM * (_COOL / _WARM) ** cooling.share, cooling.next_moves())
+        if search.cost < known:
+            known = search.cost
+            best.offer(search.schedule())
+            if best.values[0] <= least:
+                return None
+    return cooling.limit
+
+
+class _Cooling:
+    """How many moves are left, and which share of them or of the time is over.
+
+    Parameters
+    ----------
+    moves, most
+        How many moves there are, and how many are made between two looks at the clock.
+    clock
+        When its time is over, no more moves are made.
+    timed
+        Whether the share is that of the time if it is the larger one.
+    """
+
+    def __init__(self, moves: int, most: int, clock: Clock, *, timed: bool) -> None:
+        self._moves, self._left, self._most, self._clock = moves, moves, most, clock
+        self._begin, self._seconds = clock.elapsed, clock.remaining
+        self._timed = timed and self._seconds < math.inf
+
+    @property
+    def share(self) -> float:
+        share = 1 - self._left / self._moves
+        if self._timed:
+            share = max(share, min(1.0, (self._clock.elapsed - self._begin) / self._seconds))
+        return share
+
+    @property
+    def is_over(self) -> bool:
+        return self._left == 0 or self._clock.remaining == 0
+
+    @property
+    def limit(self) -> Limit:
+        return Limit.TIME if self._left else Limit.ITERATIONS
+
+    def next_moves(self) -> int:
+        moves = min(self._left, self._most)
+        self._left -= moves
+        return moves
 
 
 def _number_of_lists(count: int, iterations: int | None, clock: Clock) -> int:
@@ -225,3 +327,11 @@ def _number_of_lists(count: int, iterations: int | None, clock: Clock) -> int:
     if clock.remaining < math.inf:
         return max(_LEAST_TIMED_LISTS, _TIMED_LISTS_PER_JOB * count)
     return min(_MOST_LISTS, max(_LEAST_LISTS, _PLACED // count))
+
+
+def _number_of_moves(count: int, iterations: int | None, clock: Clock) -> int:
+    if iterations is not None:
+        return iterations
+    if clock.remaining < math.inf:
+        return max(_LEAST_TIMED_MOVES, _TIMED_MOVES_PER_JOB * count)
+    return min(_MOST_MOVES, max(_LEAST_MOVES, _MOVES_PER_JOB * count))

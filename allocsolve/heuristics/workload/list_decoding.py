@@ -16,14 +16,16 @@ from allocsolve.heuristics.workload._kernels_list_decoding import (
     anneal,
     decode,
 )
+from allocsolve.heuristics.workload._kernels_piece_moves import move_pieces
 from allocsolve.heuristics.workload.serial import job_sizes, plan_costs, serial_order
 from allocsolve.model import WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_piece_moves import PieceMoves, PiecePlan
     from allocsolve.heuristics.workload.serial import SerialOrder
-    from allocsolve.model import IntArray, WorkloadProblem, WorkloadTerm
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
 #: With more sizes than this in all, jobs have about 16 sizes each to choose from.
 _EVERY_SIZE = 1_000_000
@@ -95,10 +97,7 @@ class Decoder:
         self._costs = plan_costs(problem, term, sizes)
         self._is_maximum = term == "makespan"
         steps = _STEPS_WITH_POINTS if packed.points.any() else _STEPS
-        room = steps * count + 2
-        self._work = DecoderWork(
-            *(np.zeros(room, dtype) for dtype in (float, np.int64, float, np.int64, float, float, np.int64))
-        )
+        self._work = new_work(steps * count + 2, steps * count + 2)
 
     @property
     def has_choices(self) -> bool:
@@ -159,6 +158,28 @@ class Decoder:
             _log(0, 0),
         )
 
+    def move(
+        self, plan: PiecePlan, moves: PieceMoves, temperature: float, count: int, work: DecoderWork
+    ) -> None:
+        """Move pieces of a plan, see `PieceAnnealer`."""
+        move_pieces(self._listed, self._costs, plan, moves, temperature, count, work)
+
+    def costs_above_least(self, starts: FloatArray, ends: FloatArray) -> FloatArray:
+        """Return what jobs with these starts and ends (s) cost above their least costs."""
+        costs = self._costs
+        times = ends if costs.of_end[0] else starts
+        above: FloatArray = np.maximum(costs.floor, costs.slope * (times - costs.reference)) - costs.least
+        return above
+
+    def free_steps(self, schedule: WorkloadSchedule) -> tuple[FloatArray, IntArray]:
+        """Return when the number of free nodes changes (s), from minus infinity on, and the numbers."""
+        times = np.concatenate([[-np.inf], schedule.starts, schedule.ends])
+        edges, at = np.unique(times, return_inverse=True)
+        change = np.zeros(len(edges), dtype=np.int64)
+        np.add.at(change, at, np.concatenate([[self._problem.num_nodes], -schedule.nodes, schedule.nodes]))
+        kept = change != 0
+        return edges[kept], np.cumsum(change)[kept]
+
     def _decode(self, listed: SizeList, log: PieceLog) -> float:
         return decode(
             self._listed,
@@ -210,6 +231,14 @@ class ListAnnealer:
     def run(self, temperature: float, moves: int) -> None:
         """Try lists at a temperature, in the unit of costs."""
         self._decoder.anneal(self._search, temperature, moves)
+
+
+def new_work(steps: int, pieces: int) -> DecoderWork:
+    """Return arrays with room for so many steps, and for so many pieces of a job."""
+    times, new_times = np.zeros((2, steps))
+    free, new_free = np.zeros((2, steps), dtype=np.int64)
+    starts, ends = np.zeros((2, pieces))
+    return DecoderWork(times, free, new_times, new_free, starts, ends, np.zeros(pieces, dtype=np.int64))
 
 
 def _log(jobs: int, pieces: int) -> PieceLog:
