@@ -21,15 +21,17 @@ from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.job_prices import job_price_bound
+from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.exact.workload._date_forest import Stretch
     from allocsolve.exact.workload._date_tree import Leaf
-    from allocsolve.model import WorkloadProblem, WorkloadTerm
+    from allocsolve.model import WorkloadTerm
 
 TERM: Final = "turnaround"
+NO_PRICES: Final = {"parent": -1, "jobs": [], "first_slots": [], "offsets": [0], "differences": []}
 MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
 
 
@@ -344,3 +346,26 @@ def test_shared_prices_outside_of_the_slots_of_a_tree_are_refused() -> None:
     tree["slots"] = [first, first + 1]
     with pytest.raises(InvalidAnswer, match=r"job \d has shared prices outside of the slots"):
         workload_certified_bound(problem, certificate, (TERM,))
+
+
+def test_shared_prices_whose_sum_does_not_fit_are_refused() -> None:
+    """Each job's own costs fit, and so do the prices of each stretch: the sum of all would be negative."""
+    count, number = 1200, 2
+    problem = WorkloadProblem(count, [Job(0, 1, 1)] * count)
+    tree = {"slots": [0, 1], "lists": [NO_PRICES], "jobs": [-1], "cuts": [0], "totals": [0]}
+    certificate: dict[str, Any] = {
+        "kind": "date-trees",
+        "term": TERM,
+        "edges": [0, 1],
+        "nodes": 1,
+        "unit": 1,
+        "shared": {
+            "first_slots": [0] * count,
+            "offsets": [*range(count + 1)],
+            "prices": [2**53 - 1] * count,
+        },
+        "stretches": [job % number for job in range(count)],
+        "trees": [tree] * number,
+    }
+    with pytest.raises(InvalidAnswer, match=r"prices in slot 0 of the certificate sum up to more than 2\^62"):
+        tree_totals(problem, certificate, TERM)

@@ -158,8 +158,8 @@ class ListAnnealing:
             moves = default_moves(problem)
             if budget.iterations is not None:
                 moves = min(moves, budget.iterations)
-            share = Budget(seconds=_REINSERTION * clock.remaining, iterations=moves, seed=budget.seed)
-            answer = Reinsertion(self.objective)(problem, share).answer
+            part = Budget(seconds=_REINSERTION * clock.remaining, iterations=moves, seed=budget.seed)
+            answer = Reinsertion(self.objective)(problem, part).answer
             if answer is not None:
                 yield answer
 

@@ -11,7 +11,14 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, positive_integer
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets
 from allocsolve.judge.workload.date_tree import DateTree, Machine, check_steps, check_totals
-from allocsolve.judge.workload.job_prices import edges_of, job_rows, mean_of, price_windows, ticks_of
+from allocsolve.judge.workload.job_prices import (
+    check_slots,
+    edges_of,
+    job_rows,
+    mean_of,
+    price_windows,
+    ticks_of,
+)
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
 
@@ -107,6 +114,7 @@ def tree_totals(
         msg = f"shared of the certificate is {type(listed).__name__}, not an object"
         raise InvalidAnswer(msg)
     shared = price_windows(listed, edges, count)
+    check_slots(shared)
     trees, owner = items(certificate, "trees"), integers(certificate, "stretches", 0)
     if len(owner) != count:
         msg = f"{len(owner)} stretches in the certificate for {count} jobs"

@@ -214,8 +214,21 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
     if len(sums) and sums.max() >= _LARGEST:
         msg = f"costs of job {int(np.argmax(sums))} under the certificate's prices are beyond 2^62"
         raise InvalidAnswer(msg)
+    check_slots(windows)
+
+
+def check_slots(windows: WindowPrices) -> None:
+    """Refuse prices of which those in one slot might not fit into 64 bits together.
+
+    Raises
+    ------
+    InvalidAnswer
+        If they might not.
+    """
+    counts = np.diff(windows.offsets)
+    slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
     full = np.bincount(slots, windows.prices.astype(np.float64))
-    if len(full) and full.max() >= _LARGEST:
+    if full.max(initial=0.0) >= _LARGEST:
         msg = f"prices in slot {int(np.argmax(full))} of the certificate sum up to more than 2^62"
         raise InvalidAnswer(msg)
 
