@@ -158,6 +158,11 @@ FILES: dict[str, Document] = {
             {"instance": "b", "objective": "makespan", "upper": 9},
         ],
     },
+    "library": {
+        "format": "allocsolve-library/1",
+        "suites": [{"name": "a", "summary": "one"}, {"name": "b", "summary": ""}],
+        "selections": [{"name": "c", "summary": "both", "instances": ["a/a-0", "b/b-1"]}],
+    },
     "gate": {
         "format": "allocsolve-gate/1",
         "suite": "tiny",

@@ -11,7 +11,7 @@ from allocsolve.cli.output import say, show_table, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import UnknownName
 from allocsolve.instances.formats.envelope import certificate_schema, family_schemas
-from allocsolve.instances.library.files import best_known_schema
+from allocsolve.instances.library.files import best_known_schema, library_schema
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +23,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         **family_schemas(),
         "certificate": certificate_schema(),
         "best-known": best_known_schema(),
+        "library": library_schema(),
         "gate": baseline_schema(),
     }
 

@@ -92,6 +92,8 @@ def counts_column(what: str, values: object) -> IntArray:
 def texts_column(what: str, values: Iterable[Any], *, none: bool = False) -> tuple[Any, ...]:
     """Return texts, and None where it is allowed."""
     texts = items(what, values)
+    if {*map(type, texts)} <= {str, *([type(None)] if none else [])}:  # faster than a look at each
+        return texts
     for idx, text in enumerate(texts):
         if not (isinstance(text, str) or (none and text is None)):
             msg = f"job {idx}: {what} {shown(text)} is not of the type str"

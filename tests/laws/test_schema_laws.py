@@ -23,7 +23,7 @@ from allocsolve.instances.formats.envelope import (
     parse_solution,
     read_certificate,
 )
-from allocsolve.instances.library.files import read_statements
+from allocsolve.instances.library.files import Library, read_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from allocsolve.model import Problem
 
 SCHEMAS = schemas()
-READERS: dict[str, Callable[[Path], object]] = {"best-known": read_statements, "gate": read_baseline}
+READERS: dict[str, Callable[[Path], object]] = {
+    "best-known": read_statements,
+    "library": lambda file: Library(file.parent).folders,
+    "gate": read_baseline,
+}
 
 
 NAMES = {kind: names_in(schema) for kind, schema in SCHEMAS.items()}

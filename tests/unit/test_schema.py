@@ -76,6 +76,11 @@ def test_files_of_the_library_keep_to_their_schemas(suite: str) -> None:
         Draft202012Validator(known[document.get("kind", "best-known")]).validate(document)
 
 
+def test_the_index_of_the_library_keeps_to_its_schema() -> None:
+    document = json.loads((PACKAGED / "library.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schemas()["library"]).validate(document)
+
+
 def test_the_baselines_of_the_gate_keep_to_their_schema() -> None:
     for file in (FORMATS.parents[1] / ".ci").glob("gate*.json"):
         Draft202012Validator(schemas()["gate"]).validate(json.loads(file.read_text(encoding="utf-8")))

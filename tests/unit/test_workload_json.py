@@ -28,6 +28,12 @@ JOBS: dict[str, tuple[Any, str]] = {
     "no number": ([{**JOB, "submit": "x"}], "jobs[0].submit: submit must be a number, not 'x'"),
     "negative": ([{**JOB, "submit": -1}], "jobs[0].submit: submit -1 is below 0"),
     "huge": ([{**JOB, "runtime": 1e300}], "jobs[0].runtime: runtime 1e+300 is beyond 2^53"),
+    "a little too large": (
+        [{**JOB, "submit": 2**53 + 1}],
+        f"jobs[0].submit: submit {2**53 + 1} is beyond 2^53",
+    ),
+    "a little too late": ([{**JOB, "eligible": 2**53 + 1}], f"eligible {2**53 + 1} is beyond 2^53"),
+    "a little too early": ([{**JOB, "boost": -(2**53) - 1}], f"boost {-(2**53) - 1} is below -9"),
     "limit": ([{**JOB, "limit": True}], "jobs[0].limit: limit must be a number, not true"),
     "twice": ([{**JOB, "name": "a"}] * 2, "jobs[1].name: 'a' also names jobs[0]"),
     "law": ([{**JOB, "speedup": {}}], "jobs[0].speedup: must have one of amdahl, power, table and overhead"),

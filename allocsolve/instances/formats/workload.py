@@ -295,6 +295,14 @@ _OPTIONAL: Final = (
 _DECODED: Final = ("evolution", "reconfiguration")
 #: Of these the columns are read at a glance.
 _RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS}
+#: The types of their numbers.
+_NUMBERS: Final[dict[str, set[type]]] = {
+    "submit": {int, float},
+    "nodes": {int},
+    "runtime": {int, float},
+    "limit": {int, float, type(None)},
+    "weight": {int, float},
+}
 
 
 def decode_problem(document: Document, source: str) -> WorkloadProblem:
@@ -321,37 +329,36 @@ def decode_problem(document: Document, source: str) -> WorkloadProblem:
 
 def _faultless_jobs(listed: list[Any]) -> Jobs | None:
     """Return rigid jobs without a fault by columns; None if each has to be looked at."""
-    if {*map(type, listed)} - {dict} or set().union(*listed) - _RIGID:
+    if {*map(type, listed)} - {dict} or (names := set().union(*listed)) - _RIGID:
         return None
-    columns: dict[str, list[Any]] = {}
-    for field in _REQUIRED:
-        columns[field] = [job.get(field) for job in listed]
-    limits = [job.get("limit") for job in listed]
-    weights = [job.get("weight", 1) for job in listed]
-    kinds = {*map(type, chain(columns["submit"], columns["runtime"], weights))}
-    if kinds - {int, float} or {*map(type, limits)} - {int, float, type(None)}:
-        return None
-    if {*map(type, columns["nodes"])} - {int}:
-        return None
-    asked = requirement_columns(listed)
-    if asked is None or any(not _are_exact(column) for column in (*columns.values(), limits, weights)):
+    columns: dict[str, list[Any]] = {field: [job.get(field) for job in listed] for field in _REQUIRED}
+    if "limit" in names:
+        columns["limit"] = [job.get("limit") for job in listed]
+    if "weight" in names:
+        columns["weight"] = [job.get("weight", 1) for job in listed]
+    for field, column in columns.items():
+        if {*map(type, column)} - _NUMBERS[field]:
+            return None
+    if "limit" in names and None in columns["limit"]:
+        columns["limit"] = [np.nan if limit is None else limit for limit in columns["limit"]]
+    if "user" in names:
+        columns["users"] = [job.get("user") for job in listed]
+    if "name" in names:
+        columns["names"] = [job.get("name") for job in listed]
+        if None in columns["names"]:
+            columns["names"] = [job.get("name", f"j{idx}") for idx, job in enumerate(listed)]
+    asked = requirement_columns(listed) if names & {*REQUIREMENT_FIELDS} else {}
+    if asked is None:
         return None
     try:
-        return Jobs(
-            **columns,
-            **asked,
-            limit=[np.nan if limit is None else limit for limit in limits],
-            names=[job.get("name", f"j{idx}") for idx, job in enumerate(listed)],
-            users=[job.get("user") for job in listed],
-            weight=weights,
-        )
+        jobs = Jobs(**columns, **asked)
     except (InvalidProblem, OverflowError):
         return None
-
-
-def _are_exact(column: Sequence[float | None]) -> bool:
-    """Tell whether no integer of a column is beyond 2^53, which the nearest double may not be."""
-    return max((number for number in column if number is not None), default=0) <= MAX_INTEGER
+    packed, more = jobs.packed, jobs.requirements
+    doubles = (packed.submit, packed.runtime, packed.weight, packed.nodes, jobs.limit, more.eligible)
+    # The nearest double to an integer beyond 2^53 may be 2^53, which is none.
+    are_exact = not any((column >= MAX_INTEGER).any() for column in (*doubles, np.abs(more.boost)))
+    return jobs if are_exact else None
 
 
 def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | None:

@@ -563,3 +563,18 @@ def best_known_schema() -> Document:
         ),
     )
     return file_schema(fields, BEST_KNOWN_FORMAT)
+
+
+def library_schema() -> Document:
+    """Return the schema of ``library.json``."""
+    named = {"name": text("of its folder, or of the selection"), "summary": text("what it is for")}
+    members = listing(text("<suite>/<instance>"), "in this order")
+    suites = listing(record(named, tuple(named)), "the folders")
+    chosen = {**named, "instances": members}
+    fields = Fields(
+        "The index of an instance library: its suites, and selections of their instances",
+        {"suites": suites, "selections": listing(record(chosen, tuple(chosen)), "across suites")},
+        ("suites", "selections"),
+        ("no name stands twice", "an instance is named with one of the suites, and without further slashes"),
+    )
+    return file_schema(fields, FORMAT)
