@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pytest
 from hostile_policies import HONEST, MOMENTS, TECHNIQUES, texts
 
 from allocsolve.bench import PolicyEvaluator
 from allocsolve.bench.evaluation import evaluator, sealed, windows
 from allocsolve.bench.evaluation.sandbox import unheld
-from allocsolve.instances import lublin1999, write_problem
-from allocsolve.model import WorkloadProblem
+from allocsolve.instances import write_problem
+from allocsolve.model import Jobs, WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,13 +48,11 @@ class Arena(NamedTuple):
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     folder = tmp_path_factory.mktemp("hostile")
     log, bounds = (tmp_path_factory.mktemp(name) / name for name in ("log.json", "bounds"))
-    drawn = lublin1999(3, num_jobs=200)
-    # Many wait, and estimates tell little: who knew run times would decide otherwise.
-    jobs = [
-        replace(job, submit=job.submit // 20, limit=job.runtime * (1 + 7 * idx % 10))
-        for idx, job in enumerate(drawn.jobs)
-    ]
-    write_problem(WorkloadProblem(drawn.num_nodes, jobs), log)
+    # Many wait, and limits tell little: who knew run times would decide otherwise.
+    rng = np.random.default_rng(3)
+    submits, runtimes = np.cumsum(rng.integers(0, 200, 200)), rng.integers(10, 2000, 200)
+    jobs = Jobs(submits, rng.integers(1, 17, 200), runtimes, runtimes * rng.integers(1, 11, 200))
+    write_problem(WorkloadProblem(16, jobs), log)
     (folder / "honest.py").write_text(HONEST)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ALLOCSOLVE_SECRET", f"seed 5 of {log}")
