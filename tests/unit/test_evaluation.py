@@ -97,7 +97,7 @@ def test_what_runs_sealed_is_worth_what_it_is_worth_here(evaluator: PolicyEvalua
         ("mine:missing", "plug-in 'mine:missing': module 'mine' has no attribute 'missing'"),
         ("nowhere:policy", "plug-in 'nowhere:policy': there is no module 'nowhere'"),
         ("mine.py", "mine.py:policy': the file has no 'policy'"),
-        ("nowhere.py", "nowhere.py:policy': cannot be read: No such file or directory"),
+        ("nowhere.py", "nowhere.py:policy': there is no such file"),
         ("mine:clairvoyant", "asks for knowledge='actual': all are evaluated with knowledge='estimate'"),
     ],
 )

@@ -149,7 +149,7 @@ def test_an_agent_learns_and_is_judged_on_later_jobs(tmp_path: Path) -> None:
 
 def test_a_search_finds_a_better_policy(tmp_path: Path) -> None:
     """It begins as EASY, and what it writes can be evaluated again."""
-    options = ("--trials", "3", "--windows", "2", "--jobs", "100")
+    options = ("--trials", "3", "--windows", "2", "--jobs", "200")
     first, *better, easy, _, _, _, _, _, found = _shown("evolve_policy.py", tmp_path, *options).splitlines()
     assert first.startswith("trial 0: 0.")
     assert first.endswith("limit^0.00 nodes^0.00 wait^-1.00")

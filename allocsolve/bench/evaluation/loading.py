@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.adaptors import named_policy
@@ -61,6 +62,8 @@ def loaded(name: str) -> RunnablePolicy:
 
 
 def _of_file(name: str, path: str, attribute: str) -> Any:  # noqa: ANN401 - whatever is in it
+    if not Path(path).is_file():
+        raise PluginError(name, "there is no such file")
     spec = importlib.util.spec_from_file_location("evaluated_policy", path)
     assert spec is not None, "its name ends in .py"
     assert spec.loader is not None, "so it has a loader"
@@ -68,8 +71,6 @@ def _of_file(name: str, path: str, attribute: str) -> Any:  # noqa: ANN401 - wha
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except OSError as error:
-        raise PluginError(name, f"cannot be read: {error.strerror}") from error
     except BaseException as error:
         raise PluginError(name, f"{type(error).__name__}: {error}") from error
     if not hasattr(module, attribute):
