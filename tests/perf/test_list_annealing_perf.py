@@ -200,7 +200,7 @@ def test_gaps_under_load(benchmark: BenchmarkFixture, count: int) -> None:
 @pytest.mark.usefixtures("cpu_seconds")
 @pytest.mark.parametrize("drawn", WITH_POINTS, ids=str)
 def test_gaps_with_points(benchmark: BenchmarkFixture, drawn: tuple[int, int, int, float, float]) -> None:
-    """60 s of CPU."""
+    """60 s of CPU: 10.9 and 16.5 % of the first and the last; 14.4, 14.9 and 22.8 % in 20 s."""
     problem = workload_with_points(*drawn)
     result = benchmark.pedantic(ListAnnealing(), args=(problem, Budget(seconds=60)), rounds=1)
     bound = bound_of(problem)
