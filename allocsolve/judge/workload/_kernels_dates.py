@@ -175,8 +175,9 @@ def _least(
                     start = edges[first + at]
                 else:
                     start = edges[first + at] - runtime
-                pays = _paid_until(edges, paid, first, count, start + runtime)
-                pays -= _paid_until(edges, paid, first, count, start)
+                # What is paid up to an edge is known.
+                pays = paid[at] if kind == 2 else _paid_until(edges, paid, first, count, start + runtime)
+                pays -= paid[at] if kind == 1 else _paid_until(edges, paid, first, count, start)
                 best = min(best, slope * max(floor, start + runtime - late) + divisor * pays)
     return int(best // divisor)
 
