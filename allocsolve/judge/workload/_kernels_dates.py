@@ -27,6 +27,19 @@ class StartWindows(NamedTuple):
     latest: IntArray
 
 
+class Knapsacks(NamedTuple):
+    """The knapsacks of the slots as they were last: leaves of a tree have most of them in common."""
+
+    #: Shape (slots + 1,): where the items of each slot begin in `sizes` and `gains`.
+    begins: IntArray
+    #: Shape (prices,), of which as many count as there are items.
+    sizes: IntArray
+    gains: IntArray
+    #: Shape (slots,): the units of nodes that items share, -1 at first, and the greatest sum of gains.
+    room: IntArray
+    fullest: IntArray
+
+
 class _Surely(NamedTuple):
     """What surely runs."""
 
@@ -162,10 +175,26 @@ def _least(
                     start = edges[first + at]
                 else:
                     start = edges[first + at] - runtime
-                pays = _paid_until(edges, paid, first, count, start + runtime)
-                pays -= _paid_until(edges, paid, first, count, start)
+                # What is paid up to an edge is known.
+                pays = paid[at] if kind == 2 else _paid_until(edges, paid, first, count, start + runtime)
+                pays -= paid[at] if kind == 1 else _paid_until(edges, paid, first, count, start)
                 best = min(best, slope * max(floor, start + runtime - late) + divisor * pays)
     return int(best // divisor)
+
+
+@inner_kernel
+def _as_before(
+    last: Knapsacks, slot: int, room: int, items: tuple[IntArray, IntArray], begin: int, end: int
+) -> bool:
+    """Return whether a slot has the same room and the same items, as sizes and gains, as it had last."""
+    first = last.begins[slot]
+    if last.room[slot] != room or last.begins[slot + 1] - first != end - begin:
+        return False
+    sizes, gains = items
+    for at in range(end - begin):
+        if last.sizes[first + at] != sizes[begin + at] or last.gains[first + at] != gains[begin + at]:
+            return False
+    return True
 
 
 @allocating_kernel
@@ -182,16 +211,16 @@ def least_costs_in_windows(
     nodes: IntArray,
     capacity: int,
     windows: StartWindows,
+    last: Knapsacks,
     costs: IntArray,
-    fullest: IntArray,
 ) -> bool:
-    """Fill in the least cost of each job, and for each slot the greatest sum of prices of jobs that fit.
+    """Fill in the least cost of each job, and in `last` the greatest sums of prices of jobs that fit.
 
     Return False if no schedule has all starts in their windows. A job surely runs from its latest start to
     its earliest end: there it has no price, and others share what it leaves. The prices `fixed`, of the same
     slots, jobs pay wherever they run, and in no sum. O(prices * capacity).
     """
-    slots = len(fullest)
+    slots = len(last.room)
     surely = _nowhere(len(nodes), slots)
     spans = _Spans(np.empty(slots + 1, np.int64), np.empty(slots + 1, np.int64))
     longest = 0
@@ -243,6 +272,8 @@ def least_costs_in_windows(
     best = np.zeros(capacity + 1, np.int64)
     for slot in range(slots):
         room, wanted, gained = capacity - surely.held[slot], 0, 0
+        if _as_before(last, slot, room, (sizes, gains), begins[slot], begins[slot + 1]):
+            continue
         for at in range(begins[slot], begins[slot + 1]):
             wanted += sizes[at]
             gained += gains[at]
@@ -252,5 +283,7 @@ def least_costs_in_windows(
                 for size in range(room, sizes[at] - 1, -1):
                     best[size] = max(best[size], best[size - sizes[at]] + gains[at])
             gained = best[room]
-        fullest[slot] = gained
+        last.room[slot], last.fullest[slot] = room, gained
+    last.begins[:] = begins
+    last.sizes[: begins[slots]], last.gains[: begins[slots]] = sizes, gains
     return True

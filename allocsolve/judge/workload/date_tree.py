@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, positive_integer
-from allocsolve.judge.workload._kernels_dates import OPEN, StartWindows, least_costs_in_windows
+from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.job_prices import check_slots, edges_of, job_rows, mean_of, ticks_of
 from allocsolve.model import MAX_INTEGER
@@ -198,7 +198,11 @@ class DateTree(NamedTuple):
 
     def totals(self, machine: Machine) -> list[int | None]:
         """Return the total of each leaf; None if it has no schedule."""
-        return [_total(self, machine, leaf) for leaf in self.leaves]
+        slots, prices = len(self.lists[0].edges) - 1, len(self.lists[0].prices)
+        begins, room, fullest = (np.zeros(count, dtype=np.int64) for count in (slots + 1, slots, slots))
+        sizes, gains = np.zeros(prices, dtype=np.int64), np.zeros(prices, dtype=np.int64)
+        last = Knapsacks(begins, sizes, gains, room - 1, fullest)
+        return [_total(self, machine, leaf, last) for leaf in self.leaves]
 
 
 class _Leaf(NamedTuple):
@@ -335,7 +339,7 @@ def _check_sums(rows: JobRows, prices: WindowPrices, fixed: IntArray, latest: in
     check_slots(prices)
 
 
-def _total(tree: DateTree, machine: Machine, leaf: _Leaf) -> int | None:
+def _total(tree: DateTree, machine: Machine, leaf: _Leaf, last: Knapsacks) -> int | None:
     """Return the least cost of all jobs less what the cluster earns; None if the leaf has no schedule."""
     rows, prices = tree.rows, tree.lists[leaf.prices]
     windows = StartWindows(rows.submit.copy(), np.full(len(rows.submit), OPEN))
@@ -345,9 +349,12 @@ def _total(tree: DateTree, machine: Machine, leaf: _Leaf) -> int | None:
         else:
             windows.latest[job] = min(windows.latest[job], cut)
     costs = np.zeros(len(rows.submit), dtype=np.int64)
-    fullest = np.zeros(len(prices.edges) - 1, dtype=np.int64)
-    if not least_costs_in_windows(rows, prices, tree.fixed, *machine, windows, costs, fullest):
+    if not least_costs_in_windows(rows, prices, tree.fixed, *machine, windows, last, costs):
         return None
-    lengths = np.diff(prices.edges).tolist()
-    paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
+    lengths = np.diff(prices.edges)
+    if float(lengths.astype(np.float64) @ last.fullest.astype(np.float64)) < _LARGEST:
+        paid = int(lengths @ last.fullest)
+    else:
+        pairs = zip(lengths.tolist(), last.fullest.tolist(), strict=True)
+        paid = sum(length * full for length, full in pairs)
     return int(sum(costs.tolist()) - paid)
