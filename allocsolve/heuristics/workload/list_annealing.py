@@ -151,9 +151,9 @@ class ListAnnealing:
             yield schedule
         if problem.is_malleable:
             # Near the best prices it is chance which starts are the cheapest; coarse prices choose others.
-            for part in (_PRICING, _COARSE) if clock.remaining < math.inf else (_PRICING,):
+            for share in (_PRICING, _COARSE) if clock.remaining < math.inf else (_PRICING,):
                 if clock.remaining > 0:
-                    yield from self._priced(problem, Clock(part * clock.remaining), clock)
+                    yield from self._priced(problem, Clock(share * clock.remaining), clock)
         if len(problem.jobs) and clock.remaining > 0:
             moves = default_moves(problem)
             if budget.iterations is not None:
