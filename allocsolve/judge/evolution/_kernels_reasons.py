@@ -6,8 +6,6 @@ arc (i, j) with i < j, as a positive number, or the negation of one, as a negati
 
 from __future__ import annotations
 
-# ruff: noqa: PLR1714
-# Numbers are compared one by one in inner loops, not with a tuple.
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.kernels import inner_kernel
@@ -25,11 +23,18 @@ VALUE_BITS, VALUE_SHIFT = 31, 1 << 30
 
 #: Entries of `Replay.state`: lengths of the lists of the same names; the entries of the trail that hold
 #: without assumptions; the first and the last of the two work lists; what conflicts: two entries of the trail
-#: or a clause; the bytes read; the clause deleted last; the last stamp; the literals known under it.
+#: or a clause; the bytes read; the clause deleted last; the last stamp; the literals known under it; whether
+#: the windows are raised; the length of the list of watches.
 TRAIL, CLAUSES, FACTS, LINES, LITERALS, HINTS, AXIOMS, BLOCKS = range(8)
 GROUND, _WANTS_HEAD, WANTS, _TODO_HEAD, TODO, FIRST_ENTRY, SECOND_ENTRY, CONFLICT_CLAUSE = range(8, 16)
-POSITION, DELETED, STAMP, KNOWN, STARTED = range(16, 21)
-STATE_SIZE = 21
+POSITION, DELETED, STAMP, KNOWN, STARTED, WATCHES = range(16, 22)
+STATE_SIZE = 22
+
+#: Columns of `Replay.watches`: the value of the watched fact, the arc and the value of the other watched fact
+#: of the clause, and 2 * clause + which of the two it is.
+_BAR, _OTHER_ARC, _OTHER_VALUE, _WATCH = range(4)
+#: Columns of `Replay.lists`: where the watches of an arc begin, how many there are, and how many have room.
+_BEGIN, _COUNT, _LIST_ROOM = range(3)
 
 #: Columns of the trail: an arc and its new value, the entry that had the value before, and the reason with up
 #: to two entries, or with an entry and a hole, or with a clause.
@@ -50,13 +55,15 @@ class Replay(NamedTuple):
     values: IntArray
     current: IntArray
     seen: IntArray
+    #: The reverse of each arc, stored because divisions take longer.
+    reverses: IntArray
     #: See the columns above.
     trail: IntArray
     #: For entries that hold without assumptions: what proves them, as a hint.
     entry_hints: IntArray
     #: Differences that no schedule has, those of arc a from ``hole_offsets[a]`` on: rows (the lowest of a
     #: hole, rising; of the holes up to there, the one that ends last: its lowest and its highest
-    #: difference, the step of i, the step of j).
+    #: difference, the first step and the number of steps of the block of i, those of the block of j).
     hole_offsets: IntArray
     holes: IntArray
     #: Rows (point, point, value) that always hold: the windows under the horizon.
@@ -71,24 +78,24 @@ class Replay(NamedTuple):
     wants: IntArray
     wanted: IntArray
     todo: IntArray
-    #: Clauses: rows ``begin:end`` of the facts (arc, value), what proves them, the two watched facts.
+    #: Clauses: rows ``begin:end`` of the facts (arc, value), of which the first two are watched; what proves
+    #: them.
     clause_begin: IntArray
     clause_end: IntArray
     clause_hints: IntArray
     is_dead: NDArray[np.bool_]
-    watched: IntArray
-    facts: IntArray
-    #: The watches of an arc as a list: the first one; for each one the one after it, and the value of its
-    #: fact. Watch 2 c + s is the watch s of clause c.
-    first_watch: IntArray
-    watches: IntArray
+    facts: NDArray[np.int32]
+    #: The watches of an arc stand together: reading them is most of the work, and so most of them stay in the
+    #: cache.
+    watches: NDArray[np.int32]
+    lists: IntArray
     #: Lines: the literals and the hints of line l end at ``literal_ends[l]`` and ``hint_ends[l]``. A hint is
     #: an axiom, or -1 minus a line.
     literals: IntArray
     literal_ends: IntArray
     hints: IntArray
     hint_ends: IntArray
-    #: Rows (kind, up to three literals, two numbers): the steps of the two points of a hole; the first block
+    #: Rows (kind, up to three literals, two numbers): a hole; the first block
     #: and the number of blocks of a cover, whose literals are the facts of the clause in column 1.
     axioms: IntArray
     #: Hash table of the axioms but covers: 1 + axiom, 0 where it is free.
@@ -109,11 +116,6 @@ class Replay(NamedTuple):
 @inner_kernel
 def value_of(r: Replay, arc: int) -> int:
     return int(r.values[arc])
-
-
-@inner_kernel
-def reverse_of(n: int, arc: int) -> int:
-    return (arc % n) * n + arc // n
 
 
 @inner_kernel
@@ -161,7 +163,7 @@ def _hole_at(r: Replay, arc: int, value: int) -> int:
 
 
 @inner_kernel
-def _enter(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
+def _enter(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> int:
     """Give an arc a higher value; return the outcome."""
     state = r.state
     if value <= value_of(r, arc):
@@ -176,7 +178,7 @@ def _enter(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: 
     state[TRAIL] += 1
     r.todo[state[TODO]] = at
     state[TODO] += 1
-    reverse = reverse_of(n, arc)
+    reverse = r.reverses[arc]
     if value_of(r, reverse) + value > 0:
         state[FIRST_ENTRY], state[SECOND_ENTRY], state[CONFLICT_CLAUSE] = at, r.current[reverse], -1
         return CONFLICT
@@ -184,9 +186,9 @@ def _enter(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: 
 
 
 @inner_kernel
-def _put(r: Replay, n: int, arc: int, value: int, reason: int, one: int, two: int) -> int:
+def _put(r: Replay, arc: int, value: int, reason: int, one: int, two: int) -> int:
     """Give an arc a higher value, which may be in a hole; return the outcome."""
-    outcome = _enter(r, n, arc, value, reason, one, two)
+    outcome = _enter(r, arc, value, reason, one, two)
     if outcome != FIXPOINT:
         return outcome
     at, hole = r.current[arc], _hole_at(r, arc, value)
@@ -202,11 +204,11 @@ def _raise(r: Replay, n: int, want: int) -> int:
     if value <= value_of(r, arc):
         return FIXPOINT
     i, j = arc // n, arc % n
-    outcome = _enter(r, n, arc, value, r.wants[want, 2], r.wants[want, 3], r.wants[want, 4])
+    outcome = _enter(r, arc, value, r.wants[want, 2], r.wants[want, 3], r.wants[want, 4])
     hole = _hole_at(r, arc, value)
     while outcome == FIXPOINT and hole >= 0:  # out of all holes, before other arcs follow
         value = r.holes[hole, 2] + 1
-        outcome = _enter(r, n, arc, value, HOLE, r.current[arc], hole)
+        outcome = _enter(r, arc, value, HOLE, r.current[arc], hole)
         hole = _hole_at(r, arc, value)
     if outcome != FIXPOINT:
         return outcome
@@ -214,14 +216,14 @@ def _raise(r: Replay, n: int, want: int) -> int:
     for last in range(n):
         beyond = value_of(r, j * n + last)
         if last not in (i, j) and beyond > UNSET and value + beyond > value_of(r, i * n + last):
-            outcome = _put(r, n, i * n + last, value + beyond, PATH, entry, r.current[j * n + last])
+            outcome = _put(r, i * n + last, value + beyond, PATH, entry, r.current[j * n + last])
             if outcome != FIXPOINT:
                 return outcome
     for start in range(n):
         before = value_of(r, start * n + i)
         if start in (i, j) or before == UNSET or before + value <= value_of(r, start * n + j):
             continue
-        outcome = _put(r, n, start * n + j, before + value, PATH, r.current[start * n + i], entry)
+        outcome = _put(r, start * n + j, before + value, PATH, r.current[start * n + i], entry)
         if outcome != FIXPOINT:
             return outcome
         longer = r.current[start * n + j]
@@ -234,61 +236,100 @@ def _raise(r: Replay, n: int, want: int) -> int:
             if value + beyond < value_of(r, i * n + last):
                 continue
             if length + beyond > value_of(r, start * n + last):
-                outcome = _put(r, n, start * n + last, length + beyond, PATH, longer, r.current[j * n + last])
+                outcome = _put(r, start * n + last, length + beyond, PATH, longer, r.current[j * n + last])
                 if outcome != FIXPOINT:
                     return outcome
     return FIXPOINT
 
 
 @inner_kernel
-def is_refuted(r: Replay, n: int, fact: int) -> bool:
-    return bool(value_of(r, reverse_of(n, r.facts[fact, 0])) >= 1 - r.facts[fact, 1])
+def is_refuted(r: Replay, fact: int) -> bool:
+    return bool(value_of(r, r.reverses[r.facts[fact, 0]]) >= 1 - r.facts[fact, 1])
 
 
 @inner_kernel
-def watch_fact(r: Replay, watch: int, fact: int) -> None:
-    arc = r.facts[fact, 0]
-    r.watches[watch, 0], r.watches[watch, 1] = r.first_watch[arc], r.facts[fact, 1]
-    r.first_watch[arc] = watch
+def _append_watch(r: Replay, fact: int, other: int, watch: int) -> bool:
+    """Append a watch to the list of its arc; False without room. A full list moves and doubles."""
+    lists, watches, state, arc = r.lists, r.watches, r.state, r.facts[fact, 0]
+    count = lists[arc, _COUNT]
+    if count == lists[arc, _LIST_ROOM]:
+        old, new = lists[arc, _BEGIN], state[WATCHES]
+        room = 2 * count + 4
+        if new + room > len(watches):
+            return False
+        for at in range(count):
+            for column in range(4):
+                watches[new + at, column] = watches[old + at, column]
+        lists[arc, _BEGIN], lists[arc, _LIST_ROOM] = new, room
+        state[WATCHES] = new + room
+    at = lists[arc, _BEGIN] + count
+    watches[at, _BAR], watches[at, _WATCH] = r.facts[fact, 1], watch
+    watches[at, _OTHER_ARC], watches[at, _OTHER_VALUE] = r.facts[other, 0], r.facts[other, 1]
+    lists[arc, _COUNT] = count + 1
+    return True
 
 
 @inner_kernel
-def _visit(r: Replay, n: int, arc: int) -> int:
+def swap_facts(r: Replay, one: int, two: int) -> None:
+    for column in range(2):
+        r.facts[one, column], r.facts[two, column] = r.facts[two, column], r.facts[one, column]
+
+
+@inner_kernel
+def watch_clause(r: Replay, clause: int) -> bool:
+    """Watch the first two facts of a clause; False without room."""
+    begin = r.clause_begin[clause]
+    if not _append_watch(r, begin, begin + 1, 2 * clause):
+        return False
+    if not _append_watch(r, begin + 1, begin, 2 * clause + 1):
+        r.lists[r.facts[begin, 0], _COUNT] -= 1
+        return False
+    return True
+
+
+@inner_kernel
+def _visit(r: Replay, arc: int) -> int:
     """Visit the clauses of which the value of an arc refutes a watched fact; return the outcome."""
-    reverse = reverse_of(n, arc)
-    lowest, highest = 1 - value_of(r, arc), -r.seen[arc]
-    before, watch = -1, r.first_watch[reverse]
-    while watch >= 0:
-        following, value = r.watches[watch, 0], r.watches[watch, 1]
-        if not lowest <= value <= highest:
-            before, watch = watch, following
+    values, facts, watches, lists = r.values, r.facts, r.watches, r.lists
+    reverse = r.reverses[arc]
+    lowest, highest = 1 - values[arc], -r.seen[arc]
+    at = lists[reverse, _BEGIN]
+    end = at + lists[reverse, _COUNT]
+    while at < end:
+        bar = watches[at, _BAR]
+        if bar < lowest or bar > highest or values[watches[at, _OTHER_ARC]] >= watches[at, _OTHER_VALUE]:
+            at += 1
             continue
-        clause, side = watch >> 1, watch & 1
-        fact, other = r.watched[clause, side], r.watched[clause, 1 - side]
+        clause, side = watches[at, _WATCH] >> 1, watches[at, _WATCH] & 1
         is_moved = r.is_dead[clause]
-        if not is_moved and value_of(r, r.facts[other, 0]) < r.facts[other, 1]:
-            for rest in range(r.clause_begin[clause], r.clause_end[clause]):
-                if rest != fact and rest != other and not is_refuted(r, n, rest):
-                    r.watched[clause, side] = rest
+        if not is_moved:
+            fact = r.clause_begin[clause] + side
+            other = r.clause_begin[clause] + 1 - side
+            watches[at, _OTHER_ARC], watches[at, _OTHER_VALUE] = facts[other, 0], facts[other, 1]
+            if values[facts[other, 0]] >= facts[other, 1]:
+                at += 1
+                continue
+            for rest in range(r.clause_begin[clause] + 2, r.clause_end[clause]):
+                if not is_refuted(r, rest):
+                    if not _append_watch(r, rest, other, 2 * clause + side):
+                        return ROOM
+                    swap_facts(r, fact, rest)
                     is_moved = True
                     break
             if not is_moved:
-                if is_refuted(r, n, other):
+                if is_refuted(r, other):
                     r.state[CONFLICT_CLAUSE] = clause
                     return CONFLICT
-                if not want(r, r.facts[other, 0], r.facts[other, 1], IMPLIED, clause, 0):
+                if not want(r, facts[other, 0], facts[other, 1], IMPLIED, clause, 0):
                     return ROOM
         if is_moved:
-            if before < 0:
-                r.first_watch[reverse] = following
-            else:
-                r.watches[before, 0] = following
-            if not r.is_dead[clause]:
-                watch_fact(r, watch, r.watched[clause, side])
+            end -= 1
+            for column in range(4):
+                watches[at, column] = watches[end, column]
+            lists[reverse, _COUNT] -= 1
         else:
-            before = watch
-        watch = following
-    r.seen[arc] = value_of(r, arc)
+            at += 1
+    r.seen[arc] = values[arc]
     return FIXPOINT
 
 
@@ -311,7 +352,7 @@ def propagate(r: Replay, n: int) -> int:
         state[_TODO_HEAD] += 1
         arc = r.trail[entry, ARC]
         if r.current[arc] == entry:
-            outcome = _visit(r, n, arc)
+            outcome = _visit(r, arc)
             if outcome != FIXPOINT:
                 return outcome
 

@@ -49,11 +49,11 @@ from allocsolve.judge.evolution._kernels_reasons import (
     is_refuted,
     literal_of,
     propagate,
-    reverse_of,
+    swap_facts,
     take_back,
     value_of,
     want,
-    watch_fact,
+    watch_clause,
 )
 from allocsolve.kernels import inner_kernel, kernel
 
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-#: Kinds of axioms: facts whose negations form a cycle; the two steps of a hole; windows; covers.
-CYCLE, TWO_STEPS, RELEASE, DEADLINE, COVER = range(5)
+#: Kinds of axioms: facts whose negations form a cycle; the two blocks of a hole; windows; covers.
+CYCLE, TWO_BLOCKS, RELEASE, DEADLINE, COVER = range(5)
 
 
 @inner_kernel
@@ -139,10 +139,10 @@ def _axiom_hint(r: Replay, kind: int, one: int, two: int, three: int, x: int, y:
 
 
 @inner_kernel
-def _premise(r: Replay, n: int, fact: int, before: int) -> int:
+def _premise(r: Replay, fact: int, before: int) -> int:
     """Return the first entry, of those before another one, that refutes a fact of a clause."""
     need = 1 - r.facts[fact, 1]
-    entry, found = r.current[reverse_of(n, r.facts[fact, 0])], -1
+    entry, found = r.current[r.reverses[r.facts[fact, 0]]], -1
     while entry >= before:
         entry = r.trail[entry, BEFORE]
     while entry >= 0 and r.trail[entry, VALUE] >= need:
@@ -167,7 +167,7 @@ def _refute_facts(r: Replay, n: int, clause: int, arc: int, value: int, before: 
     for fact in range(r.clause_begin[clause], r.clause_end[clause]):
         if r.facts[fact, 0] == arc and r.facts[fact, 1] == value:
             continue
-        if not _weaken(r, n, _premise(r, n, fact, before), 1 - r.facts[fact, 1]):
+        if not _weaken(r, n, _premise(r, fact, before), 1 - r.facts[fact, 1]):
             return False
     return True
 
@@ -187,7 +187,7 @@ def _explain(r: Replay, n: int, entry: int) -> bool:
         if not _weaken(r, n, one, low):
             return False
         premise = -literal_of(n, row[ARC], low)
-        return _axiom_hint(r, TWO_STEPS, premise, literal, 0, r.holes[two, 3], r.holes[two, 4])
+        return _axiom_hint(r, TWO_BLOCKS, premise, literal, 0, two, 0)
     if reason == IMPLIED:
         return _refute_facts(r, n, one, row[ARC], row[VALUE], entry) and _hint(r, r.clause_hints[one])
     if reason == WINDOW:
@@ -209,7 +209,7 @@ def _need(r: Replay, entry: int, count: int) -> int:
 
 
 @inner_kernel
-def _needed(r: Replay, n: int, count: int) -> int:
+def _needed(r: Replay, count: int) -> int:
     """Mark all that the marked entries follow from, down to what always holds; return how many are marked."""
     at = 0
     while at < count:
@@ -226,7 +226,7 @@ def _needed(r: Replay, n: int, count: int) -> int:
         elif row[REASON] == IMPLIED:
             for fact in range(r.clause_begin[row[ONE]], r.clause_end[row[ONE]]):
                 if r.facts[fact, 0] != row[ARC] or r.facts[fact, 1] != row[VALUE]:
-                    count = _need(r, _premise(r, n, fact, entry), count)
+                    count = _need(r, _premise(r, fact, entry), count)
     return count
 
 
@@ -283,11 +283,11 @@ def _conflict_line(r: Replay, n: int, begin: int, end: int) -> bool:
     count, clause = 0, state[CONFLICT_CLAUSE]
     if clause >= 0:
         for fact in range(r.clause_begin[clause], r.clause_end[clause]):
-            count = _need(r, _premise(r, n, fact, state[TRAIL]), count)
+            count = _need(r, _premise(r, fact, state[TRAIL]), count)
     else:
         count = _need(r, state[FIRST_ENTRY], count)
         count = _need(r, state[SECOND_ENTRY], count)
-    count = _needed(r, n, count)
+    count = _needed(r, count)
     _sort(r.marked, count)
     for at in range(count):
         entry = r.marked[at]
@@ -326,7 +326,7 @@ def _settle(r: Replay, n: int) -> bool:
         if row[REASON] == IMPLIED:
             for fact in range(r.clause_begin[row[ONE]], r.clause_end[row[ONE]]):
                 if r.facts[fact, 0] != row[ARC] or r.facts[fact, 1] != row[VALUE]:
-                    count = _need(r, _premise(r, n, fact, entry), count)
+                    count = _need(r, _premise(r, fact, entry), count)
         else:
             count = _need(r, row[ONE], count)
             if row[REASON] == PATH:
@@ -390,32 +390,26 @@ def _add_clause(r: Replay, n: int, begin: int, hint: int) -> int:
     r.clause_begin[clause], r.clause_end[clause], r.clause_hints[clause] = begin, state[FACTS], hint
     r.is_dead[clause] = False
     state[CLAUSES] += 1
-    open_facts, one, two = 0, -1, -1
+    open_facts = 0
     for fact in range(begin, state[FACTS]):
         if value_of(r, r.facts[fact, 0]) >= r.facts[fact, 1]:
             r.is_dead[clause] = True
             return FIXPOINT
-        if not is_refuted(r, n, fact):
+        if not is_refuted(r, fact):
+            swap_facts(r, begin + open_facts, fact)
             open_facts += 1
-            if one < 0:
-                one = fact
-            elif two < 0:
-                two = fact
     if open_facts == 0:
         state[CONFLICT_CLAUSE] = clause
         return CONFLICT
     if open_facts == 1:
         r.is_dead[clause] = True
-        if not want(r, r.facts[one, 0], r.facts[one, 1], IMPLIED, clause, 0):
+        if not want(r, r.facts[begin, 0], r.facts[begin, 1], IMPLIED, clause, 0):
             return ROOM
         outcome = propagate(r, n)
         if outcome == FIXPOINT and not _settle(r, n):
             return ROOM
         return outcome
-    r.watched[clause, 0], r.watched[clause, 1] = one, two
-    watch_fact(r, 2 * clause, one)
-    watch_fact(r, 2 * clause + 1, two)
-    return FIXPOINT
+    return FIXPOINT if watch_clause(r, clause) else ROOM
 
 
 @inner_kernel
@@ -438,7 +432,7 @@ def _take_clause(r: Replay, n: int, data: NDArray[np.uint8], at: int, kind: int,
     else:
         state[CONFLICT_CLAUSE] = -1
         for fact in range(begin, state[FACTS]):
-            arc = reverse_of(n, r.facts[fact, 0])
+            arc = r.reverses[r.facts[fact, 0]]
             if not want(r, arc, 1 - r.facts[fact, 1], ASSUMED, 0, 0):
                 return ROOM
         outcome = propagate(r, n)
@@ -523,7 +517,7 @@ def find_used(r: Replay, lines: NDArray[np.bool_], axioms: NDArray[np.bool_]) ->
 
 
 @kernel
-def literals_of(facts: IntArray, literals: IntArray, n: int) -> None:
+def literals_of(facts: NDArray[np.int32], literals: IntArray, n: int) -> None:
     """Write facts, rows (arc, value), as literals."""
     for at in range(len(facts)):
         literals[at] = literal_of(n, facts[at, 0], facts[at, 1])

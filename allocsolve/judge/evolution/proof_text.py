@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -14,9 +14,13 @@ from allocsolve.judge.evolution.certificate import log_parts, points_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from allocsolve.judge.evolution._kernels_reasons import Replay
     from allocsolve.judge.evolution.certificate import Points
     from allocsolve.model import EvolutionProblem, EvolutionSchedule, IntArray
+
+T = TypeVar("T", bound=np.generic)
 
 #: Bytes of a log that are replayed at most.
 _LONGEST_LOG: Final = 1 << 28
@@ -119,6 +123,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         values=zeros(arcs) + reasons.UNSET,
         current=zeros(arcs) - 1,
         seen=zeros(arcs) + reasons.UNSET,
+        reverses=np.arange(arcs).reshape(n, n).T.ravel().copy(),
         trail=zeros(size, 6),
         entry_hints=zeros(size),
         hole_offsets=hole_offsets,
@@ -134,10 +139,9 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         clause_end=zeros(size),
         clause_hints=zeros(size),
         is_dead=np.zeros(size, dtype=np.bool_),
-        watched=zeros(size, 2),
-        facts=zeros(size, 2),
-        first_watch=zeros(arcs) - 1,
-        watches=zeros(2 * size, 2),
+        facts=np.zeros((size, 2), dtype=np.int32),
+        watches=np.zeros((size, 4), dtype=np.int32),
+        lists=zeros(arcs, 3),
         literals=zeros(size),
         literal_ends=zeros(size),
         hints=zeros(size),
@@ -165,7 +169,8 @@ _GROWING: Final = (
     (("wants",), "WANTS"),
     (("todo",), "TODO"),
     (("known", "known_stamps"), "KNOWN"),
-    (("clause_begin", "clause_end", "clause_hints", "is_dead", "watched", "watches"), "CLAUSES"),
+    (("clause_begin", "clause_end", "clause_hints", "is_dead"), "CLAUSES"),
+    (("watches",), "WATCHES"),
     (("facts",), "FACTS"),
     (("literals",), "LITERALS"),
     (("literal_ends", "hint_ends"), "LINES"),
@@ -185,7 +190,7 @@ def _with_room(replay: Replay) -> Replay:
     grown = {}
     for names, used in _GROWING:
         arrays = {name: getattr(replay, name) for name in names}
-        if 4 * replay.peak[getattr(reasons, used)] > len(arrays[names[0]]):
+        if 2 * replay.peak[getattr(reasons, used)] > len(arrays[names[0]]):
             grown.update({name: np.concatenate([each, np.zeros_like(each)]) for name, each in arrays.items()})
     longer = replay._replace(**grown)
     if "axioms" in grown:
@@ -194,21 +199,38 @@ def _with_room(replay: Replay) -> Replay:
     return longer
 
 
+def _blocks(nodes: IntArray) -> IntArray:
+    """Return the longest runs of steps that hold as much as one of them: rows (first, steps, nodes)."""
+    rows = set()
+    for step, level in enumerate(nodes.tolist()):
+        less = np.flatnonzero(nodes < level)
+        first = int(less[less < step].max(initial=-1)) + 1
+        rows.add((first, int(less[less > step].min(initial=len(nodes))) - first, level))
+    return np.array(sorted(rows), dtype=np.int64)
+
+
 def _holes(problem: EvolutionProblem, points: Points) -> tuple[IntArray, IntArray]:
-    """Return the holes of each arc: one for each two steps that together need more than all nodes."""
-    nodes, begins, ends = problem.packed.nodes, points.delay, points.end_delay
+    """Return the holes of each arc: one for each two blocks that together need more than all nodes.
+
+    A block of steps holds its least nodes all the time; the holes of its steps are within its own.
+    """
     spans = [slice(a, b) for a, b in pairwise(problem.packed.offsets.tolist())]
-    parts = [np.zeros((0, 5), dtype=np.int64)]
+    blocks = [_blocks(problem.packed.nodes[span]) for span in spans]
+    begins, ends = [], []
+    for span, (first, steps, _) in zip(spans, (own.T for own in blocks), strict=True):
+        begins.append(points.delay[span][first])
+        ends.append(points.end_delay[span][first + steps - 1])
+    parts = [np.zeros((0, 7), dtype=np.int64)]
     counts = [0]
     for i in range(len(spans) + 1):
         for j in range(len(spans) + 1):
             counts.append(0)
             if max(i, j) < len(spans) and i != j:
-                one, two = np.nonzero(nodes[spans[i], None] + nodes[None, spans[j]] > problem.num_nodes)
-                low = begins[spans[i]][one] - ends[spans[j]][two] + 1
-                high = ends[spans[i]][one] - begins[spans[j]][two] - 1
-                order = np.argsort(low, kind="stable")
-                rows = np.column_stack([low, low, high, one, two])[order]
+                total = blocks[i][:, 2, None] + blocks[j][None, :, 2]
+                one, two = np.nonzero(total > problem.num_nodes)
+                low, high = begins[i][one] - ends[j][two] + 1, ends[i][one] - begins[j][two] - 1
+                rows = np.column_stack([low, low, high, blocks[i][one, :2], blocks[j][two, :2]])
+                rows = rows[np.lexsort((-high, low))]
                 last = np.maximum.accumulate(rows[:, 2])
                 farthest = np.maximum.accumulate(np.where(rows[:, 2] == last, np.arange(len(rows)), 0))
                 rows[:, 1:] = rows[farthest, 1:]
@@ -265,10 +287,11 @@ def _refutation(replay: Replay, n: int, bound: int) -> Iterator[str]:
             yield f"release {x} {one} 0"
         elif kind == kernels.DEADLINE:
             yield f"deadline {x} {one} 0"
-        elif kind == kernels.TWO_STEPS:
+        elif kind == kernels.TWO_BLOCKS:
             # Blocks stand in the order of their applications, as the literal does; a hole is that of the arc.
-            first, second = (x, y) if two > 0 else (y, x)
-            yield f"cover 2 {arc // n} {first} 1 {arc % n} {second} 1 {one} {two} 0"
+            own = replay.holes[x, 3:].tolist()
+            first, second = (own[:2], own[2:]) if two > 0 else (own[2:], own[:2])
+            yield f"cover 2 {arc // n} {first[0]} {first[1]} {arc % n} {second[0]} {second[1]} {one} {two} 0"
         else:
             blocks = replay.blocks[x : x + y].ravel().tolist()
             yield f"cover {y} {' '.join(map(str, blocks))} {next(texts)} 0"
@@ -285,7 +308,7 @@ def _rows(values: IntArray, ends: IntArray, used: IntArray) -> tuple[IntArray, I
     return _parts(values, begins[used], ends[used])
 
 
-def _parts(values: IntArray, begins: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+def _parts(values: NDArray[T], begins: IntArray, ends: IntArray) -> tuple[NDArray[T], IntArray]:
     """Return the parts of an array from `begins` to `ends`, one after the other, and where each one ends."""
     lengths = ends - begins
     stops = np.cumsum(lengths)
