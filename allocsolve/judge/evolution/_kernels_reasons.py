@@ -108,6 +108,8 @@ class Replay(NamedTuple):
     #: The stamp under which an entry is needed, and a list of those that are.
     marks: IntArray
     marked: IntArray
+    #: The value for which an entry is made known, no more than its own: as much as is needed.
+    shown: IntArray
     state: IntArray
     #: The state when there was no room.
     peak: IntArray

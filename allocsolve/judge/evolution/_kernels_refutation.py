@@ -139,26 +139,35 @@ def _axiom_hint(r: Replay, kind: int, one: int, two: int, three: int, x: int, y:
 
 
 @inner_kernel
+def _first(r: Replay, entry: int, value: int) -> int:
+    """Return the first entry of the arc of an entry, up to that one, with at least a value."""
+    while r.trail[entry, BEFORE] >= 0 and r.trail[r.trail[entry, BEFORE], VALUE] >= value:
+        entry = r.trail[entry, BEFORE]
+    return int(entry)
+
+
+@inner_kernel
 def _premise(r: Replay, fact: int, before: int) -> int:
     """Return the first entry, of those before another one, that refutes a fact of a clause."""
-    need = 1 - r.facts[fact, 1]
-    entry, found = r.current[r.reverses[r.facts[fact, 0]]], -1
+    entry = r.current[r.reverses[r.facts[fact, 0]]]
     while entry >= before:
         entry = r.trail[entry, BEFORE]
-    while entry >= 0 and r.trail[entry, VALUE] >= need:
-        found = entry
-        entry = r.trail[entry, BEFORE]
-    return int(found)
+    return _first(r, entry, 1 - r.facts[fact, 1])
+
+
+@inner_kernel
+def _shown(r: Replay, n: int, entry: int) -> int:
+    """Return the literal by which an entry of the trail is known."""
+    return literal_of(n, r.trail[entry, ARC], r.shown[entry])
 
 
 @inner_kernel
 def _weaken(r: Replay, n: int, entry: int, value: int) -> bool:
     """Make an entry of the trail known for a lower value; False without room."""
-    arc = r.trail[entry, ARC]
-    literal = literal_of(n, arc, value)
+    literal = literal_of(n, r.trail[entry, ARC], value)
     if _is_known(r, literal):
         return True
-    return _axiom_hint(r, CYCLE, -literal_of(n, arc, r.trail[entry, VALUE]), literal, 0, 0, 0)
+    return _axiom_hint(r, CYCLE, -_shown(r, n, entry), literal, 0, 0, 0)
 
 
 @inner_kernel
@@ -176,12 +185,10 @@ def _refute_facts(r: Replay, n: int, clause: int, arc: int, value: int, before: 
 def _explain(r: Replay, n: int, entry: int) -> bool:
     """Append the hints by which an entry follows from entries that are known; False without room."""
     row = r.trail[entry]
-    literal = literal_of(n, row[ARC], row[VALUE])
+    literal = _shown(r, n, entry)
     reason, one, two = row[REASON], row[ONE], row[TWO]
     if reason == PATH:
-        first = -literal_of(n, r.trail[one, ARC], r.trail[one, VALUE])
-        second = -literal_of(n, r.trail[two, ARC], r.trail[two, VALUE])
-        return _axiom_hint(r, CYCLE, first, second, literal, 0, 0)
+        return _axiom_hint(r, CYCLE, -_shown(r, n, one), -_shown(r, n, two), literal, 0, 0)
     if reason == HOLE:
         low = r.holes[two, 1]
         if not _weaken(r, n, one, low):
@@ -199,34 +206,66 @@ def _explain(r: Replay, n: int, entry: int) -> bool:
 
 
 @inner_kernel
-def _need(r: Replay, entry: int, count: int) -> int:
-    """Mark an entry; return how many are."""
+def _need(r: Replay, entry: int, value: int, count: int) -> int:
+    """Mark an entry that needs to be known for a value; return how many are marked.
+
+    Only a path may be shown to be shorter than it is.
+    """
+    if entry < r.state[GROUND] or r.trail[entry, REASON] != PATH:
+        value = r.trail[entry, VALUE]
     if r.marks[entry] == r.state[STAMP]:
+        r.shown[entry] = max(r.shown[entry], value)
         return count
     r.marks[entry] = r.state[STAMP]
+    r.shown[entry] = value
     r.marked[count] = entry
     return count + 1
 
 
 @inner_kernel
+def _mark(r: Replay, entry: int, count: int) -> int:
+    """Mark an entry as it is; return how many are marked."""
+    return _need(r, entry, r.trail[entry, VALUE], count)
+
+
+@inner_kernel
+def _share(r: Replay, one: int, two: int, sum_needed: int) -> tuple[int, int, int, int]:
+    """Return two entries and their values, of which the sum is no more than needed.
+
+    One of the entries takes all that is too much; if it can be an earlier one then, so much the better.
+    """
+    first, second = r.trail[one, VALUE], r.trail[two, VALUE]
+    slack = first + second - sum_needed
+    earlier_one, earlier_two = _first(r, one, first - slack), _first(r, two, second - slack)
+    is_one, is_two = earlier_one < one, earlier_two < two
+    if (is_one and not is_two) or (is_one == is_two and one > two):
+        return earlier_one, first - slack, _first(r, two, second), second
+    return _first(r, one, first), first, earlier_two, second - slack
+
+
+@inner_kernel
 def _needed(r: Replay, count: int) -> int:
-    """Mark all that the marked entries follow from, down to what always holds; return how many are marked."""
-    at = 0
-    while at < count:
-        entry = r.marked[at]
-        at += 1
-        if entry < r.state[GROUND]:
+    """Mark all that the marked entries follow from, down to what always holds; return how many are marked.
+
+    What an entry is needed for is known before its own reason is looked at: reasons are earlier.
+    """
+    for entry in range(r.state[TRAIL] - 1, r.state[GROUND] - 1, -1):
+        if r.marks[entry] != r.state[STAMP]:
             continue
         row = r.trail[entry]
         if row[REASON] == PATH:
-            count = _need(r, row[ONE], count)
-            count = _need(r, row[TWO], count)
+            one, first, two, second = _share(r, row[ONE], row[TWO], r.shown[entry])
+            row[ONE], row[TWO] = one, two
+            count = _need(r, one, first, count)
+            count = _need(r, two, second, count)
         elif row[REASON] == HOLE:
-            count = _need(r, row[ONE], count)
+            low = r.holes[row[TWO], 1]
+            row[ONE] = _first(r, row[ONE], low)
+            count = _need(r, row[ONE], low, count)
         elif row[REASON] == IMPLIED:
             for fact in range(r.clause_begin[row[ONE]], r.clause_end[row[ONE]]):
                 if r.facts[fact, 0] != row[ARC] or r.facts[fact, 1] != row[VALUE]:
-                    count = _need(r, _premise(r, fact, entry), count)
+                    count = _need(r, _premise(r, fact, entry), 1 - r.facts[fact, 1], count)
     return count
 
 
@@ -283,15 +322,17 @@ def _conflict_line(r: Replay, n: int, begin: int, end: int) -> bool:
     count, clause = 0, state[CONFLICT_CLAUSE]
     if clause >= 0:
         for fact in range(r.clause_begin[clause], r.clause_end[clause]):
-            count = _need(r, _premise(r, fact, state[TRAIL]), count)
+            count = _need(r, _premise(r, fact, state[TRAIL]), 1 - r.facts[fact, 1], count)
     else:
-        count = _need(r, state[FIRST_ENTRY], count)
-        count = _need(r, state[SECOND_ENTRY], count)
+        one, first, two, second = _share(r, state[FIRST_ENTRY], state[SECOND_ENTRY], 1)
+        state[FIRST_ENTRY], state[SECOND_ENTRY] = one, two
+        count = _need(r, one, first, count)
+        count = _need(r, two, second, count)
     count = _needed(r, count)
     _sort(r.marked, count)
     for at in range(count):
         entry = r.marked[at]
-        if _is_known(r, literal_of(n, r.trail[entry, ARC], r.trail[entry, VALUE])):
+        if _is_known(r, _shown(r, n, entry)):
             continue
         if not (_hint(r, r.entry_hints[entry]) if entry < state[GROUND] else _explain(r, n, entry)):
             return False
@@ -299,9 +340,8 @@ def _conflict_line(r: Replay, n: int, begin: int, end: int) -> bool:
         if not (_refute_facts(r, n, clause, -1, 0, state[TRAIL]) and _hint(r, r.clause_hints[clause])):
             return False
     else:
-        first = literal_of(n, r.trail[state[FIRST_ENTRY], ARC], r.trail[state[FIRST_ENTRY], VALUE])
-        second = literal_of(n, r.trail[state[SECOND_ENTRY], ARC], r.trail[state[SECOND_ENTRY], VALUE])
-        if first != -second and not _axiom_hint(r, CYCLE, -first, -second, 0, 0, 0):
+        literal, other = _shown(r, n, state[FIRST_ENTRY]), _shown(r, n, state[SECOND_ENTRY])
+        if literal != -other and not _axiom_hint(r, CYCLE, -literal, -other, 0, 0, 0):
             return False
     return _end_line(r)
 
@@ -312,6 +352,7 @@ def _settle(r: Replay, n: int) -> bool:
     state = r.state
     for entry in range(state[GROUND], state[TRAIL]):
         row = r.trail[entry]
+        r.shown[entry] = row[VALUE]
         literal = literal_of(n, row[ARC], row[VALUE])
         _begin_line(r)
         if row[REASON] == WINDOW:
@@ -326,15 +367,14 @@ def _settle(r: Replay, n: int) -> bool:
         if row[REASON] == IMPLIED:
             for fact in range(r.clause_begin[row[ONE]], r.clause_end[row[ONE]]):
                 if r.facts[fact, 0] != row[ARC] or r.facts[fact, 1] != row[VALUE]:
-                    count = _need(r, _premise(r, fact, entry), count)
+                    count = _mark(r, _premise(r, fact, entry), count)
         else:
-            count = _need(r, row[ONE], count)
+            count = _mark(r, row[ONE], count)
             if row[REASON] == PATH:
-                count = _need(r, row[TWO], count)
+                count = _mark(r, row[TWO], count)
         for at in range(count):
             premise = r.marked[at]
-            is_known = _is_known(r, literal_of(n, r.trail[premise, ARC], r.trail[premise, VALUE]))
-            if not is_known and not _hint(r, r.entry_hints[premise]):
+            if not _is_known(r, _shown(r, n, premise)) and not _hint(r, r.entry_hints[premise]):
                 return False
         if not (_explain(r, n, entry) and _end_line(r)):
             return False

@@ -153,6 +153,7 @@ def _replay(problem: EvolutionProblem, horizon: int) -> Replay:
         known_stamps=zeros(_table_size(4 * arcs)),
         marks=zeros(size),
         marked=zeros(size),
+        shown=zeros(size),
         state=zeros(reasons.STATE_SIZE),
         peak=zeros(reasons.STATE_SIZE),
     )
@@ -165,7 +166,7 @@ def _table_size(entries: int) -> int:
 
 #: Lists of a replay that are used up together, and the entry of the state that says how far.
 _GROWING: Final = (
-    (("trail", "entry_hints", "marks", "marked"), "TRAIL"),
+    (("trail", "entry_hints", "marks", "marked", "shown"), "TRAIL"),
     (("wants",), "WANTS"),
     (("todo",), "TODO"),
     (("known", "known_stamps"), "KNOWN"),
