@@ -164,7 +164,7 @@ CHEATS = {
     ),
     "answers_floats": Cheat(
         "return forged(problem, starts=np.arange(len(problem.applications)) * 10_000.5)",
-        r"InvalidAnswer: the answer is malformed: .* must be an integer, not 0.0",
+        r"InvalidAnswer: the answer is malformed: .* must be an integer, not 10000.5",
     ),
     "answers_truths": Cheat(
         "return forged(problem, starts=np.zeros(len(problem.applications), bool))",
