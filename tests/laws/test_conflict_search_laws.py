@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +21,7 @@ from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution import _makespan_lanes
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
-from allocsolve.exact.evolution._makespan_lanes import FromBelow, Knowledge
+from allocsolve.exact.evolution._makespan_lanes import Beside, FromAbove, FromBelow, Knowledge
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
@@ -165,6 +165,39 @@ def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.Mon
     assert bounds == sorted(bounds)
     assert known.bound == best.objective
     assert any(later < earlier for earlier, later in itertools.pairwise(tried))
+
+
+@dataclass
+class HandSet:
+    """A clock that is set by hand."""
+
+    elapsed: float
+    remaining: float
+
+
+def test_search_from_below_yields_to_a_short_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes up for it later, and does not wait for longer than a quarter of the time limit."""
+    monkeypatch.setattr(_makespan_lanes, "_SLICE", 1)
+    monkeypatch.setattr(_makespan_lanes, "_ALONE", 60)
+    problem = replace(klein2011([78, 0], num_apps=(12, 12)), expand_limit=1)
+    start = ListScheduling()(problem, Budget()).answer
+    assert start is not None
+
+    def conflicts(elapsed: float, turns: int) -> tuple[int, int]:
+        known = Knowledge(problem, Budget().start(), step_starts(start))
+        known.clock = HandSet(elapsed, 100 - elapsed)  # type: ignore[assignment]
+        below, above = FromBelow(known, 0), FromAbove(known, 0, known.new_log())
+        lane = Beside(known, below, above)
+        for _ in range(turns):
+            lane.advance()
+        return below.conflicts, above.model.conflicts
+
+    below, above = conflicts(0, 2)
+    assert below == 0 < above < 60
+    below, above = conflicts(0, 40)
+    assert 60 <= above < 2 * below
+    below, above = conflicts(26, 1)
+    assert above == 0 < below
 
 
 @settings(max_examples=examples(60))

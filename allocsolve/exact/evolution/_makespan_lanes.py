@@ -49,6 +49,9 @@ _SHORTER, _PATIENCE, _LEAST = 0.6, 3, 5_000
 #: The conflicts of the search from below, as a multiple of those of the search from above beside it: twice as
 #: many while bounds are cheap, that is, for its first 300,000 conflicts; then a quarter.
 _SHARE, _CHEAP, _LATER_SHARE = 2, 300_000, 0.25
+#: The search from below yields to the one beside it for the first 50,000 conflicts of that one, but no longer
+#: than a quarter of the time limit: short proofs need no bound.
+_ALONE, _PART_ALONE = 50_000, 4
 #: Conflicts of a slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000
 #: The most levels of a learned clause that is sent to other searches: short clauses help most.
@@ -285,9 +288,11 @@ class FromBelow:
 
 
 class Beside:
-    """The search from below and a second one from above, in one thread.
+    """The search from below and one from above, in one thread.
 
-    A proof that is not found in half the time seldom follows in the other half: then only the bound counts.
+    At first only the one from above searches, since most proofs are short; then the one from below makes up
+    for it. A proof that is not found in half the time seldom follows in the other half: then only the bound
+    counts.
     """
 
     def __init__(self, shared: Knowledge, below: FromBelow, above: FromAbove) -> None:
@@ -295,9 +300,11 @@ class Beside:
 
     def advance(self) -> None:
         """Let one of them search for a slice."""
+        clock, above = self._shared.clock, self._above.model.conflicts
+        early = above < _ALONE and clock.elapsed * (_PART_ALONE - 1) < clock.remaining
+        late = clock.elapsed > clock.remaining
         share = _SHARE if self._below.conflicts < _CHEAP else _LATER_SHARE
-        late = self._shared.clock.elapsed > self._shared.clock.remaining
-        below = late or self._below.conflicts <= share * self._above.model.conflicts
+        below = late or (not early and self._below.conflicts <= share * above)
         (self._below if below else self._above).advance()
 
 

@@ -159,7 +159,8 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
     log = shared.new_log()
     if budget.workers == 1:
         above = FromAbove(shared, budget.seed, log)
-        return [(above, above, below, above, above, below, orders)]
+        beside = Beside(shared, below, above)
+        return [(above, above, beside, above, above, beside, orders)]
     searches = [
         FromAbove(shared, seed(number), log, towards=number % 2 == 0 < number)
         for number in (0, *range(2, max(3, budget.workers)))
