@@ -1,10 +1,14 @@
-"""The documentation site: five pages, and a reference that is made from the docstrings at each build."""
+"""The documentation site: its pages, and a reference by task, made from the docstrings at each build."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import sys
+import tomllib
+from collections import defaultdict
+from functools import cache
 from importlib.metadata import version as version_of
 from inspect import isclass, isroutine
 from pathlib import Path
@@ -52,6 +56,11 @@ pygments_style, pygments_dark_style = "friendly", "native"
 #: Where the pages of the reference are written; git ignores it.
 _REFERENCE = Path(__file__).with_name("reference")
 
+#: Its pages, and which public names belong to each.
+TASKS: list[dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8")
+)["task"]
+
 #: Docstrings as they are before napoleon, by what they describe.
 _plain: dict[str, list[str]] = {}
 
@@ -66,33 +75,103 @@ def rooms() -> list[str]:
     return ["allocsolve", *(f"allocsolve.{name}" for name in shown)]
 
 
-def _page(room: str) -> str:
-    """Return the page of a room: its docstring, then every name of its ``__all__`` by its kind."""
-    module = importlib.import_module(room)
-    parts = [room, "=" * len(room), "", f".. automodule:: {room}", "   :no-members:", ""]
-    if room == "allocsolve":  # all its names are taken from rooms
-        parts += ["The names that most programs need can be imported from here:", ""]
-        return "\n".join([*parts, *(f"* `{next(_homes(name))}`" for name in module.__all__), ""])
-    for name in module.__all__:
-        thing, home = getattr(module, name), f"{room}.{name}"
-        if isclass(thing):
-            parts += [f".. autoclass:: {home}", "   :members:", ""]
-        elif isroutine(thing):
-            parts += [f".. autofunction:: {home}", ""]
-        else:
-            parts += [f".. autodata:: {home}", "   :no-value:", ""]
-    return "\n".join(parts)
+def homes() -> dict[str, str]:
+    """Return every public name with its room, and from where in the room it is, as `tasks.toml` writes it."""
+    return {
+        f"{room}.{name}": f"{room.partition('.')[2]}:{_origins(room).get(name, '')}"
+        for room in rooms()[1:]
+        for name in importlib.import_module(room).__all__
+    }
 
 
-def _homes(name: str) -> Iterator[str]:
-    for room in rooms()[1:]:
-        if name in importlib.import_module(room).__all__:
-            yield f"{room}.{name}"
+@cache
+def _origins(room: str) -> dict[str, str]:
+    """Return the module in a room from which it takes each public name, as its stub says."""
+    stub = Path(str(importlib.import_module(room).__file__)).with_name("__init__.pyi")
+    if not hasattr(importlib.import_module(room), "__path__") or not stub.exists():
+        return {}
+    taken = (
+        node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)
+    )
+    return {name.asname or name.name: node.module or "" for node in taken for name in node.names}
+
+
+def by_task() -> dict[tuple[str, str], list[str]]:
+    """Return the public names of each part of each page of the reference.
+
+    Raises
+    ------
+    KeyError
+        If no part takes a name.
+    """
+    parts = {
+        source: (task["page"], heading)
+        for task in TASKS
+        for heading, sources in task["parts"].items()
+        for source in sources
+    }
+    taken: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, home in homes().items():
+        fitting = [source for source in parts if home.startswith(source if ":" in source else f"{source}:")]
+        if not fitting:
+            msg = f"no part of tasks.toml takes {name}, which is from {home}"
+            raise KeyError(msg)
+        taken[parts[max(fitting, key=len)]].append(name)
+    return taken
+
+
+def _page(task: dict[str, Any], names: dict[tuple[str, str], list[str]]) -> str:
+    """Return the page of a task: its names by part, each described by its kind."""
+    lines = [*_title(task["title"]), task["about"], ""]
+    for heading in task["parts"]:
+        lines += [heading, "-" * len(heading), ""]
+        for name in names[task["page"], heading]:
+            thing = pkgutil.resolve_name(name)
+            lines += [f".. currentmodule:: {name.rpartition('.')[0]}", ""]
+            if isclass(thing):
+                lines += [f".. autoclass:: {name}", "   :members:", ""]
+            elif isroutine(thing):
+                lines += [f".. autofunction:: {name}", ""]
+            else:
+                lines += [f".. autodata:: {name}", "   :no-value:", ""]
+    return "\n".join(lines)
+
+
+def _title(title: str) -> list[str]:
+    return [title, "=" * len(title), ""]
+
+
+def _contents() -> str:
+    """Return the page that leads to all tasks, and has the names that can be imported from the package."""
+    lines = [*_title("Reference by task"), "What do you want to do?", ""]
+    lines += [f"* :doc:`{task['title']} <{task['page']}>`: {task['about']}" for task in TASKS]
+    lines += [
+        "",
+        "All public names are imported from the package or module that a page shows before them;",
+        "",
+    ]
+    lines += ["those that most programs need can be imported from ``allocsolve`` itself:", ""]
+    known = homes()
+    for name in allocsolve.__all__:
+        home = next((full for full in known if full.rpartition(".")[2] == name), f"allocsolve.{name}")
+        lines.append(f"* `{home}`")
+    lines += ["", ":doc:`modules` says what each package is for.", "", ".. toctree::", "   :hidden:", ""]
+    return "\n".join([*lines, *(f"   {task['page']}" for task in TASKS), "   modules", ""])
+
+
+def _modules() -> str:
+    """Return the page with the docstring of each room."""
+    lines = _title("Packages and modules")
+    for room in rooms():
+        lines += [room, "-" * len(room), "", f".. automodule:: {room}", "   :no-members:", ""]
+    return "\n".join(lines)
 
 
 def _write_reference(_: Sphinx) -> None:
     _REFERENCE.mkdir(exist_ok=True)
-    pages = {f"{room}.rst": _page(room) for room in rooms()}
+    names = by_task()
+    pages = {f"{task['page']}.rst": _page(task, names) for task in TASKS}
+    pages |= {"index.rst": _contents(), "modules.rst": _modules()}
     for stale in {path.name for path in _REFERENCE.glob("*.rst")} - pages.keys():
         (_REFERENCE / stale).unlink()
     for name, text in pages.items():

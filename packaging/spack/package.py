@@ -6,7 +6,7 @@ from spack.package import *
 class PyAllocsolve(PythonPackage):
     """Proven optima, heuristics and a judge for the allocation problem of supercomputers."""
 
-    pypi = "allocsolve/allocsolve-0.1.0.tar.gz"
+    pypi = "allocsolve/allocsolve-0.2.0.tar.gz"
     license("Apache-2.0")
 
     depends_on("python@3.11:", type=("build", "run"))

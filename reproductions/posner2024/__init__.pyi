@@ -16,6 +16,7 @@ from .experiment import (
     PRINTED as PRINTED,
     READINGS as READINGS,
     SCHEDULERS as SCHEDULERS,
+    SEARCH as SEARCH,
     BoundRow as BoundRow,
     Cell as Cell,
     Reading as Reading,

@@ -30,6 +30,9 @@ SCHEDULERS: Final = (EASY, EVOLV)
 _KINDS: Final[dict[str, EvotreeKind]] = {EASY: "moldable", EVOLV: "evolving"}
 #: A policy that is not of the paper and knows as much; run where jobs evolve.
 COMPARED: Final = "static-price"
+#: What looks for schedules of evolving jobs with all of them known, and how many lists it tries.
+SEARCH: Final = "evolving-annealing"
+_LISTS: Final = 200_000
 
 #: Seconds for a policy, of which none takes that long.
 _POLICY_SECONDS: Final = 60.0
@@ -66,7 +69,7 @@ class Cell(NamedTuple):
     batch: str
     scheduler: str
     share: float
-    reading: Reading | None  #: None: a bound
+    reading: Reading | None  #: None: a bound, or a search for the best known schedule
 
 
 def planned_runs(
@@ -75,9 +78,11 @@ def planned_runs(
     """Return the runs of both schedulers in all readings, of what is compared with them, and of the bounds.
 
     The batches have all of the shares of jobs that are not rigid. There is a bound, of some seconds, for
-    each problem of the first reading: how long a job keeps an idle node does not matter to it.
+    each problem of the first reading: how long a job keeps an idle node does not matter to it. Where jobs
+    evolve, a search of fixed work is run on it, too, for the best known schedule.
     """
     policy, bound = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds, workers=workers)
+    search = Budget(iterations=_LISTS)
     runs = []
     for share, scheduler, batch in (
         (share, scheduler, batch) for share in sorted(shares) for scheduler in SCHEDULERS for batch in batches
@@ -89,7 +94,7 @@ def planned_runs(
         ]
         wanted.append((BOUND, scheduler, None, bound))
         if evolves:
-            wanted.append((COMPARED, COMPARED, READINGS[0], policy))
+            wanted += [(COMPARED, COMPARED, READINGS[0], policy), (SEARCH, SEARCH, None, search)]
         for solver, name, reading, budget in wanted:
             delay = (reading or READINGS[0]).release_delay
             problem = batch.problem(share, _KINDS[scheduler], delay)
@@ -177,6 +182,8 @@ def examine(planned: Sequence[PlannedRun[Cell]], records: Mapping[RecordKey, Rec
     bounds: dict[tuple[str, float], list[tuple[float, ...]]] = defaultdict(list)
     for task, cell in planned:
         record = records[task.key]
+        if cell.scheduler == SEARCH:
+            continue  # it counts among the best values
         if cell.reading is None:
             assert isinstance(task.problem, WorkloadProblem)
             bounds[cell.scheduler, cell.share].append(_bounds(task.problem, record, best[record.digest]))

@@ -25,7 +25,7 @@ def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) 
     found = run_json(capsys, *args, "--plot", plot)
     with RecordStore(out / "records.sqlite", read_only=True) as store:
         kept = list(store)
-    assert len(kept) == 4 + 4 + 9 + 1
+    assert len(kept) == 4 + 4 + 9 + 2
     assert (found["batches"], found["failures"]) == (["evotree-s42"], [])
     published = [row for row in found["rows"] if row["reading"] == READINGS[0].name]
     figures = {(row["scheduler"], row["share"]): row["figures"] for row in published}
@@ -38,6 +38,7 @@ def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) 
         assert bound["best"] <= figure["turnaround"] + 1e-9
         assert bound["makespan"] <= figure["makespan"]
     assert bounds["EvolvEasyBack", 1]["turnaround"] > 150
+    assert bounds["EvolvEasyBack", 1]["best"] < figures["static-price", 1]["turnaround"] * 0.95
     with (out / "runs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 4 * len(READINGS) + 1

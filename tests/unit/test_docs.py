@@ -10,8 +10,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from console_tools import matches
@@ -102,18 +104,67 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
-def test_the_reference_has_every_public_name_of_every_room(site: Path) -> None:
-    from sphinx.util.inventory import InventoryFile  # noqa: PLC0415 - skipped without Sphinx
-
-    with (site / "objects.inv").open("rb") as file:
-        described = InventoryFile.load(file, "", lambda *parts: "/".join(parts))
-    found = {name for kind, names in described.items() if kind.startswith("py:") for name in names}
+def test_the_reference_has_every_public_name_once(site: Path) -> None:
     package = Path(importlib.import_module("allocsolve").__path__[0])
     rooms = {path.stem for path in package.iterdir() if path.is_dir() or path.suffix == ".py"}
     assert {"model", "judge", "errors", "bench"} <= rooms
-    for room in sorted(name for name in rooms - {"cli"} if not name.startswith("_")):
-        public = importlib.import_module(f"allocsolve.{room}").__all__
-        assert {f"allocsolve.{room}.{name}" for name in public} <= found
+    public = [
+        f"allocsolve.{room}.{name}"
+        for room in rooms - {"cli"}
+        if not room.startswith("_")
+        for name in importlib.import_module(f"allocsolve.{room}").__all__
+    ]
+    pages = [page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html")]
+    described = Counter(
+        name for page in pages for name in re.findall(r'<dt class="[^"]*" id="([^"]+)"', page)
+    )
+    assert {name: described[name] for name in public if described[name] != 1} == {}
+
+
+def test_every_part_of_the_reference_has_names() -> None:
+    conf = _conf()
+    taken = conf.by_task()
+    parts = {(task["page"], heading) for task in conf.TASKS for heading in task["parts"]}
+    assert parts - {part for part, names in taken.items() if names} == set()
+    assert Counter(name for names in taken.values() for name in names) == Counter([*conf.homes()])
+
+
+def test_a_public_name_that_no_task_takes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = _conf()
+    monkeypatch.setattr(conf, "TASKS", [task for task in conf.TASKS if task["page"] != "draw"])
+    with pytest.raises(KeyError, match=r"takes allocsolve\.pictures\.Drawing,"):
+        conf.by_task()
+
+
+def _conf() -> Any:
+    """Load the configuration of the site, which needs no Sphinx until pages are built."""
+    spec = importlib.util.spec_from_file_location("docs_conf", DOCS / "conf.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_two_steps_from_the_index(site: Path) -> None:
+    """The steps are links in the text of pages; the list beside it is none."""
+    near = {site / "index.html"}
+    for _ in range(2):
+        near |= {target for page in near for target in _linked(page)}
+    pages = {
+        page
+        for page in site.rglob("*.html")
+        if page.name not in ("genindex.html", "search.html", "py-modindex.html")
+    }
+    assert {str(page.relative_to(site)) for page in pages - near} == set()
+
+
+def _linked(page: Path) -> set[Path]:
+    """Return the pages of the site to which the text of a page links."""
+    text = page.read_text(encoding="utf-8")
+    article = re.search(r"<article\b.*?</article>", text, re.DOTALL)
+    links = re.findall(r'href="([^":#]+\.html)', article[0] if article else "")
+    return {target for link in links if (target := (page.parent / link).resolve()).exists()}
 
 
 def test_schemas_are_part_of_the_site(site: Path) -> None:

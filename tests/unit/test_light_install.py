@@ -141,7 +141,8 @@ def test_the_light_installation_has_what_a_simulator_needs(tmp_path: Path) -> No
     assert "pip install psutil rich" in refusal
     # The whole package takes the place of the light one: then the others are asked for.
     _run(*pip, "install", "--quiet", "--no-deps", ROOT, cwd=tmp_path)
-    assert "allocsolve 0.1.0 requires ortools" in _run(*pip, "check", status=1, cwd=tmp_path).stdout
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"allocsolve {version} requires ortools" in _run(*pip, "check", status=1, cwd=tmp_path).stdout
 
 
 def test_the_light_project_asks_for_a_part_of_what_the_whole_one_does() -> None:

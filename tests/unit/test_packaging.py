@@ -9,8 +9,6 @@ from typing import Any
 
 import yaml
 
-import allocsolve
-
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -32,7 +30,7 @@ def _least(versions: str) -> tuple[int, ...]:
 
 def test_the_conda_recipe_asks_for_what_the_project_asks_for() -> None:
     recipe = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
-    assert recipe["context"]["version"] == allocsolve.__version__
+    assert recipe["context"]["version"] == PROJECT["version"]
     listed = dict(line.split(" ", 1) for line in recipe["requirements"]["run"])
     wanted = {CONDA.get(name, name): versions for name, versions in _requirements().items()}
     assert listed == {"python": PROJECT["requires-python"], **wanted}
@@ -40,13 +38,23 @@ def test_the_conda_recipe_asks_for_what_the_project_asks_for() -> None:
 
 def test_the_spack_package_asks_for_what_the_project_asks_for() -> None:
     text = (ROOT / "packaging/spack/package.py").read_text(encoding="utf-8")
-    assert f"allocsolve-{allocsolve.__version__}.tar.gz" in text
+    assert f"allocsolve-{PROJECT['version']}.tar.gz" in text
     listed = dict(re.findall(r'depends_on\("([\w-]+)@([\d.]+)', text))
     del listed["python"]
     wanted = {SPACK.get(name, f"py-{name}"): versions for name, versions in _requirements().items()}
     assert {name: _least(versions) for name, versions in listed.items()} == {
         name: _least(versions) for name, versions in wanted.items()
     }
+
+
+def test_whoever_cites_and_whoever_reads_the_changes_finds_the_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == PROJECT["version"]
+    heads = re.findall(
+        r"^## \[([\d.]+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert heads[0][0] == PROJECT["version"]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for _, day in heads[1:])
 
 
 def test_workflows_run_what_there_is() -> None:

@@ -18,6 +18,7 @@ from reproductions.posner2024 import (
     FIGURES,
     PRINTED,
     READINGS,
+    SEARCH,
     SHARES,
     BoundRow,
     Reproduction,
@@ -98,10 +99,12 @@ def test_what_is_run() -> None:
     planned = planned_runs(batches, (0, 1), seconds=1)
     # Both schedulers are the same where no job evolves, and so are most readings.
     tasks = {one.task.key: one.task for one in planned}
-    assert len(planned) == 2 * (4 * (len(READINGS) + 1) + 1)
-    assert len(tasks) == 2 * (4 + 4 + 9 + 1)
+    assert len(planned) == 2 * (4 * (len(READINGS) + 1) + 2)
+    assert len(tasks) == 2 * (4 + 4 + 9 + 2)
     assert {task.key.seconds for task in tasks.values() if task.solver == "prices"} == {1}
     assert {cell.share for _, cell in planned if cell.scheduler == COMPARED} == {1}
+    searches = [(task.key.seconds, cell.share) for task, cell in planned if cell.scheduler == SEARCH]
+    assert searches == [(None, 1), (None, 1)], "its work is fixed: it finds the same on any machine"
 
 
 #: Of every share, as the paper has it where it prints a figure, and in between where it does not.
