@@ -30,7 +30,7 @@ project = "allocsolve"
 author = "the allocsolve authors"
 release = version = version_of("allocsolve")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "certificates"]
 default_role = "py:obj"
 nitpicky = True
@@ -44,6 +44,14 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 
 myst_heading_anchors = 3
+
+# Notebooks are executed at each build; what raises in one, or warns, fails it.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600  # seconds of a cell: the first call of a solver compiles its kernels
+nb_output_stderr = "error"
+nb_merge_streams = True
 
 html_theme = "furo"
 html_title = f"allocsolve {release}"
