@@ -160,7 +160,7 @@ def _contents() -> str:
     ]
     lines += ["those that most programs need can be imported from ``allocsolve`` itself:", ""]
     known = homes()
-    for name in allocsolve.__all__:
+    for name in importlib.import_module("allocsolve").__all__:
         home = next((full for full in known if full.rpartition(".")[2] == name), f"allocsolve.{name}")
         lines.append(f"* `{home}`")
     lines += ["", ":doc:`modules` says what each package is for.", "", ".. toctree::", "   :hidden:", ""]
