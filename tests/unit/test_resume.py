@@ -110,7 +110,7 @@ def document(**changed: object) -> dict[str, object]:
         ({"format": "allocsolve/2"}, "format: must be 'allocsolve/1'"),
         ({"kind": "workload"}, "kind: must be 'certificate'"),
         ({"problem": "0" * 64}, "problem: this is of another problem, '000000000000'"),
-        ({"problem": 7}, "problem: this is of another problem, 7"),
+        ({"problem": 7}, "problem: must be a string, not 7"),
         ({"objective": []}, "objective: "),
         ({"objective": "turnaround"}, "objective: must be a list"),
         ({"objective": ["turnround"]}, "objective: unknown objective 'turnround'"),
