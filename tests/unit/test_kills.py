@@ -174,9 +174,15 @@ def test_kills_of_dask_workers_lose_and_double_nothing(tmp_path: Path) -> None:
             """Kill a worker each time that another tenth is done; its nanny starts a new one."""
             while len(killed) < WORKERS_KILLED and not done.is_set():
                 if progress[0] >= (len(killed) + 1) * len(tasks) // (2 * WORKERS_KILLED):
-                    pid = rng.choice([worker.pid for worker in cluster.workers.values() if worker.pid])
-                    os.kill(pid, signal.SIGKILL)
-                    killed.append(pid)
+                    # A nanny gives up a worker that dies before it has begun.
+                    begun = [
+                        nanny.process.pid
+                        for nanny in cluster.workers.values()
+                        if nanny.process and nanny.process.status == distributed.Status.running
+                    ]
+                    if begun:
+                        killed.append(rng.choice(begun))
+                        os.kill(killed[-1], signal.SIGKILL)
                 time.sleep(0.02)
 
         progress = [0]
