@@ -185,7 +185,7 @@ def test_search_from_below_yields_to_a_short_proof(monkeypatch: pytest.MonkeyPat
 
     def conflicts(elapsed: float, turns: int) -> tuple[int, int]:
         known = Knowledge(problem, Budget().start(), step_starts(start))
-        known.clock = HandSet(elapsed, 100 - elapsed)  # type: ignore[assignment]
+        known.clock = HandSet(elapsed, 100 - elapsed)  # type: ignore[assignment]  # a stand-in with what lanes read
         below, above = FromBelow(known, 0), FromAbove(known, 0, known.new_log())
         lane = Beside(known, below, above)
         for _ in range(turns):

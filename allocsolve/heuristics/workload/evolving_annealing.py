@@ -10,13 +10,12 @@ from allocsolve.bounds.workload import workload_bound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.list_annealing import BestSchedule
-from allocsolve.heuristics.workload.serial import shown_values
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
 from allocsolve.judge.workload.rules import workload_violations
-from allocsolve.model import Limit, Result, Status, parse_workload_objective
+from allocsolve.model import Limit, parse_workload_objective
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, Clock, WorkloadObjective, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Budget, Clock, Result, WorkloadObjective, WorkloadProblem, WorkloadSchedule
 
 #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin with.
 _HOT, _COLD = 1.0, 0.01
@@ -114,17 +113,7 @@ class EvolvingAnnealing:
             if best.schedule is None:
                 raise
             limit = Limit.INTERRUPTED
-        assert best.schedule is not None, "some policy takes every problem"
-        proven = best.values[0] <= least
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            best.schedule,
-            shown_values(best.values),
-            best.values[0] if proven else shown_values((-math.inf,) * len(best.values)),
-            limit=None if proven else limit,
-            runtime=clock.elapsed,
-            incumbents=tuple(best.incumbents),
-        )
+        return best.result(least, limit)
 
 
 def anneal_service_lists(

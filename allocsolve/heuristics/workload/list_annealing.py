@@ -133,17 +133,7 @@ class ListAnnealing:
             if best.schedule is None:
                 raise
             limit = Limit.INTERRUPTED
-        assert best.schedule is not None, "some policy takes every problem"
-        proven = best.values[0] <= least
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            best.schedule,
-            shown_values(best.values),
-            best.values[0] if proven else shown_values((-math.inf,) * len(best.values)),
-            limit=None if proven else limit,
-            runtime=clock.elapsed,
-            incumbents=tuple(best.incumbents),
-        )
+        return best.result(least, limit)
 
     def _starts(self, problem: WorkloadProblem, budget: Budget, clock: Clock) -> Iterator[WorkloadSchedule]:
         """Yield schedules of other heuristics."""
@@ -199,6 +189,23 @@ class BestSchedule:
         if values < self.values and not workload_violations(self.problem, schedule):
             self.schedule, self.values = schedule, values
             self.incumbents.append((self.clock.elapsed, shown_values(values)))
+
+    def result(self, least: float, limit: Limit | None) -> Result[WorkloadSchedule]:
+        """Return what a search has found, optimal if its first term meets a lower bound, which `least` is.
+
+        `limit` is what ended the search otherwise.
+        """
+        assert self.schedule is not None, "some policy takes every problem"
+        proven = self.values[0] <= least
+        return Result(
+            Status.OPTIMAL if proven else Status.FEASIBLE,
+            self.schedule,
+            shown_values(self.values),
+            self.values[0] if proven else shown_values((-math.inf,) * len(self.values)),
+            limit=None if proven else limit,
+            runtime=self.clock.elapsed,
+            incumbents=tuple(self.incumbents),
+        )
 
     def offer_list(self, decoder: Decoder, search: ListAnnealer) -> None:
         """Offer the schedule of the best list of a search."""

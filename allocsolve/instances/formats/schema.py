@@ -27,13 +27,13 @@ def whole(low: int, description: str = "", **more: Any) -> Document:  # noqa: AN
     return _described({"type": "integer", "minimum": low, "maximum": MAX_INTEGER, **more}, description)
 
 
-def real(low: float, description: str = "", *, above: bool = False, **more: Any) -> Document:  # noqa: ANN401 - as above
+def real(low: float, description: str = "", *, above: bool = False, **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of a number in low..2^53, or above `low`."""
     least = {"exclusiveMinimum" if above else "minimum": low}
     return _described({"type": "number", **least, "maximum": MAX_INTEGER, **more}, description)
 
 
-def text(description: str = "", **more: Any) -> Document:  # noqa: ANN401 - as above
+def text(description: str = "", **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of a string."""
     return _described({"type": "string", **more}, description)
 
@@ -43,12 +43,12 @@ def flag(description: str) -> Document:
     return _described({"type": "boolean", "default": False}, description)
 
 
-def choice(values: Sequence[str], description: str, **more: Any) -> Document:  # noqa: ANN401 - as above
+def choice(values: Sequence[str], description: str, **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of one of some words."""
     return _described({"enum": [*values], **more}, description)
 
 
-def listing(items: Document, description: str = "", **more: Any) -> Document:  # noqa: ANN401 - as above
+def listing(items: Document, description: str = "", **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of a list."""
     return _described({"type": "array", "items": items, **more}, description)
 
@@ -63,7 +63,7 @@ def record(
     properties: Mapping[str, Document],
     required: Iterable[str] = (),
     description: str = "",
-    **more: Any,  # noqa: ANN401 - as above
+    **more: Any,  # noqa: ANN401 - keywords of a schema
 ) -> Document:
     """Return the schema of an object with these fields and no others."""
     fields = {"type": "object", "properties": dict(properties), "required": [*required], **more}
