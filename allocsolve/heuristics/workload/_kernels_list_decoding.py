@@ -332,30 +332,36 @@ def decode(
 
 
 @inner_kernel
-def _move(order: IntArray, tried: IntArray, random: NDArray[np.uint64], kind: float) -> None:
-    """Write a list with one or two jobs in other places."""
+def move_entry(
+    order: IntArray,
+    tried: IntArray,
+    random: NDArray[np.uint64],
+    is_near: bool,
+    is_swap: bool,
+) -> None:
+    """Write a list with one entry in another place, near its own or anywhere, or with two swapped."""
     count = len(order)
     for place in range(count):
         tried[place] = order[place]
     at = int(uniform(random) * count)
     to = int(uniform(random) * (count - 1))
     to += to >= at
-    if kind < _NEAR:
+    if is_near:
         reach = max(_CLOSE, int(_NEIGHBOURHOOD * count))
         ahead = 1 + int(uniform(random) * reach)
         to = at - ahead if uniform(random) < 0.5 else at + ahead
         to = min(max(to, 0), count - 1)
-    elif kind >= _NEAR + _FAR:
+    elif is_swap:
         tried[at], tried[to] = order[to], order[at]
         return
-    job = order[at]
+    entry = order[at]
     while at < to:
         tried[at] = tried[at + 1]
         at += 1
     while at > to:
         tried[at] = tried[at - 1]
         at -= 1
-    tried[to] = job
+    tried[to] = entry
 
 
 @kernel
@@ -394,7 +400,7 @@ def anneal(
         else:
             if count < 2:
                 return
-            _move(order, search.tried, random, kind)
+            move_entry(order, search.tried, random, kind < _NEAR, kind >= _NEAR + _FAR)
             cost = _decode(listed, costs, is_maximum, num_nodes, search.tried, caps, limit, work, log)
             if cost > limit:
                 continue

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_list_decoding import move_entry
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.random import uniform
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 #: one; its size changes, by a node or to any one. The other moves let it insist, or no longer.
 _NEAR, _FAR, _SWAP, _STEP, _SIZE = 0.35, 0.1, 0.1, 0.25, 0.12
 
-#: An entry is moved near its place by up to this part of the list, and by up to `_CLOSE` places at least.
-_NEIGHBOURHOOD, _CLOSE = 0.06, 3
 
 #: The rank of entries that are not in the list: they come last.
 _LAST: Final = 1 << 40
@@ -242,33 +241,6 @@ def serve_to_end(
     )
 
 
-@inner_kernel
-def _move(order: IntArray, tried: IntArray, random: NDArray[np.uint64], kind: float) -> None:
-    """Write an order with one or two entries in other places."""
-    count = len(order)
-    for place in range(count):
-        tried[place] = order[place]
-    at = int(uniform(random) * count)
-    to = int(uniform(random) * (count - 1))
-    to += to >= at
-    if kind < _NEAR:
-        reach = max(_CLOSE, int(_NEIGHBOURHOOD * count))
-        ahead = 1 + int(uniform(random) * reach)
-        to = at - ahead if uniform(random) < 0.5 else at + ahead
-        to = min(max(to, 0), count - 1)
-    elif kind >= _NEAR + _FAR:
-        tried[at], tried[to] = order[to], order[at]
-        return
-    entry = order[at]
-    while at < to:
-        tried[at] = tried[at + 1]
-        at += 1
-    while at > to:
-        tried[at] = tried[at - 1]
-        at -= 1
-    tried[to] = entry
-
-
 @kernel
 def anneal_service(
     jobs: PackedJobs,
@@ -294,7 +266,7 @@ def anneal_service(
         entry = now.order[int(uniform(random) * count)]
         size, insists, order = now.sizes[entry], now.insists[entry], now.order
         if count > 1 and kind < _NEAR + _FAR + _SWAP:
-            _move(now.order, search.tried, random, kind)
+            move_entry(now.order, search.tried, random, kind < _NEAR, kind >= _NEAR + _FAR)
             order = search.tried
         elif len(choosers) and kind < _NEAR + _FAR + _SWAP + _STEP + _SIZE:
             entry = choosers[int(uniform(random) * len(choosers))]
