@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from allocsolve.errors import InvalidOption
+from allocsolve.families import families, family_named
 from allocsolve.instances import Library
+from allocsolve.registry import make_solver
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,7 +39,8 @@ def test_the_newest_figures_are_of_this_version_and_of_every_suite(quality: Any)
     newest = json.loads(quality.DATA.read_text(encoding="utf-8"))[-1]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert newest["version"] == project["version"]
-    assert list(dict.fromkeys(row["suite"] for row in newest["suites"])) == list(Library().folders)
+    for table in ("runs", "known"):
+        assert list(dict.fromkeys(row["suite"] for row in newest[table])) == list(Library().folders)
 
 
 def test_figures_of_earlier_versions_stay(quality: Any) -> None:
@@ -47,6 +50,7 @@ def test_figures_of_earlier_versions_stay(quality: Any) -> None:
     assert quality.with_version([first, second], again) == [first, again]
     with pytest.raises(InvalidOption, match="1 was measured before 2: its figures stay"):
         quality.with_version([first, second], first)
+    assert quality.with_versions([first], [second, again]) == [first, again]
 
 
 def test_means_are_over_the_gaps_there_are(quality: Any) -> None:
@@ -60,7 +64,13 @@ def test_means_are_over_the_gaps_there_are(quality: Any) -> None:
         "gap": 0.25,
     }
     nothing = quality.summary("s", "makespan", [float("inf")])
-    version = {"version": "1", "suites": [row, {**nothing, "suite": "t"}]}
-    table = quality.gap_table([version, {"version": "2", "suites": [row]}]).splitlines()
+    version = {"version": "1", "runs": [row, {**nothing, "suite": "t"}]}
+    table = quality.gap_table([version, {"version": "2", "runs": [row]}], "runs").splitlines()
     assert table[2] == "| s | makespan | 3 | 25.0 %, 1 optimal, 1 without | 25.0 %, 1 optimal, 1 without |"
     assert table[3] == "| t | makespan | 1 | -, 0 optimal, 1 without | - |"
+
+
+def test_each_family_has_a_solver_that_is_measured(quality: Any) -> None:
+    assert list(quality.SOLVERS) == [family.kind for family in families()]
+    for kind, name in quality.SOLVERS.items():
+        make_solver(name, family_named(kind).problem)  # raises if it has none of this name
