@@ -48,7 +48,7 @@ OTHERS |= {"median-worst-case": 4, "towns": 7, "counterexamples": 12}
 OTHERS |= {"lublin-256": 3, "easy-counterexamples": 12, "linnert-1000": 3, "shape-counterexamples": 6}
 OTHERS |= {"network-counterexamples": 10, "nvl72": 20, "perlmutter": 20, "meta-24k": 20, "tpu-v5e": 20}
 #: Workloads and reservations under load.
-LOADED = {"lublin-load": 6, "malleable-load": 4, "moldable-load": 2, "evolving-phases": 5}
+LOADED = {"lublin-load": 4, "malleable-load": 4, "moldable-load": 2, "evolving-phases": 5}
 LOADED |= {"evolving-requests": 2, "leaking-load": 2}
 OTHERS |= LOADED
 
@@ -181,10 +181,10 @@ def _load(problem: WorkloadProblem) -> float:
 
 
 def test_the_seeds_of_loads_are_the_first_two() -> None:
-    found: dict[int, list[str]] = {load: [] for load in (60, 90, 120)}
+    found: dict[int, list[str]] = {load: [] for load in (90, 120)}
     seed = 0
     while any(len(names) < 2 for names in found.values()):
-        problem = lublin1999([128, seed], num_jobs=100, num_nodes=128)
+        problem = lublin1999([128, seed], num_jobs=300, num_nodes=128)
         for load, names in found.items():
             near = abs(_load(problem) * 100 - load) <= 0.01 * load
             if near and len(names) < 2 and problem.packed.nodes.max() == 128:

@@ -353,9 +353,9 @@ def _network_counterexamples() -> Iterator[tuple[str, Problem]]:
         yield problem.name, problem
 
 
-#: The seeds of `lublin-load`, by load in per cent: the first two from 0 on whose 100 jobs need that share of
+#: The seeds of `lublin-load`, by load in per cent: the first two from 0 on whose 300 jobs need that share of
 #: the 128 nodes between the first and the last submission, within 1 % of it, and one of them all nodes.
-_LUBLIN_LOADS: Final = {60: (63, 150), 90: (16, 156), 120: (914, 935)}
+_LUBLIN_LOADS: Final = {90: (81, 262), 120: (46, 395)}
 #: The loads of the other workloads under load, in per cent: what their rigid jobs need on average.
 _LOADS: Final = (90, 120)
 
@@ -363,7 +363,7 @@ _LOADS: Final = (90, 120)
 def _loaded_rigid() -> Iterator[tuple[str, Problem]]:
     for load, seeds in _LUBLIN_LOADS.items():
         for seed in seeds:
-            yield f"{load:03}-s{seed}", lublin1999([128, seed], num_jobs=100, num_nodes=128)
+            yield f"{load:03}-s{seed}", lublin1999([128, seed], num_jobs=300, num_nodes=128)
 
 
 def _loaded_malleable() -> Iterator[tuple[str, Problem]]:
@@ -415,7 +415,7 @@ def _loaded() -> Iterator[SuiteDesign]:
     for name, summary, draw in (
         (
             "lublin-load",
-            "100 jobs on 128 nodes at loads of 60, 90, 120 %, Lublin & Feitelson 1999",
+            "300 jobs on 128 nodes, loads of 90 and 120 %, Lublin & Feitelson 1999",
             _loaded_rigid,
         ),
         (
