@@ -49,7 +49,20 @@ class InvalidProblem(AllocsolveError, ValueError):  # noqa: N818 - the name says
 
 
 class InvalidAnswer(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
-    """An answer that is malformed, or whose claims the judge does not confirm."""
+    """An answer that is malformed, or whose claims the judge does not confirm.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    breaks_schema
+        Whether a certificate has not the fields of its kind, as its JSON Schema shows, too: one is missing,
+        of another type or out of its range. All else is what a certificate fails to prove.
+    """
+
+    def __init__(self, message: str, *, breaks_schema: bool = False) -> None:
+        self.breaks_schema = breaks_schema
+        super().__init__(message)
 
 
 class InvalidOption(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong

@@ -206,6 +206,7 @@ EVOLUTION: Final = Family(
         answer_table=tables.SCHEDULE_TABLE,
         problem_fields=codec.problem_fields,
         answer_fields=codec.schedule_fields,
+        certificates=codec.certificates,
     ),
     view=EVOLUTION_VIEW,
     solvers=_TABLE,

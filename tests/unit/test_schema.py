@@ -43,6 +43,28 @@ def test_every_field_of_the_envelope_is_described() -> None:
         assert bare == [], kind
 
 
+def test_every_field_of_a_certificate_is_described() -> None:
+    known = schemas()
+    bare = [
+        f"{place}: {name}"
+        for place, name, field in _all_fields(known["certificate"]["$defs"], "certificate")
+        if "description" not in field and "const" not in field
+    ]
+    assert bare == []
+
+
+def _all_fields(schema: Any, place: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield all fields of a schema, at whatever depth; what a condition says of a field describes none."""
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _all_fields(part, place)
+    elif isinstance(schema, dict):
+        yield from ((place, name, field) for name, field in schema.get("properties", {}).items())
+        for key, part in schema.items():
+            if key not in ("if", "then", "else"):
+                yield from _all_fields(part, f"{place}.{key}")
+
+
 def test_the_page_on_formats_names_all_kinds() -> None:
     linked = re.findall(r'href="schema/([a-z-]+)\.schema\.json"', FORMATS.read_text(encoding="utf-8"))
     assert linked == [*schemas()]
