@@ -117,12 +117,12 @@ class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - the name says w
     #: How many names the message lists when none is near.
     SHOWN = 12
 
-    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
+    def __init__(self, what: str, name: str, choices: Iterable[str], *, shown: int = SHOWN) -> None:
         choices = list(choices)
         folded = {k.lower(): k for k in choices}
         near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
-        more = f" and {len(choices) - self.SHOWN} more" if len(choices) > self.SHOWN else ""
-        listed = f"known: {', '.join(choices[: self.SHOWN])}{more}"
+        more = f" and {len(choices) - shown} more" if len(choices) > shown else ""
+        listed = f"known: {', '.join(choices[:shown])}{more}"
         hint = f"did you mean {' or '.join(near)}?" if near else listed
         super().__init__(f"unknown {what} {name!r}; {hint}")
 

@@ -171,6 +171,9 @@ class Setting(Generic[P]):
     apply: Callable[[P, Any], P]
     #: Whether every answer under the new value also answers the problem as it is.
     tightens: Callable[[P, Any], bool]
+    #: What a JSON Schema says of a value in a TOML file; None: nothing. What `read` refuses it refuses, too,
+    #: but for texts, inf and nan. Null stands for these numbers, which JSON has not.
+    schema: Document | None = None
 
 
 @dataclass(frozen=True, slots=True)

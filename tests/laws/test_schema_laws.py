@@ -14,10 +14,23 @@ import pytest
 from certificate_draws import Example, certificate_examples
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator
-from schema_draws import DRAWS, FILES, compare, documents, names_in, refusal, spoilt, through_text
+from schema_draws import (
+    DRAWS,
+    FILES,
+    STUDY,
+    as_in_json,
+    compare,
+    documents,
+    names_in,
+    refusal,
+    spoilt,
+    through_text,
+    toml_of,
+)
 from tiers import examples
 
 from allocsolve.bench.gate.baseline import read_baseline
+from allocsolve.bench.runs.study_file import check_study, parse_study
 from allocsolve.cli.schema import schemas
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
@@ -158,3 +171,15 @@ def test_schema_and_judge_take_the_same_certificates(
         assert refused is not None, (content, shown)
     else:
         assert refused is None or not refused.breaks_schema, (content, refused)
+
+
+@given(data=st.data())
+@settings(max_examples=examples(1000))
+def test_schema_and_reader_take_the_same_studies(data: st.DataObject) -> None:
+    text = toml_of(data.draw(spoilt(STUDY, NAMES["study"])))
+    read: dict[str, Any] = {}
+    refused = refusal(lambda: read.update(parse_study(text.encode(), "study.toml")))
+    if refused is not None:  # the text, whatever is in it
+        assert not refused.breaks_schema
+        return
+    compare(SCHEMAS["study"], as_in_json(read), lambda: check_study(read, "study.toml"))
