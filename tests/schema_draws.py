@@ -62,7 +62,7 @@ def spoil(document: Document, names: tuple[str, ...], rng: Random) -> None:
     elif what == 1:
         _, other = donor = rng.choice(at)
         holder[key] = copy.deepcopy(donor[0][other])
-    elif what == 2 and isinstance(holder[key], int | float) and math.isfinite(holder[key]):
+    elif what == 2 and isinstance(holder[key], int | float) and -1e300 < holder[key] < 1e300:
         number = holder[key]
         holder[key] = rng.choice(
             [-number, number + 0.5, number * 10**15, str(number), not number, number + 1, number + 9, 1]

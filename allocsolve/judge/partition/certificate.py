@@ -325,10 +325,11 @@ def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
         If axes are missing or wrong, or a ring or complete axis stands before all lines.
     """
     lines = is_line(problem)
-    are_listed = are_integers(axes)
-    if not are_listed or sorted(axes) != list(range(len(lines))) or lines[axes[0]] < max(lines):
-        msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
-        raise InvalidAnswer(msg, breaks_schema=not are_listed)
+    msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
+    if not are_integers(axes):
+        raise malformed(msg)
+    if sorted(axes) != list(range(len(lines))) or lines[axes[0]] < max(lines):
+        raise InvalidAnswer(msg)
     return axes
 
 
