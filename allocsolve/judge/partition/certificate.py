@@ -464,13 +464,13 @@ def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int)
     InvalidAnswer
         With the name of the root and what is wrong.
     """
+    checked_sums(axes, root.multipliers, root.name)
     windows = axes.windows(axes.layers_from(medians))
     first = axes.first_counts(medians, windows, target)
     if first is None:
         return
     steps, depth = _checked_steps(axes, root)
     counts, num = int(axes.counts[-1]), len(axes.cells)
-    checked_sums(axes, root.multipliers, root.name)
     if depth * (2 * counts + num) > _MAX_TABLE:
         msg = f"{root.name} is {depth} splits deep, too deep to be checked"
         raise InvalidAnswer(msg)
