@@ -114,10 +114,10 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
         raise InvalidAnswer(msg)
     own = points_of(problem, kernels.BEYOND)
     points = certificate.get("points")
-    if not (isinstance(points, list) and points and all(map(_is_pair, points))):
+    if not (isinstance(points, list) and all(map(_is_pair, points))):
         msg = f"points {shown(points)} of the certificate are not a list of pairs [application, step]"
         raise malformed(msg)
-    if points != own.steps:
+    if points != own.steps or not points:
         msg = f"points {shown(points)} of the certificate are not the steps that may start by themselves"
         raise InvalidAnswer(msg)
     base = _base(problem, own)
