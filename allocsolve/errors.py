@@ -49,7 +49,20 @@ class InvalidProblem(AllocsolveError, ValueError):  # noqa: N818 - the name says
 
 
 class InvalidAnswer(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
-    """An answer that is malformed, or whose claims the judge does not confirm."""
+    """An answer that is malformed, or whose claims the judge does not confirm.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    breaks_schema
+        Whether a certificate has not the fields of its kind, as its JSON Schema shows, too: one is missing,
+        of another type or out of its range. All else is what a certificate fails to prove.
+    """
+
+    def __init__(self, message: str, *, breaks_schema: bool = False) -> None:
+        self.breaks_schema = breaks_schema
+        super().__init__(message)
 
 
 class InvalidOption(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
@@ -104,12 +117,12 @@ class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - the name says w
     #: How many names the message lists when none is near.
     SHOWN = 12
 
-    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
+    def __init__(self, what: str, name: str, choices: Iterable[str], *, shown: int = SHOWN) -> None:
         choices = list(choices)
         folded = {k.lower(): k for k in choices}
         near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
-        more = f" and {len(choices) - self.SHOWN} more" if len(choices) > self.SHOWN else ""
-        listed = f"known: {', '.join(choices[: self.SHOWN])}{more}"
+        more = f" and {len(choices) - shown} more" if len(choices) > shown else ""
+        listed = f"known: {', '.join(choices[:shown])}{more}"
         hint = f"did you mean {' or '.join(near)}?" if near else listed
         super().__init__(f"unknown {what} {name!r}; {hint}")
 

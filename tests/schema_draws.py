@@ -62,7 +62,7 @@ def spoil(document: Document, names: tuple[str, ...], rng: Random) -> None:
     elif what == 1:
         _, other = donor = rng.choice(at)
         holder[key] = copy.deepcopy(donor[0][other])
-    elif what == 2 and isinstance(holder[key], int | float) and math.isfinite(holder[key]):
+    elif what == 2 and isinstance(holder[key], int | float) and -1e300 < holder[key] < 1e300:
         number = holder[key]
         holder[key] = rng.choice(
             [-number, number + 0.5, number * 10**15, str(number), not number, number + 1, number + 9, 1]
@@ -192,6 +192,43 @@ FILES: dict[str, Document] = {
         ],
     },
 }
+
+#: A study, with all its fields; its reader does not ask whether there is what it names.
+STUDY: Document = {
+    "suites": ["tiny", "my/problems"],
+    "solvers": ["noX", "cpsat(max_nodes=9)", "package.module:object"],
+    "seeds": [0, 4],
+    "set": {"expand_limit": [1, 2.5, "inf", math.inf]},
+    "memory_mb": 900,
+    "policy_seconds": 30.5,
+    "objectives": {"evolution": "completion,makespan", "workload": "wait"},
+    "budgets": [{"seconds": 60.5, "workers": 2, "iterations": 100}, {"seconds": math.inf}],
+}
+
+
+def toml_of(document: Document) -> str:
+    """Return a study as TOML, with tables in line; what is None is left out."""
+    return "".join(
+        f"{json.dumps(key)} = {_toml(value)}\n" for key, value in document.items() if value is not None
+    )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items() if item is not None)
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(item) for item in value if item is not None)}]"
+    return repr(value) if isinstance(value, float) else json.dumps(value)
+
+
+def as_in_json(value: Any) -> Any:
+    """Return a value of TOML as validators of JSON Schema are given it: null stands for inf and nan."""
+    if isinstance(value, dict):
+        return {key: as_in_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_in_json(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _names(schema: Any) -> set[str]:

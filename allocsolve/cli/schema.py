@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.bench.gate.baseline import baseline_schema
+from allocsolve.bench.runs.study_file import study_schema
 from allocsolve.cli.output import say, show_table, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import UnknownName
@@ -25,6 +26,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "best-known": best_known_schema(),
         "library": library_schema(),
         "gate": baseline_schema(),
+        "study": study_schema(),
     }
 
 
@@ -50,7 +52,7 @@ def schema(args: argparse.Namespace) -> int:
         show_table(["kind", "what it holds"], rows, texts=(0, 1))
         say("", "allocsolve schema KIND prints the JSON Schema of one")
     elif args.kind not in known:
-        raise UnknownName("kind of file", args.kind, known)
+        raise UnknownName("kind of file", args.kind, known, shown=len(known))
     else:
         sys.stdout.write(schema_text(known[args.kind]))
     return 0

@@ -154,6 +154,9 @@ class Codec(Generic[P, A]):
     #: What ``allocsolve schema`` tells of the two kinds of files; None: nothing.
     problem_fields: Callable[[], Fields] | None = None
     answer_fields: Callable[[], Fields] | None = None
+    #: What it tells of certificates: the schema of each by its ``kind``, of one without by an empty text.
+    #: Judges refuse what the schema does, and say so by `InvalidAnswer.breaks_schema`. None: nothing.
+    certificates: Callable[[], Mapping[str, Document]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,9 @@ class Setting(Generic[P]):
     apply: Callable[[P, Any], P]
     #: Whether every answer under the new value also answers the problem as it is.
     tightens: Callable[[P, Any], bool]
+    #: What a JSON Schema says of a value in a TOML file; None: nothing. What `read` refuses it refuses, too,
+    #: but for texts, inf and nan. Null stands for these numbers, which JSON has not.
+    schema: Document | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 
+def malformed(message: str) -> InvalidAnswer:
+    """Return the refusal of a certificate for its shape, which its schema shows, too."""
+    return InvalidAnswer(message, breaks_schema=True)
+
+
 def choice(certificate: Mapping[str, object], key: str, options: Sequence[str]) -> str:
     """Return a word of the certificate that is one of two or more options."""
     value = certificate.get(key)
@@ -31,7 +36,7 @@ def choice(certificate: Mapping[str, object], key: str, options: Sequence[str]) 
             return option
     *others, last = options
     msg = f"{key} {shown(value)} of the certificate is none of {', '.join(others)} and {last}"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer(msg, breaks_schema=key != "kind")  # other families have other kinds
 
 
 def items(certificate: Mapping[str, object], key: str) -> list[Any]:
@@ -39,7 +44,7 @@ def items(certificate: Mapping[str, object], key: str) -> list[Any]:
     value = certificate.get(key)
     if not isinstance(value, list):
         msg = f"{key} of the certificate are {type(value).__name__}, not a list"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     return value
 
 
@@ -48,7 +53,7 @@ def positive_integer(certificate: Mapping[str, object], key: str) -> int:
     value = certificate.get(key)
     if type(value) is not int or not 1 <= value <= MAX_INTEGER:
         msg = f"{key} {shown(value)} of the certificate is not an integer in 1..2^53"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     return value
 
 
@@ -59,7 +64,7 @@ def integers(certificate: Mapping[str, object], key: str, low: int) -> IntArray:
     if fault is not None:
         wanted = f"in {low}..2^53" if type(values[fault]) is int else "an integer"
         msg = f"{key}[{fault}] {shown(values[fault])} of the certificate is not {wanted}"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     return np.array(values, dtype=np.int64)
 
 
@@ -75,24 +80,18 @@ def _first_fault(values: list[Any], low: int) -> int | None:
 
 def are_integers(value: object) -> TypeGuard[list[int]]:
     """Return whether this is a list of integers that fit into 64 bits."""
-    return isinstance(value, list) and all(type(each) is int and abs(each) < 2**63 for each in value)
+    if not isinstance(value, list) or not set(map(type, value)) <= {int}:
+        return False
+    return not value or -(2**63) < min(value) <= max(value) < 2**63
 
 
 def rows_of_integers(name: str, numbers: object, width: int) -> IntArray:
     """Return a flat list of integers as rows of this width; of width 0 there is one row, which is empty."""
-    try:
-        table = np.array(numbers)
-    except ValueError:  # lists of several lengths
-        table = np.array(None)
-    if table.size == 0:
-        table = table.astype(np.int64)
-    if (
-        not isinstance(numbers, list)
-        or table.dtype != np.int64
-        or table.ndim != 1
-        or len(table) % max(width, 1)
-    ):
-        msg = f"{name} are not a list of integers, {width} at a time"
+    msg = f"{name} are not a list of integers, {width} at a time"
+    if not are_integers(numbers):
+        raise malformed(msg)
+    table = np.array(numbers, dtype=np.int64)
+    if len(table) % max(width, 1):
         raise InvalidAnswer(msg)
     return table.reshape(-1, width) if width else np.zeros((1, 0), dtype=np.int64)
 
@@ -146,7 +145,7 @@ def price_list(certificate: Mapping[str, object]) -> PriceList:
             raise InvalidAnswer(msg)
     if unit < 1:
         msg = f"unit {unit} of the certificate is below 1"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     return PriceList(edges, prices, unit)
 
 
@@ -154,11 +153,11 @@ def _whole_numbers(name: str, values: object) -> list[int]:
     """Return a list of integers from 0 to 2^53."""
     if not isinstance(values, list):
         msg = f"{name} {shown(values)} of the certificate are not a list"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     at = _first_fault(values, 0)
     if at is not None:
         msg = f"{name} of the certificate: {shown(values[at])} at position {at} is not an integer in 0..2^53"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     return values
 
 

@@ -20,6 +20,7 @@ from allocsolve.judge.evolution.rules import (
 )
 from allocsolve.model import (
     EVOLUTION_OBJECTIVES,
+    MAX_INTEGER,
     EvolutionProblem,
     EvolutionProfile,
     EvolutionSchedule,
@@ -161,6 +162,8 @@ def _read_expand_limit(value: object) -> float:
         limit = math.nan
     except OverflowError:  # an integer beyond all doubles
         limit = sys.float_info.max
+    if isinstance(value, int) and value > MAX_INTEGER:  # even if the nearest double is 2^53
+        limit = sys.float_info.max
     if math.isnan(limit):
         msg = f"{value!r} is not a number"
         raise ValueError(msg)
@@ -176,6 +179,7 @@ _EXPAND_LIMIT: Final[Setting[EvolutionProblem]] = Setting(
     read=_read_expand_limit,
     apply=lambda problem, limit: replace(problem, expand_limit=limit),
     tightens=lambda problem, limit: limit <= problem.expand_limit,
+    schema={"type": ["number", "string", "null"], "minimum": 1, "maximum": MAX_INTEGER},
 )
 
 
@@ -206,6 +210,7 @@ EVOLUTION: Final = Family(
         answer_table=tables.SCHEDULE_TABLE,
         problem_fields=codec.problem_fields,
         answer_fields=codec.schedule_fields,
+        certificates=codec.certificates,
     ),
     view=EVOLUTION_VIEW,
     solvers=_TABLE,

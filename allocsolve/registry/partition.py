@@ -154,6 +154,7 @@ PARTITION: Final = Family(
         answer_table=tables.PARTITION_TABLE,
         problem_fields=codec.problem_fields,
         answer_fields=codec.partition_fields,
+        certificates=codec.certificates,
     ),
     view=PARTITION_VIEW,
     solvers=_TABLE,

@@ -111,6 +111,7 @@ PLACEMENT: Final = Family(
         encode_answer=codec.encode_solution,
         problem_fields=codec.problem_fields,
         answer_fields=codec.placement_fields,
+        certificates=codec.certificates,
     ),
     view=PLACEMENT_VIEW,
     solvers=_TABLE,

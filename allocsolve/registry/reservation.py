@@ -142,6 +142,7 @@ RESERVATION: Final = Family(
         encode_answer=codec.encode_schedule,
         problem_fields=codec.problem_fields,
         answer_fields=codec.schedule_fields,
+        certificates=codec.certificates,
     ),
     view=RESERVATION_VIEW,
     solvers=_TABLE,

@@ -10,7 +10,12 @@ import numpy as np
 
 from allocsolve.families import Codec, Family, Feature, Rules
 from allocsolve.heuristics.workload.queue_lengths import LONG_QUEUE, has_long_queue
-from allocsolve.instances.formats import workload as codec, workload_schema, workload_swf as tables
+from allocsolve.instances.formats import (
+    workload as codec,
+    workload_certificates,
+    workload_schema,
+    workload_swf as tables,
+)
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_metrics, workload_violations
@@ -268,6 +273,7 @@ WORKLOAD: Final = Family(
         foreign_tables=FOREIGN_TABLES,
         problem_fields=workload_schema.problem_fields,
         answer_fields=workload_schema.schedule_fields,
+        certificates=workload_certificates.certificates,
     ),
     view=WORKLOAD_VIEW,
     solvers=_TABLE,

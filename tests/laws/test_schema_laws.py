@@ -6,17 +6,34 @@ breaks the schema if and only if the schema refuses it, whatever else is wrong.
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from certificate_draws import Example, certificate_examples
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator
-from schema_draws import DRAWS, FILES, compare, documents, names_in, refusal, spoilt, through_text
+from schema_draws import (
+    DRAWS,
+    FILES,
+    STUDY,
+    as_in_json,
+    compare,
+    documents,
+    names_in,
+    refusal,
+    spoilt,
+    through_text,
+    toml_of,
+)
 from tiers import examples
 
 from allocsolve.bench.gate.baseline import read_baseline
+from allocsolve.bench.runs.study_file import check_study, parse_study
 from allocsolve.cli.schema import schemas
+from allocsolve.errors import InvalidAnswer
+from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.instances.formats.envelope import (
     parse_problem,
@@ -29,9 +46,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from allocsolve.instances.formats.envelope import Proof
     from allocsolve.model import Problem
 
 SCHEMAS = schemas()
+EXAMPLES = certificate_examples()
 READERS: dict[str, Callable[[Path], object]] = {
     "best-known": read_statements,
     "library": lambda file: Library(file.parent).folders,
@@ -83,22 +102,84 @@ def test_schema_and_reader_take_the_same_files(
         compare(SCHEMAS[kind], changed, lambda: READERS[kind](file))
 
 
-@given(data=st.data())
-@settings(max_examples=examples(1000))
-def test_schema_and_reader_take_the_same_certificates(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    problem, _, _ = data.draw(documents("evolution"))
-    document = {
+def certificate_document(example: Example) -> dict[str, Any]:
+    """Return the file of a certificate."""
+    return {
         "format": "allocsolve/1",
         "kind": "certificate",
-        "problem": digest(problem),
-        "objective": ["makespan", "waste"],
-        "certificate": {"kind": "area"},
+        "problem": digest(example.problem),
+        "objective": [example.term],
+        "certificate": copy.deepcopy(example.certificate),
         "meta": {},
     }
-    changed = through_text(data.draw(spoilt(document, NAMES["certificate"])))
+
+
+@given(data=st.data())
+@settings(max_examples=examples(1000))
+def test_schema_and_reader_take_the_same_files_of_certificates(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    document = certificate_document(EXAMPLES["area"])
+    changed = through_text(data.draw(spoilt(document, (*document, "unknown"))))
     if changed is not None:
         file = tmp_path_factory.getbasetemp() / "certificate.json"
         file.write_text(json.dumps(changed), encoding="utf-8")
-        compare(SCHEMAS["certificate"], changed, lambda: read_certificate(file, problem))
+        own = {**SCHEMAS["certificate"]["properties"], "certificate": {"type": "object"}}
+        schema = {**SCHEMAS["certificate"], "properties": own}
+        compare(schema, changed, lambda: read_certificate(file, EXAMPLES["area"].problem))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_kind_of_certificate_is_taken(name: str, tmp_path: Path) -> None:
+    document = certificate_document(EXAMPLES[name])
+    (tmp_path / "certificate.json").write_text(json.dumps(document), encoding="utf-8")
+    proof = read_certificate(tmp_path / "certificate.json", EXAMPLES[name].problem)
+    assert judged(EXAMPLES[name], proof) is None
+    Draft202012Validator(SCHEMAS["certificate"]).validate(document)
+
+
+def judged(example: Example, proof: Proof) -> InvalidAnswer | None:
+    """Return the fault that the judge finds in a certificate."""
+    bound = family_of(example.problem).rules.certified_bound
+    assert bound is not None
+    try:
+        bound(example.problem, proof.certificate, proof.objective)
+    except InvalidAnswer as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@given(data=st.data())
+@settings(max_examples=examples(1000))
+def test_schema_and_judge_take_the_same_certificates(
+    name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What the schema refuses is refused; what is refused for its shape the schema refuses."""
+    example = EXAMPLES[name]
+    kind = name.removesuffix("-real")
+    names = names_in(SCHEMAS["certificate"]["$defs"][kind])
+    content = through_text(data.draw(spoilt(example.certificate, names)))
+    if content is None:
+        return
+    document = {**certificate_document(example), "certificate": content}
+    file = tmp_path_factory.getbasetemp() / f"{name}.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    refused = judged(example, read_certificate(file, example.problem))
+    shown = [error.message for error in Draft202012Validator(SCHEMAS["certificate"]).iter_errors(document)]
+    if shown:
+        assert refused is not None, (content, shown)
+    else:
+        assert refused is None or not refused.breaks_schema, (content, refused)
+
+
+@given(data=st.data())
+@settings(max_examples=examples(1000))
+def test_schema_and_reader_take_the_same_studies(data: st.DataObject) -> None:
+    text = toml_of(data.draw(spoilt(STUDY, NAMES["study"])))
+    read: dict[str, Any] = {}
+    refused = refusal(lambda: read.update(parse_study(text.encode(), "study.toml")))
+    if refused is not None:  # the text, whatever is in it
+        assert not refused.breaks_schema
+        return
+    compare(SCHEMAS["study"], as_in_json(read), lambda: check_study(read, "study.toml"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,10 @@ def test_kinds_are_listed_and_printed(capsys: Capture) -> None:
 def test_an_unknown_kind_is_one_line(capsys: Capture) -> None:
     said = refused(capsys, "schema", "workloads")
     assert said.startswith("allocsolve: error: unknown kind of file 'workloads'; did you mean workload")
+    said = refused(capsys, "schema", "nonsense")
+    assert (
+        said.rstrip() == f"allocsolve: error: unknown kind of file 'nonsense'; known: {', '.join(schemas())}"
+    )
 
 
 def test_every_field_of_the_envelope_is_described() -> None:
@@ -41,6 +46,29 @@ def test_every_field_of_the_envelope_is_described() -> None:
         own = {name: field for name, field in schema["properties"].items() if "const" not in field}
         bare = [name for name, field in own.items() if not {"description", "items"} & field.keys()]
         assert bare == [], kind
+
+
+def test_every_field_of_a_certificate_and_of_a_study_is_described() -> None:
+    known = schemas()
+    bare = [
+        f"{place}: {name}"
+        for kind, parts in (("certificate", known["certificate"]["$defs"]), ("study", known["study"]))
+        for place, name, field in _all_fields(parts, kind)
+        if "description" not in field and "const" not in field
+    ]
+    assert bare == []
+
+
+def _all_fields(schema: Any, place: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield all fields of a schema, at whatever depth; what a condition says of a field describes none."""
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _all_fields(part, place)
+    elif isinstance(schema, dict):
+        yield from ((place, name, field) for name, field in schema.get("properties", {}).items())
+        for key, part in schema.items():
+            if key not in ("if", "then", "else"):
+                yield from _all_fields(part, f"{place}.{key}")
 
 
 def test_the_page_on_formats_names_all_kinds() -> None:
@@ -63,6 +91,24 @@ def test_the_page_on_formats_names_all_fields() -> None:
     own = {kind: schema for kind, schema in schemas().items() if kind != "gate"}  # gate.md tells of it
     missing = {f"{kind}: {name}" for kind, schema in own.items() for name in {*_fields(schema)} - named}
     assert missing == set()
+
+
+@pytest.mark.parametrize("fields", [{}, {"#": "x"}, {"suites": []}])
+def test_studies_of_the_site_keep_to_their_schema(fields: dict[str, Any]) -> None:
+    """So do all files in the documentation and the examples that are studies; others do not."""
+    checker = Draft202012Validator(schemas()["study"])
+    blocks = [
+        block
+        for page in (*FORMATS.parent.glob("*.md"), FORMATS.parents[1] / "README.md")
+        for block in re.findall(
+            r"^```.*toml\n((?:.*\n)*?)```", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        if re.search("^suites", block, re.MULTILINE)
+    ]
+    assert len(blocks) >= 4
+    for block in blocks:
+        document = {**tomllib.loads(re.sub("^:.*$", "", block, flags=re.MULTILINE)), **fields}
+        assert checker.is_valid(document) == (not fields)
 
 
 @pytest.mark.parametrize("suite", ["klein-5-l1", "mesh-16x8", "lublin-256", "linnert-1000"])

@@ -101,6 +101,13 @@ def test_defaults(folder: Path) -> None:
     }
 
 
+def test_whole_numbers_may_have_a_point(folder: Path) -> None:
+    text = f"{SMALL}seeds = [0, 1.0]\n[[budgets]]\nworkers = 2.0\niterations = 1e2"
+    study = read_study(_study(folder, text))
+    assert (study.seeds, study.budgets) == ((0, 1), (Budget(workers=2, iterations=100),))
+    assert all(type(number) is int for number in (*study.seeds, study.budgets[0].workers))
+
+
 @pytest.mark.parametrize(
     ("text", "faults"),
     [
@@ -123,7 +130,11 @@ def test_defaults(folder: Path) -> None:
             ["budgets[0].seconds: 0 is not a number above 0", "worker"],
         ),
         (SMALL + "[[budgets]]\nseconds = nan", ["budgets[0].seconds: nan is not a number above 0"]),
-        (SMALL + "[[budgets]]\nworkers = 0", ["budgets[0].workers: 0 is not an integer >= 1"]),
+        (SMALL + "[[budgets]]\nworkers = 0", ["budgets[0].workers: 0 is not an integer in 1..2^31-1"]),
+        (SMALL + "[[budgets]]\niterations = 2147483648", ["2147483648 is not an integer in 0..2^31-1"]),
+        (SMALL + "seeds = [2026-11-20]", ["seeds[0]: 2026-11-20 is a date or a time of day"]),
+        (SMALL + "set = { expand_limit = [[1]] }", ["set: expand_limit: [1] is neither a number nor a text"]),
+        (SMALL + "set = { expand_limit = 9007199254740993 }", ["is beyond 2^53"]),
         (SMALL + "[objectives]\nevolution = 1", ["objectives: {'evolution': 1} is not a table of names"]),
         (SMALL + "[objectives]\nevolutoin = 'waste'", ["unknown kind of problems 'evolutoin'"]),
         (SMALL + "[objectives]\nevolution = 'wast'", ["unknown objective 'wast'"]),

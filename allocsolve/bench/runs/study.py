@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import math
-import tomllib
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from allocsolve.bench.library.design import folder_problems, folder_references, suite
 from allocsolve.bench.runs.describe import describe
 from allocsolve.bench.runs.runner import MEMORY_MB
+from allocsolve.bench.runs.study_file import load_study
 from allocsolve.bench.runs.tasks import plan
-from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
-from allocsolve.families import families, family_named, family_of, setting_fault, with_settings
+from allocsolve.errors import AllocsolveError, FormatError, InvalidOption
+from allocsolve.families import families, family_named, family_of, with_settings
 from allocsolve.instances import read_problem
-from allocsolve.instances.formats.files import MAX_DEPTH, read_input
 from allocsolve.model import Budget
 from allocsolve.model.result import POLICY_SECONDS
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from allocsolve.bench.runs.describe import Description
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.bench.scores.catalogue import Reference
     from allocsolve.families import AnyFamily
     from allocsolve.model import Problem
-
-#: The longest file, and how many points a line has at most.
-_MAX_BYTES: Final = 2**22
-_POINTS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,22 +157,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         If a suite, a solver or an objective is unknown.
     """
     source = Path(path)
-    try:
-        text = read_input(source, _MAX_BYTES).decode()
-        _check_points(text)
-        document = tomllib.loads(text)
-        faults = [*_unlawful(document, "", MAX_DEPTH)]
-    except OSError as error:
-        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from None
-    except FormatError:  # names the file
-        raise
-    except RecursionError:
-        raise FormatError(str(path), ["lists and tables are nested too deeply"]) from None
-    except ValueError as error:  # no UTF-8, no TOML, or a number of more than 4300 digits
-        raise FormatError(str(path), [str(error)]) from None
-    faults = faults or [*_faults(document)]
-    if faults:
-        raise FormatError(str(path), faults)
+    document = load_study(source)
     budgets = [Budget(**_budget(entry)) for entry in document.get("budgets", [{"seconds": 10.0}])]
     try:
         names = _located(document["suites"], source.parent)
@@ -187,7 +165,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         return Study(
             problems=tuple(_with_settings(problems, document.get("set", {}))),
             solvers=tuple(document["solvers"]),
-            seeds=tuple(document.get("seeds", [0])),
+            seeds=tuple(map(int, document.get("seeds", [0]))),
             budgets=tuple(budgets),
             objectives=_objectives(document.get("objectives", {})),
             memory_mb=document.get("memory_mb", MEMORY_MB),
@@ -232,107 +210,4 @@ def _objectives(given: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _budget(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: float(value) if name == "seconds" else value for name, value in entry.items()}
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-#: Of each field: whether a value, or each of a list, is one; and what it should be.
-_FIELDS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "suites": (_is_text, "a list of names"),
-    "solvers": (_is_text, "a list of names"),
-    "seeds": (_is_count, "a list of integers in 0..2^31-1"),
-}
-_BUDGET: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "seconds": (_is_positive, "a number above 0"),
-    "iterations": (_is_count, "an integer >= 0"),
-    "workers": (lambda value: _is_count(value) and value != 0, "an integer >= 1"),
-}
-
-
-def _check_points(text: str) -> None:
-    """Refuse keys of very many parts: `tomllib` takes time in the square of their number."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.count(".") > _POINTS:
-            msg = f"line {number}: more than {_POINTS} points"
-            raise ValueError(msg)
-
-
-def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
-    """Find what `tomllib` lets pass: integers of more than 64 bits, and nestings that Python cannot show."""
-    if isinstance(value, dict | list) and not depth:
-        yield f"{place.partition('.')[0].partition('[')[0]}: nested deeper than {MAX_DEPTH} levels"
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _unlawful(item, f"{place}.{key}" if place else key, depth - 1)
-    elif isinstance(value, list):
-        for idx, item in enumerate(value):
-            yield from _unlawful(item, f"{place}[{idx}]", depth - 1)
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        yield f"{place}: an integer of more than 64 bits"
-
-
-def _faults(document: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{name}: missing" for name in ("suites", "solvers") if name not in document)
-    for name, value in document.items():
-        if name in _FIELDS:
-            fits, expected = _FIELDS[name]
-            if not (isinstance(value, list) and value and all(map(fits, value))):
-                yield f"{name}: {value!r} is not {expected}"
-        elif name in _TABLES:
-            yield from _TABLES[name](value)
-        elif name.removesuffix("s") in {field for family in families() for field in family.settings}:
-            yield f"{name}: write set = {{ {name.removesuffix('s')} = {value} }}"  # as studies once had it
-        else:
-            yield str(UnknownName("field", name, (*_FIELDS, *_TABLES)))
-
-
-def _number_faults(name: str, value: object) -> Iterator[str]:
-    if not (isinstance(value, int | float) and _is_positive(value) and math.isfinite(value)):
-        yield f"{name}: {value!r} is not a number above 0"
-
-
-def _objective_faults(value: object) -> Iterator[str]:
-    if not (isinstance(value, dict) and all(map(_is_text, value.values()))):
-        yield f"objectives: {value!r} is not a table of names"
-
-
-def _setting_faults(settings: object) -> Iterator[str]:
-    if not isinstance(settings, dict):
-        yield f"set: {settings!r} is not a table of fields"
-        return
-    for name, value in settings.items():
-        faults = [setting_fault(name, entry) for entry in _listed(value)] or [f"{name}: there is no value"]
-        yield from (f"set: {fault}" for fault in dict.fromkeys(faults) if fault)
-
-
-def _budget_faults(budgets: object) -> Iterator[str]:
-    if not (isinstance(budgets, list) and budgets and all(isinstance(entry, dict) for entry in budgets)):
-        yield f"budgets: {budgets!r} is not a list of tables"
-        return
-    for idx, entry in enumerate(budgets):
-        for name, value in entry.items():
-            if name not in _BUDGET:
-                yield f"budgets[{idx}]: {UnknownName('field', name, _BUDGET)}"
-            elif not _BUDGET[name][0](value):
-                yield f"budgets[{idx}].{name}: {value!r} is not {_BUDGET[name][1]}"
-
-
-#: Of each field that is no list of simple values: what is wrong with a value.
-_TABLES: Final[Mapping[str, Callable[[object], Iterator[str]]]] = {
-    "memory_mb": functools.partial(_number_faults, "memory_mb"),
-    "policy_seconds": functools.partial(_number_faults, "policy_seconds"),
-    "objectives": _objective_faults,
-    "budgets": _budget_faults,
-    "set": _setting_faults,
-}
+    return {name: float(value) if name == "seconds" else int(value) for name, value in entry.items()}

@@ -512,7 +512,18 @@ def _proof(document: Document, source: str, problem: Problem) -> Proof:
     except AllocsolveError as error:
         check.add("objective", str(error))
     check.finish(source)
-    return Proof(objective, certificate)
+    return Proof(objective, _with_integers(certificate))
+
+
+def _with_integers(value: Any) -> Any:  # noqa: ANN401 - a JSON value
+    """Return the same with 8.0 and 1e5 as integers, which they are in JSON Schema and not for judges."""
+    if isinstance(value, dict):
+        return {key: _with_integers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        if {float, list, dict}.isdisjoint(map(type, value)):  # a million prices
+            return value
+        return [_with_integers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _document(path: PathLike) -> Document:
@@ -535,26 +546,61 @@ def _is_compressed(path: PathLike) -> bool:
 
 def certificate_schema() -> Document:
     """Return the schema of the files of certificates."""
+    content, kinds = _content_schema()
     fields = Fields(
         "A certificate: what proves a lower bound on the answers to a problem",
         {
             "problem": text("digest of the problem"),
             "objective": listing(text(), "the terms, of which the first is bounded"),
-            "certificate": {
-                "type": "object",
-                "description": "that of a result; its own kind says which fields it has, and the judge reads "
-                "them",
-            },
+            "certificate": content,
             "meta": {"type": "object", "default": {}, "description": "nobody believes it"},
         },
         ("problem", "objective", "certificate"),
         (
             "problem is the digest of the problem",
             "objective has at least one term, each of the family of the problem and none twice",
-            "what is in certificate is judged when its bound is recomputed",
+            "certificate is one for problems of the family, and proves what it says: the judge recomputes it",
         ),
+        kinds,
     )
     return file_schema(fields, FORMAT, _KIND)
+
+
+def _content_schema() -> tuple[Document, dict[str, Document]]:
+    """Return the schema of what is in a certificate, and those of the kinds, to which it refers by name."""
+    kinds: dict[str, Document] = {}
+    without_kind = []
+    is_open = False  # whether a family does not tell its kinds
+    for family in families():
+        if family.codec.certificates is None:
+            is_open |= family.rules.certified_bound is not None
+            continue
+        for kind, schema in family.codec.certificates().items():
+            name = kind or f"{family.kind}-certificate"
+            kinds[name] = {"anyOf": [kinds[name], schema]} if name in kinds else schema
+            if not kind:
+                without_kind.append({"$ref": f"#/$defs/{name}"})
+    named = [name for name in kinds if {"$ref": f"#/$defs/{name}"} not in without_kind]
+    has_kind = {"required": ["kind"]}
+    cases: list[Document] = [
+        {
+            "if": {"properties": {"kind": {"const": name}}, **has_kind},
+            "then": {"$ref": f"#/$defs/{name}"},
+        }
+        for name in named
+    ]
+    description = "which certificate it is; some families have one without"
+    kind_schema: Document = {"description": description}
+    if not is_open:
+        kind_schema["enum"] = named
+        cases.append({"if": has_kind, "else": {"anyOf": without_kind}})
+    content = {
+        "description": "that of a result: its kind says which other fields it has, and the judge reads them",
+        "type": "object",
+        "properties": {"kind": kind_schema},
+        "allOf": cases,
+    }
+    return content, kinds
 
 
 def family_schemas() -> dict[str, Document]:

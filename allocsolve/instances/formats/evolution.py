@@ -35,7 +35,7 @@ import numpy as np
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.families import Fields, TableFormat
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.schema import cells, listing, maybe, real, record, text, whole
+from allocsolve.instances.formats.schema import cells, certificate, listing, maybe, real, record, text, whole
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 if TYPE_CHECKING:
@@ -394,3 +394,20 @@ def schedule_fields() -> Fields:
             "start plus durations is at most 2^62",
         ),
     )
+
+
+def certificates() -> dict[str, Document]:
+    """Return the schema of each kind of certificate."""
+    point = cells(whole(0), whole(0), description="application and step, counted from 0")
+    log = "the items of the log: base 64 of what zlib has compressed"
+    return {
+        "area": certificate("area", {}, "the judge adds up the areas of the applications"),
+        "learned-clauses": certificate(
+            "learned-clauses",
+            {
+                "points": listing(point, "the steps that do not always follow at once, in order"),
+                "log": text(log, contentEncoding="base64", contentMediaType="application/zlib"),
+            },
+            "why no schedule ends by a horizon",
+        ),
+    }

@@ -34,7 +34,7 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.families import Fields, TableFormat
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.node_lists import CHOSEN_NODES, decode_busy, decode_nodes, encode_nodes
-from allocsolve.instances.formats.schema import NODE, flag, listing, record, whole
+from allocsolve.instances.formats.schema import NODE, certificate, flag, listing, record, whole
 from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
@@ -333,3 +333,46 @@ def partition_fields() -> Fields:
         ("nodes",),
         ("problem is the digest of the problem",),
     )
+
+
+def certificates() -> dict[str, Document]:
+    """Return the schema of each kind of certificate; multipliers alone have no kind."""
+    number: Document = {"type": "integer", "minimum": 1 - 2**63, "maximum": 2**63 - 1}
+    bound: Document = {"description": "in hops: no answer is below it", "type": "integer"}
+    medians = listing(number, "one layer for each axis in the order of axes; if all are lines, but the first")
+    axes = listing(number, "all axes, a line first if there is one")
+    flat = "all vectors one after the other, each with a number for each count of all axes but the first"
+    steps = "the tree, depth first: three integers for each step"
+    root = {"medians": medians, "multipliers": listing(number, flat), "steps": listing(number, steps)}
+    by_axis = listing(listing(number), "a list for each axis but the first: one for each layer, and one more")
+    return {
+        "boxes": certificate("boxes", {"bound": bound}, "the judge looks at all boxes that cost less"),
+        "cut-tree": certificate(
+            "cut-tree",
+            {
+                "axes": axes,
+                "scale": {
+                    "description": "units of a hop, an even number",
+                    "type": "integer",
+                    "minimum": 2,
+                    "multipleOf": 2,
+                },
+                "bound": bound,
+                "roots": _roots(root, "one for each choice of medians that stars do not exclude"),
+            },
+            "the trees of a search",
+        ),
+        "": certificate(
+            "",
+            {
+                "axes": axes,
+                "scale": {"description": "units of a hop", "type": "integer", "minimum": 1},
+                "roots": _roots({"medians": medians, "multipliers": by_axis}, "multipliers by medians"),
+            },
+            "multipliers of a partition, without a tree",
+        ),
+    }
+
+
+def _roots(fields: dict[str, Document], description: str) -> Document:
+    return listing({"type": "object", "properties": fields, "required": [*fields]}, description)

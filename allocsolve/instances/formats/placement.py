@@ -30,7 +30,7 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker
 from allocsolve.instances.formats.node_lists import CHOSEN_NODES, decode_busy, decode_nodes, encode_nodes
-from allocsolve.instances.formats.schema import NODE, flag, listing, real, record, whole
+from allocsolve.instances.formats.schema import NODE, certificate, flag, listing, real, record, text, whole
 from allocsolve.model import MAX_INTEGER, Placement, PlacementProblem, SwitchTree
 
 if TYPE_CHECKING:
@@ -221,3 +221,18 @@ def placement_fields() -> Fields:
         ("nodes",),
         ("problem is the digest of the problem",),
     )
+
+
+def certificates() -> dict[str, Document]:
+    """Return the schema of the only kind of certificate."""
+    bound = "no placement is below it: a whole number, or any of a bottleneck"
+    form = certificate(
+        "knapsack",
+        {
+            "term": text("the first term of the objective, which is bounded"),
+            "bound": {"description": bound, "type": "number"},
+        },
+        "the judge finds the optimum again",
+    )
+    is_peak = {"properties": {"term": {"const": "bottleneck"}}}
+    return {"knapsack": {**form, "if": is_peak, "else": {"properties": {"bound": {"type": "integer"}}}}}

@@ -38,12 +38,16 @@ from allocsolve.instances.formats.partition import (
 from allocsolve.instances.formats.schema import (
     amounts,
     cells,
+    certificate,
     choice,
+    edges,
     flag,
     listing,
+    prices,
     real,
     record,
     text,
+    unit,
     whole,
 )
 from allocsolve.model import (
@@ -382,3 +386,14 @@ def schedule_fields() -> Fields:
             "who has nodes has start and end, too",
         ),
     )
+
+
+def certificates() -> dict[str, Document]:
+    """Return the schema of certificates, which have a method in place of a kind."""
+    fields = {
+        "method": {"const": "prices", "description": "the only one"},
+        "edges": edges(),
+        "prices": prices("of a node in each slot"),
+        "unit": unit(),
+    }
+    return {"": certificate("", fields, "prices of node-seconds of reservations, slot by slot")}

@@ -90,6 +90,36 @@ def _described(schema: Document, description: str) -> Document:
     return {"description": description, **schema} if description else schema
 
 
+def certificate(kind: str, fields: Mapping[str, Document], description: str) -> Document:
+    """Return the schema of a kind of certificate, an empty text for one without: all fields must be there.
+
+    Others are ignored by judges, so they may be there, too.
+    """
+    named: dict[str, Document] = {"kind": {"const": kind}} if kind else {}
+    properties = {**named, **fields}
+    return {
+        "description": description,
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+    }
+
+
+def edges() -> Document:
+    """Return the schema of the edges of slots."""
+    return listing(whole(0), "the seconds at which slots begin and end, rising", minItems=1)
+
+
+def prices(description: str) -> Document:
+    """Return the schema of prices in integers."""
+    return listing(whole(0), f"{description}, in 1 / unit units of cost per second")
+
+
+def unit(of: str = "node-second") -> Document:
+    """Return the schema of the unit of prices."""
+    return whole(1, f"a price q is q / unit units of cost for a {of}")
+
+
 def problem_schema(kind: str, fields: Fields, file_format: str) -> Document:
     """Return the schema of the problem files of a family."""
     meta = {"type": "object", "default": {}, "description": "an object with whatever you like"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import choice
+from allocsolve.judge.certificates import are_integers, choice, malformed
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -114,6 +114,9 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
         raise InvalidAnswer(msg)
     own = points_of(problem, kernels.BEYOND)
     points = certificate.get("points")
+    if not (isinstance(points, list) and all(map(_is_pair, points))):
+        msg = f"points {shown(points)} of the certificate are not a list of pairs [application, step]"
+        raise malformed(msg)
     if points != own.steps or not points:
         msg = f"points {shown(points)} of the certificate are not the steps that may start by themselves"
         raise InvalidAnswer(msg)
@@ -139,6 +142,10 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
     raise InvalidAnswer(msg)
 
 
+def _is_pair(point: object) -> bool:
+    return are_integers(point) and len(point) == 2 and min(point) >= 0
+
+
 #: What is wrong with an item, in the order of the outcomes of `check_items`.
 _FAULTS: Final = (
     *("",) * 3,
@@ -156,7 +163,7 @@ def log_parts(log: object) -> Iterator[bytes]:
     """Yield the decompressed bytes of a log, up to `_PART` at a time."""
     if not isinstance(log, str):
         msg = f"log {shown(log)} of the certificate is not a text"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     try:
         packed = base64.b64decode(log, validate=True)
         stream = zlib.decompressobj()

@@ -56,7 +56,7 @@ def partition_box_bound(problem: PartitionProblem, certificate: Mapping[str, obj
     highest = topology.diameter * problem.size**2
     if type(bound) is not int or bound > highest:
         msg = f"bound {bound} of the certificate is not an integer, or above the cost {highest} of all sets"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(msg, breaks_schema=type(bound) is not int)
     every = [problem.box] if isinstance(problem.box, tuple) else _all_sides(topology, problem.size)
     cheaper = sorted(sides for sides in every if _cost(topology, sides) < bound)
     found = _free_sides(topology, problem.free, cheaper, 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import are_integers, items, rows_of_integers
+from allocsolve.judge.certificates import are_integers, items, malformed, rows_of_integers
 from allocsolve.judge.partition._kernels_tree import (
     CELL,
     LEAF,
@@ -26,6 +26,7 @@ from allocsolve.judge.partition._kernels_tree import (
 )
 from allocsolve.judge.partition.boxes import partition_box_bound
 from allocsolve.judge.partition.rules import component_labels, topology_links
+from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -324,13 +325,10 @@ def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
         If axes are missing or wrong, or a ring or complete axis stands before all lines.
     """
     lines = is_line(problem)
-    if (
-        not isinstance(axes, list)
-        or not all(type(axis) is int for axis in axes)
-        or sorted(axes) != list(range(len(lines)))
-        or lines[axes[0]] < max(lines)
-    ):
-        msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
+    msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
+    if not are_integers(axes):
+        raise malformed(msg)
+    if sorted(axes) != list(range(len(lines))) or lines[axes[0]] < max(lines):
         raise InvalidAnswer(msg)
     return axes
 
@@ -435,11 +433,11 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
         raise InvalidAnswer(msg)
     order, scale, bound = _checked_tree(problem, certificate)
     k = problem.size
-    if bound <= k * (k - 1) // 2:  # two nodes are at least one hop apart
-        return bound
     axes = PartitionAxes.of(problem, order, scale)
     target = (bound - 1) // axes.parity * axes.parity
     roots = _roots(items(certificate, "roots"), int(axes.counts[-1] - axes.counts[1]))
+    if bound <= k * (k - 1) // 2:  # two nodes are at least one hop apart
+        return bound
     for medians, star in axes.stars() if len(axes.cells) >= k else ():
         if axes.least_cost(star) > target:
             continue
@@ -466,13 +464,13 @@ def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int)
     InvalidAnswer
         With the name of the root and what is wrong.
     """
+    checked_sums(axes, root.multipliers, root.name)
     windows = axes.windows(axes.layers_from(medians))
     first = axes.first_counts(medians, windows, target)
     if first is None:
         return
     steps, depth = _checked_steps(axes, root)
     counts, num = int(axes.counts[-1]), len(axes.cells)
-    checked_sums(axes, root.multipliers, root.name)
     if depth * (2 * counts + num) > _MAX_TABLE:
         msg = f"{root.name} is {depth} splits deep, too deep to be checked"
         raise InvalidAnswer(msg)
@@ -525,11 +523,11 @@ def _checked_tree(problem: PartitionProblem, certificate: Mapping[str, object]) 
     scale, bound = certificate.get("scale"), certificate.get("bound")
     if type(scale) is not int or scale < 2 or scale % 2:
         msg = f"scale {scale} of the certificate is not an even integer above 0"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     highest = problem.topology.diameter * problem.size**2
     if type(bound) is not int or bound > highest:
         msg = f"bound {bound} of the certificate is not an integer, or above the cost {highest} of all sets"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(msg, breaks_schema=type(bound) is not int)
     return axes, scale, bound
 
 
@@ -540,11 +538,11 @@ def _roots(listed: list[object], width: int) -> dict[Medians, _Root]:
         name = f"root {i} of the certificate"
         if not isinstance(root, dict):
             msg = f"{name} is {type(root).__name__}, not a record"
-            raise InvalidAnswer(msg)
+            raise malformed(msg)
         medians = root.get("medians")
-        if not isinstance(medians, list) or not all(type(m) is int for m in medians):
+        if not are_integers(medians):
             msg = f"{name} has the medians {medians}, which are not a list of integers"
-            raise InvalidAnswer(msg)
+            raise malformed(msg)
         steps = rows_of_integers(f"steps of {name}", root.get("steps"), _STEP)
         multipliers = rows_of_integers(f"multipliers of {name}", root.get("multipliers"), width)
         roots[tuple(medians)] = _Root(name, steps, multipliers)
@@ -601,6 +599,9 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
         return partition_box_bound(problem, certificate)
     if certificate.get("kind") == "cut-tree":
         return partition_tree_bound(problem, certificate)
+    if "kind" in certificate or "axes" not in certificate:
+        msg = f"kind {shown(certificate.get('kind'))} of the certificate is none of boxes and cut-tree"
+        raise InvalidAnswer(msg)
     if problem.topology.num_nodes > _MAX_NODES:
         return 0
     axes, roots = _checked_multipliers(problem, certificate)
@@ -645,7 +646,7 @@ def _checked_multipliers(
         msg = (
             f"scale {scale} of the certificate is not an integer above 0, or odd with an odd or complete axis"
         )
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(msg, breaks_schema=type(scale) is not int or scale < 1)
     listed = items(certificate, "roots")
     axes = PartitionAxes.of(problem, order, scale)
     sides = axes.sides[axes.first_median :]
@@ -660,7 +661,7 @@ def _checked_multipliers(
             and all(0 <= median < side for median, side in zip(medians, sides, strict=True))
         ):
             msg = f"root {i} of the certificate has no medians in {[*sides]}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(msg, breaks_schema=not are_integers(medians))
         if not (
             isinstance(multipliers, list)
             and all(map(are_integers, multipliers))
@@ -669,7 +670,8 @@ def _checked_multipliers(
             msg = (
                 f"root {i} of the certificate has not one multiplier for each position of {[*axes.sides[1:]]}"
             )
-            raise InvalidAnswer(msg)
+            are_lists = isinstance(multipliers, list) and all(map(are_integers, multipliers))
+            raise InvalidAnswer(msg, breaks_schema=not are_lists)
         flat = np.array([u for each in multipliers for u in each], dtype=np.int64)
         checked_sums(axes, flat, f"root {i} of the certificate")
         roots[tuple(medians)] = flat

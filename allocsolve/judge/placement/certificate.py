@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.certificates import malformed
 from allocsolve.judge.placement._kernels_prefixes import BEYOND, NEVER, Asked, Machine, least_value
 from allocsolve.model.checks import shown
 
@@ -72,7 +73,7 @@ def placement_certificate_bound(
         term == "bottleneck" and type(bound) is float and math.isfinite(bound)
     ):
         msg = f"bound {shown(bound)} of the certificate is not a number of {term}"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     assert isinstance(bound, int | float)
     optimum = least_placement(problem, term)
     if optimum is None:

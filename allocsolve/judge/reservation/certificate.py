@@ -76,6 +76,9 @@ def reservation_certified_bound(
     if problem.leaking:
         msg = "jobs may leak: prices bound what is booked only"
         raise InvalidAnswer(msg)
+    if "kind" in certificate:
+        msg = f"kind {shown(certificate['kind'])} of the certificate: those of reservations have none"
+        raise InvalidAnswer(msg)
     method = certificate.get("method")
     if method != "prices":
         msg = f"method {shown(method)} of the certificate is not 'prices'"

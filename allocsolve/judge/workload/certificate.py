@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import choice, lower_float, price_list
+from allocsolve.judge.certificates import choice, lower_float, malformed, price_list
 from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays, least_costs
 from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.judge.workload.work_prices import (
@@ -208,7 +208,7 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
     rule, after = choice(certificate, "rule", ("longest", "area", "wide")), certificate.get("after")
     if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:
         msg = f"after {shown(after)} of the certificate is not a number in 0..2^53"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     packed, exact = problem.packed, _is_exact(problem)
     late = packed.submit >= after
     if not late.any():

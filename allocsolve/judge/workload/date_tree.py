@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import integers, items, positive_integer
+from allocsolve.judge.certificates import integers, items, malformed, positive_integer
 from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.job_prices import check_slots, edges_of, job_rows, mean_of, ticks_of
@@ -298,9 +298,12 @@ def _added(each: Any, number: int, num_jobs: int, num_slots: int) -> _Added:  # 
     name = f"lists[{number}]"
     if not isinstance(each, dict):
         msg = f"{name} of the certificate is {type(each).__name__}, not an object"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     parent = each.get("parent")
-    if type(parent) is not int or not -1 <= parent < number:
+    if type(parent) is not int or parent < -1:
+        msg = f"parent {shown(parent)} of {name} in the certificate is not an integer from -1 on"
+        raise malformed(msg)
+    if parent >= number:
         msg = f"parent {shown(parent)} of {name} in the certificate is not in -1..{number - 1}"
         raise InvalidAnswer(msg)
     jobs, first, offsets = (integers(each, key, 0) for key in ("jobs", "first_slots", "offsets"))

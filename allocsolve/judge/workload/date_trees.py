@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import integers, items, positive_integer
+from allocsolve.judge.certificates import integers, items, malformed, positive_integer
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets
 from allocsolve.judge.workload.date_tree import DateTree, Machine, check_steps, check_totals
 from allocsolve.judge.workload.job_prices import (
@@ -112,7 +112,7 @@ def tree_totals(
     listed = certificate.get("shared")
     if not isinstance(listed, dict):
         msg = f"shared of the certificate is {type(listed).__name__}, not an object"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     shared = price_windows(listed, edges, count)
     check_slots(shared)
     trees, owner = items(certificate, "trees"), integers(certificate, "stretches", 0)
@@ -137,7 +137,7 @@ def tree_totals(
             one = DateTree.read(tree, part.edges, own_rows, tick, part)
         except InvalidAnswer as fault:
             msg = f"trees[{number}]: {fault}"
-            raise InvalidAnswer(msg) from fault
+            raise InvalidAnswer(msg, breaks_schema=fault.breaks_schema) from fault
         read.append((one, Machine(frozen(nodes[own]), capacity)))
         steps += one.steps * (capacity + 1)
         leaves += len(one.leaves)
@@ -149,7 +149,7 @@ def _slots(tree: Any, number: int, num_edges: int) -> tuple[int, int]:  # noqa: 
     """Return the numbers of the first and the last edge of a tree."""
     if not isinstance(tree, dict):
         msg = f"trees[{number}] of the certificate is {type(tree).__name__}, not an object"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     slots = integers(tree, "slots", 0).tolist()
     if len(slots) != 2 or not slots[0] < slots[1] < num_edges:
         msg = f"slots {shown(slots)} of trees[{number}] in the certificate are not two of {num_edges} edges"

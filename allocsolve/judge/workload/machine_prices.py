@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import PriceList, lower_float, price_list
+from allocsolve.judge.certificates import PriceList, lower_float, malformed, price_list
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
 from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays
 from allocsolve.model import SLOWDOWN_FLOOR_S, frozen
@@ -116,7 +116,7 @@ def _price_lists(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> di
     listed = certificate.get("prices")
     if not isinstance(listed, dict):
         msg = f"prices {shown(listed)} of the certificate are not a mapping from resources to lists"
-        raise InvalidAnswer(msg)
+        raise malformed(msg)
     there = ("nodes", *(name for name, _ in problem.resources))
     for name in listed:
         if name not in there:

@@ -1,0 +1,334 @@
+"""The files of studies: which fields they have, as the reader checks them and as editors are told.
+
+What is wrong with a file is either its text (no TOML, a date, which no field can be), or the shape of its
+fields, which the schema shows, too. Whether there is a suite or a solver of a name is for `read_study` to
+find.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
+
+from allocsolve.bench.library.design import SUITES
+from allocsolve.bench.runs.runner import MEMORY_MB
+from allocsolve.errors import FormatError, UnknownName
+from allocsolve.families import families, setting_fault
+from allocsolve.instances.formats.files import MAX_DEPTH, Checker, read_input
+from allocsolve.instances.formats.schema import DIALECT, listing, record, text
+from allocsolve.model.result import POLICY_SECONDS
+from allocsolve.registry.table import registered_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from allocsolve.families import AnyFamily
+    from allocsolve.instances.formats.files import Document, PathLike
+
+#: The longest file, and how many points a line has at most.
+_MAX_BYTES: Final = 2**22
+_POINTS: Final = 1000
+#: Seeds, iterations and workers are below this.
+_COUNTS: Final = 2**31
+
+
+def load_study(path: PathLike) -> Document:
+    """Read the fields of a study from a TOML file.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is not TOML, or a field is unknown, missing or of the wrong type: all are
+        named.
+    """
+    source = str(path)
+    try:
+        data = read_input(Path(path), _MAX_BYTES)
+    except OSError as error:
+        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from None
+    document = parse_study(data, source)
+    check_study(document, source)
+    return document
+
+
+def parse_study(data: bytes, source: str) -> Document:
+    """Return what a text in TOML holds, whatever its fields are.
+
+    Raises
+    ------
+    FormatError
+        If it is not TOML in UTF-8, or holds what no study can: a date, an integer of more than 64 bits, lists
+        and tables nested deeper than `MAX_DEPTH`.
+    """
+    try:
+        content = data.decode()
+        _check_points(content)
+        document = tomllib.loads(content)
+        faults = [*_unlawful(document, "", MAX_DEPTH)]
+    except RecursionError:
+        raise FormatError(source, ["lists and tables are nested too deeply"]) from None
+    except ValueError as error:  # no UTF-8, no TOML, or a number of more than 4300 digits
+        raise FormatError(source, [str(error)]) from None
+    if faults:
+        raise FormatError(source, faults)
+    return document
+
+
+def _check_points(content: str) -> None:
+    """Refuse keys of very many parts: `tomllib` takes time in the square of their number."""
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.count(".") > _POINTS:
+            msg = f"line {number}: more than {_POINTS} points"
+            raise ValueError(msg)
+
+
+def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
+    """Find what `tomllib` lets pass: integers of more than 64 bits, dates, nestings that cannot be shown."""
+    if isinstance(value, dict | list) and not depth:
+        yield f"{place.partition('.')[0].partition('[')[0]}: nested deeper than {MAX_DEPTH} levels"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unlawful(item, f"{place}.{key}" if place else key, depth - 1)
+    elif isinstance(value, list):
+        for idx, item in enumerate(value):
+            yield from _unlawful(item, f"{place}[{idx}]", depth - 1)
+    elif isinstance(value, dt.date | dt.time):
+        yield f"{place}: {value} is a date or a time of day, which no field of a study is"
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield f"{place}: an integer of more than 64 bits"
+
+
+def check_study(document: Mapping[str, Any], source: str) -> None:
+    """Refuse fields of a study that are missing, unknown, of the wrong type or out of their range.
+
+    Raises
+    ------
+    FormatError
+        Names all of them.
+    """
+    check = Checker()
+    for name in _REQUIRED:
+        if name not in document:
+            check.add_shape(name, "missing")
+    for name, value in document.items():
+        if name in _LISTS:
+            fits, expected = _LISTS[name]
+            if not (isinstance(value, list) and value and all(map(fits, value))):
+                check.add_shape(name, f"{value!r} is not {expected}")
+        elif name in _OTHERS:
+            _OTHERS[name](check, name, value)
+        elif name.removesuffix("s") in _settings():  # as studies once had it
+            check.add_shape(name, f"write set = {{ {name.removesuffix('s')} = {value} }}")
+        else:
+            check.add_shape("", str(UnknownName("field", name, (*_LISTS, *_OTHERS))))
+    check.finish(source)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_count(value: object) -> bool:
+    """Return whether this is an integer in 0..2^31-1; 5.0 is one, as in JSON Schema."""
+    return _is_number(value) and 0 <= value < _COUNTS and value == int(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_null_in_json(value: object) -> bool:
+    """Return whether this is inf or nan: validators of JSON are given null in their place."""
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+_REQUIRED: Final = ("suites", "solvers")
+#: Of each list of simple values: whether a value is one of them, and what the list should be.
+_LISTS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "suites": (_is_text, "a list of names"),
+    "solvers": (_is_text, "a list of names"),
+    "seeds": (_is_count, "a list of integers in 0..2^31-1"),
+}
+_BUDGET: Final = ("seconds", "iterations", "workers")
+
+
+def _check_number(check: Checker, name: str, value: Any) -> None:  # noqa: ANN401 - a value of TOML
+    if not (_is_number(value) and value > 0 and math.isfinite(value)):
+        check.add_shape(name, f"{value!r} is not a number above 0")
+
+
+def _check_objectives(check: Checker, name: str, value: object) -> None:
+    if not (isinstance(value, dict) and all(map(_is_text, value.values()))):
+        check.add_shape(name, f"{value!r} is not a table of names")
+        return
+    kinds = [family.kind for family in families()]
+    for kind in value:
+        if kind not in kinds:
+            check.add_shape(name, str(UnknownName("kind of problems", kind, kinds)))
+
+
+def _check_settings(check: Checker, name: str, settings: object) -> None:
+    if not isinstance(settings, dict):
+        check.add_shape(name, f"{settings!r} is not a table of fields")
+        return
+    for field, value in settings.items():
+        entries = value if isinstance(value, list) else [value]
+        if not entries:
+            check.add_shape(name, f"{field}: there is no value")
+        for entry in entries:
+            if isinstance(entry, list | dict):
+                check.add_shape(name, f"{field}: {entry!r} is neither a number nor a text")
+            elif fault := setting_fault(field, entry):
+                known = [family.settings[field] for family in _settings().get(field, [])]
+                is_open = any(setting.schema is None for setting in known)
+                is_hidden = is_open or (known and (isinstance(entry, str) or _is_null_in_json(entry)))
+                (check.add if is_hidden else check.add_shape)(name, fault)
+
+
+def _check_budgets(check: Checker, name: str, budgets: object) -> None:
+    if not (isinstance(budgets, list) and budgets and all(isinstance(entry, dict) for entry in budgets)):
+        check.add_shape(name, f"{budgets!r} is not a list of tables")
+        return
+    for idx, entry in enumerate(budgets):
+        place = f"{name}[{idx}]"
+        for field, value in entry.items():
+            if field not in _BUDGET:
+                check.add_shape(place, str(UnknownName("field", field, _BUDGET)))
+            elif field == "seconds" and not (_is_number(value) and value > 0):
+                add = check.add if _is_null_in_json(value) else check.add_shape
+                add(f"{place}.{field}", f"{value!r} is not a number above 0")
+            elif field == "iterations" and not _is_count(value):
+                check.add_shape(f"{place}.{field}", f"{value!r} is not an integer in 0..2^31-1")
+            elif field == "workers" and not (_is_count(value) and value):
+                check.add_shape(f"{place}.{field}", f"{value!r} is not an integer in 1..2^31-1")
+
+
+#: Of each field that is no list of simple values: what notes what is wrong with a value.
+_OTHERS: Final[Mapping[str, Callable[[Checker, str, Any], None]]] = {
+    "memory_mb": _check_number,
+    "policy_seconds": _check_number,
+    "objectives": _check_objectives,
+    "budgets": _check_budgets,
+    "set": _check_settings,
+}
+
+
+def _settings() -> dict[str, list[AnyFamily]]:
+    """Return the fields that studies may set, each with the families that let them."""
+    fields: dict[str, list[AnyFamily]] = {}
+    for family in families():
+        for field in family.settings:
+            fields.setdefault(field, []).append(family)
+    return fields
+
+
+def study_schema() -> Document:
+    """Return the schema of the files of studies, for editors of TOML.
+
+    It knows the names of suites and solvers that are there, as suggestions: others may be paths, or objects
+    in modules. Where a field may be inf, null stands for it: JSON has no such number.
+    """
+    fields = {
+        "suites": _names([*SUITES], "suites, folders and files; paths are relative to the study"),
+        "solvers": _names(
+            sorted({name for family in families() for name in registered_names(family)}),
+            "names, with options if you like, such as curve-fit(order=snake), or package.module:object",
+        ),
+        "seeds": listing(
+            {"type": "integer", "minimum": 0, "maximum": _COUNTS - 1},
+            "of random choices: each solver runs once with each",
+            minItems=1,
+            default=[0],
+        ),
+        "memory_mb": _positive("what a task may hold, in MB (10^6 bytes)", default=int(MEMORY_MB)),
+        "policy_seconds": _positive(
+            "limit, in seconds, of a solver that does not search", default=int(POLICY_SECONDS)
+        ),
+        "set": record(
+            {field: _one_or_more(field, users) for field, users in _settings().items()},
+            (),
+            "values of fields of the problems that have such a field, instead of their own; each combination "
+            "is a problem",
+        ),
+        "objectives": record(
+            {
+                family.kind: {
+                    "description": f"terms for {family.kind} problems, separated by commas; the first is the "
+                    f"most important, default: {family.objectives[0]}",
+                    **_suggested(family.objectives),
+                }
+                for family in families()
+            },
+            (),
+            "what is minimised, by the kind of problems",
+        ),
+        "budgets": listing(
+            record(
+                {
+                    "seconds": {
+                        "description": "wall time of a run, in seconds; inf, or left out: no limit",
+                        "type": ["number", "null"],
+                        "exclusiveMinimum": 0,
+                    },
+                    "iterations": {
+                        "description": "units of work of a local search; left out: no limit",
+                        "type": "integer",
+                        "minimum": 0,
+                        "maximum": _COUNTS - 1,
+                    },
+                    "workers": {
+                        "description": "threads of an exact solver and of annealing",
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": _COUNTS - 1,
+                        "default": 1,
+                    },
+                }
+            ),
+            "what each run may spend: every solver runs once within each; default: one of 10 seconds",
+            minItems=1,
+        ),
+    }
+    besides = "".join(f"\n- {clause}" for clause in _BESIDES)
+    return {
+        "$schema": DIALECT,
+        "title": "A study, in TOML: solvers, problems, seeds and budgets that are run in all combinations",
+        "description": f"The reader asks besides, which no schema can say:{besides}",
+        **record(fields, _REQUIRED),
+    }
+
+
+_BESIDES: Final = (
+    "suites, files, folders and solvers of these names are there, and terms of objectives",
+    "each solver is made for problems of the study",
+    "a text in set stands for a value of the field",
+    "nan is no number",
+    f"the text is TOML in UTF-8 of at most {_MAX_BYTES >> 20} MiB, with at most {_POINTS} points in a line",
+    "integers have at most 64 bits, no value is a date or a time of day",
+    f"lists and tables are nested at most {MAX_DEPTH} deep",
+)
+
+
+def _suggested(names: Sequence[str]) -> Document:
+    """Return the schema of a text for which editors offer some."""
+    return {"anyOf": [{"enum": [*names]}, text(minLength=1)]}
+
+
+def _names(known: Sequence[str], description: str) -> Document:
+    return listing(_suggested(known), description, minItems=1)
+
+
+def _positive(description: str, **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
+    return {"description": description, "type": "number", "exclusiveMinimum": 0, **more}
+
+
+def _one_or_more(field: str, users: Sequence[AnyFamily]) -> Document:
+    anything: Document = {"type": ["boolean", "null", "number", "string"]}
+    schemas = [family.settings[field].schema or anything for family in users]
+    value = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    allowed = " or ".join(dict.fromkeys(family.settings[field].values for family in users))
+    several = listing(value, minItems=1)
+    return {"description": f"{allowed}; or a list of such values", "anyOf": [value, several]}
