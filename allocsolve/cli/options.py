@@ -269,7 +269,24 @@ def share(text: str) -> float:
 
 def percentages(text: str) -> tuple[float, ...]:
     """Read shares in per cent, separated by commas."""
-    return tuple(share(str(number(part) / 100)) for part in text.split(","))
+    return tuple(_percentage(part) / 100 for part in text.split(","))
+
+
+def _percentage(text: str) -> float:
+    value = number(text)
+    if not 0 <= value <= 100:
+        msg = f"{text} is not in 0..100 per cent"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def picture(text: str) -> Path:
+    """Read the file of a picture; a name that promises another format is refused."""
+    path = Path(text)
+    if path.suffix.lower() not in ("", ".svg"):
+        msg = f"{_short(text)}: pictures are written as SVG, in a file whose name ends in .svg"
+        raise argparse.ArgumentTypeError(msg)
+    return path
 
 
 def shape(text: str) -> tuple[int, ...]:

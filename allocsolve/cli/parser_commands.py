@@ -46,7 +46,8 @@ def add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
     help_text = "write what proves the bound to this file (compressed if its name ends in .gz)"
     parser.add_argument("--certificate", type=Path, metavar="FILE", help=help_text)
-    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
+    help_text = "draw the solution into this file"
+    parser.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
     add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.files import check_absent, check_outputs
+from allocsolve.cli.files import check_absent, check_outputs, check_writable
 from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
@@ -162,6 +162,7 @@ def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
     """Return the files of the page and of its records, which an earlier run may have left."""
     stem = Path(args.log).name.removesuffix(".gz").rsplit(".", 1)[0]
     out: Path = args.out or Path(f"{stem}-whatif.html")
+    check_writable(out)  # a folder has no suffix that could be replaced
     rows = out.with_suffix(".sqlite")
     check_outputs(out, rows, args.prometheus, inputs=[args.log], force=True)
     # A page beside its records is one of this command: that is how an interrupted one goes on.

@@ -53,7 +53,7 @@ def swf(**fields: object) -> str:
 
 
 SWF = {
-    "empty": Broken("", "nothing in it tells the size of the machine"),
+    "empty": Broken("", "log.swf: has no job lines"),
     "no header": Broken(GOOD, "give the number of nodes (jobs held up to 4 at a time)"),
     "header only": Broken("; MaxProcs: 8\n", "log.swf: none of its jobs can be used (0 job lines)"),
     "header of words": Broken("; MaxProcs: many\n" + GOOD, "size of the machine"),
