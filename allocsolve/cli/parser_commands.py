@@ -83,7 +83,7 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
     _add_tolerance(parser)
     help_text = "draw the first breach of all into this file: the schedule around the instant, the job marked"
-    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=help_text)
+    parser.add_argument("--picture", type=opt.picture, metavar="FILE.svg", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 

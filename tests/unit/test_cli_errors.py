@@ -75,6 +75,11 @@ def refused(capsys: Capture, *argv: object) -> str:
             ["solve", "x.json", "--solver", "noX", "--plot", "x.png"],
             ["--plot", "'x.png'", "SVG", "ends in .svg"],
         ),
+        (
+            ["conformance", "x.json", "y.json", "--claims", "easy", "--picture", "x.png"],
+            ["--picture", "'x.png'"],
+        ),
+        (["solve", "x.json", "--solver", "mine.py"], ["--solver", "'mine.py'", "named as mine:NAME"]),
         (["place", "x.conf", "--size", "2", "--plot", "x.PDF"], ["--plot", "'x.PDF'", "ends in .svg"]),
         (["reproduce", "klein2011", "--optimal", "--plot", "x.jpg"], ["--plot", "'x.jpg'"]),
         (["whatif", "x.swf", "--malleable", "20,120"], ["--malleable", "120 is not in 0..100 per cent"]),
