@@ -16,7 +16,7 @@ from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import LOG_FORMATS, LogFields, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.files import replace_file
-from allocsolve.instances.formats.log_times import zone
+from allocsolve.instances.formats.log_times import check_swf_unit, zone
 from allocsolve.instances.formats.logs import UNITS
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
 from allocsolve.report.whatif.words import ORDER_NAMES
@@ -196,6 +196,7 @@ def _read_with(args: argparse.Namespace, num_nodes: int | None) -> JobLog:
     kind = args.format or log_format(args.log)
     fields = LogFields(partitions=args.partitions, tells_partitions=args.by == "partition")
     if kind == "swf":
+        check_swf_unit(args.time_unit)
         return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit, fields=fields)
     return read_table_log(
         args.log,

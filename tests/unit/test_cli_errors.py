@@ -84,6 +84,7 @@ def refused(capsys: Capture, *argv: object) -> str:
         (["reproduce", "klein2011", "--optimal", "--plot", "x.jpg"], ["--plot", "'x.jpg'"]),
         (["whatif", "x.swf", "--malleable", "20,120"], ["--malleable", "120 is not in 0..100 per cent"]),
         (["whatif", "x.swf", "--malleable", "-5"], ["--malleable", "-5 is not in 0..100 per cent"]),
+        (["whatif", "x.swf", "--format", "swf", "--time-unit", "ms"], ["--time-unit ms", "are seconds"]),
         (["whatif", "x.swf", "--out", "."], [".: cannot be written: is a directory"]),
         (["whatif", "x.swf", "--out", "/"], ["/: cannot be written: is a directory"]),
         (["solve", "x.json", "--solver", "noX", "--seed", "-1"], ["--seed", "'-1' is below 0"]),

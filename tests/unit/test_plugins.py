@@ -183,7 +183,7 @@ def test_an_objective_is_told_to_who_has_a_field_for_it(third: Site) -> None:
         (
             "def policy(view): ...",
             "acme:policy",
-            "acme.policy is not called with a problem and a budget; docs/policy.md shows how a queue policy becomes",
+            "acme.policy is not called with a problem and a budget; docs/policy.md shows how a queue policy",
         ),
         (
             "class P:\n    def decide(self, view): ...\n    def __repr__(self): return 'P()'",
