@@ -161,7 +161,7 @@ _COMMANDS: Final = {
         "add_score",
     ),
     "evaluate": (
-        "score queue policies, anybody's, on hidden windows of logs",
+        "score queue policies on hidden windows of logs, each in a sealed process",
         "evaluate",
         "add_evaluate",
     ),

@@ -147,7 +147,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Defaults may stand in [tool.allocsolve.gate] of pyproject.toml: baseline, suite, solvers."
     )
-    help_text = "what the solvers are held to: a file that --update has written"
+    help_text = "earlier results, which must not get worse: a file that --update has written"
     parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
     help_text = (
