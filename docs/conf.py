@@ -155,10 +155,10 @@ def _contents() -> str:
     lines += [f"* :doc:`{task['title']} <{task['page']}>`: {task['about']}" for task in TASKS]
     lines += [
         "",
-        "All public names are imported from the package or module that a page shows before them;",
+        "All public names are imported from the package or module that a page shows before them.",
+        "Those that most programs need can be imported from ``allocsolve`` itself:",
         "",
     ]
-    lines += ["those that most programs need can be imported from ``allocsolve`` itself:", ""]
     known = homes()
     for name in importlib.import_module("allocsolve").__all__:
         home = next((full for full in known if full.rpartition(".")[2] == name), f"allocsolve.{name}")

@@ -91,7 +91,8 @@ def add_records(parser: argparse.ArgumentParser, drawn: str = "what is found") -
     help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
     if drawn:
-        parser.add_argument("--plot", type=Path, metavar="SVG", help=f"draw {drawn} into this file")
+        help_text = f"draw {drawn} into this file"
+        parser.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
         parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     opt.add_executor(parser)
     opt.add_again(parser)
@@ -119,7 +120,8 @@ def _klein2011(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--workers", type=opt.integer(1), metavar="W", help=help_text)
     help_text = "where records.sqlite goes; what is there is not run again (default: out)"
     only.add_argument("--out", type=Path, metavar="DIR", help=help_text)
-    only.add_argument("--plot", type=Path, metavar="SVG", help="draw what is found into this file")
+    help_text = "draw what is found into this file"
+    only.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
     only.add_argument("--force", action="store_true", default=None, help=opt.FORCE_HELP)
 
 

@@ -210,7 +210,8 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     help_text = "time limit of the exact solver in seconds (default: %(default)s)"
     parser.add_argument("--seconds", type=opt.number, default=60.0, metavar="T", help=help_text)
     parser.add_argument("--seed", type=opt.integer(0), default=0, metavar="S", help="seed of random ties")
-    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the best nodes into this file")
+    help_text = "draw the best nodes into this file"
+    parser.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 

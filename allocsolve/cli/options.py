@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 MACHINE_NAMES = tuple(MACHINE_SOURCES)
+
+#: Ends of names of pictures that are no SVG.
+_OTHER_PICTURES: Final = frozenset(
+    {".bmp", ".eps", ".gif", ".jpeg", ".jpg", ".pdf", ".png", ".ps", ".tif", ".tiff", ".webp"}
+)
 
 #: Of the option of every command that writes files: without it, none that is there is replaced.
 FORCE_HELP = "replace files that exist"
@@ -269,7 +274,24 @@ def share(text: str) -> float:
 
 def percentages(text: str) -> tuple[float, ...]:
     """Read shares in per cent, separated by commas."""
-    return tuple(share(str(number(part) / 100)) for part in text.split(","))
+    return tuple(_percentage(part) / 100 for part in text.split(","))
+
+
+def _percentage(text: str) -> float:
+    value = number(text)
+    if not 0 <= value <= 100:
+        msg = f"{text} is not in 0..100 per cent"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def picture(text: str) -> Path:
+    """Read the file of a picture; a name that promises another format is refused."""
+    path = Path(text)
+    if path.suffix.lower() in _OTHER_PICTURES:
+        msg = f"{_short(text)}: pictures are written as SVG, in a file whose name ends in .svg"
+        raise argparse.ArgumentTypeError(msg)
+    return path
 
 
 def shape(text: str) -> tuple[int, ...]:

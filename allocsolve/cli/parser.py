@@ -141,7 +141,7 @@ _COMMANDS: Final = {
     ),
     "schema": ("print the JSON Schema of a kind of file, or list the kinds", "schema", "add_schema"),
     "conformance": (
-        "hold a schedule of a workload to what it claims to be",
+        "check whether a schedule of a workload is what it claims to be, such as EASY",
         "parser_commands",
         "add_conformance",
     ),
@@ -161,12 +161,12 @@ _COMMANDS: Final = {
         "add_score",
     ),
     "evaluate": (
-        "what queue policies are worth, anybody's, on hidden windows of logs",
+        "score queue policies on hidden windows of logs, each in a sealed process",
         "evaluate",
         "add_evaluate",
     ),
     "whatif": (
-        "what was, what could have been and what is impossible, of a log, as a page for operators",
+        "how long jobs of a log waited, and would have waited otherwise: a page for operators",
         "whatif",
         "add_whatif",
     ),

@@ -46,7 +46,8 @@ def add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
     help_text = "write what proves the bound to this file (compressed if its name ends in .gz)"
     parser.add_argument("--certificate", type=Path, metavar="FILE", help=help_text)
-    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
+    help_text = "draw the solution into this file"
+    parser.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
     add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
@@ -82,7 +83,7 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
     _add_tolerance(parser)
     help_text = "draw the first breach of all into this file: the schedule around the instant, the job marked"
-    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=help_text)
+    parser.add_argument("--picture", type=opt.picture, metavar="FILE.svg", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
@@ -146,7 +147,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Defaults may stand in [tool.allocsolve.gate] of pyproject.toml: baseline, suite, solvers."
     )
-    help_text = "what the solvers are held to: a file that --update has written"
+    help_text = "earlier results, which must not get worse: a file that --update has written"
     parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
     help_text = (

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.files import check_absent, check_outputs
+from allocsolve.cli.files import check_absent, check_outputs, check_writable
 from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import LOG_FORMATS, LogFields, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.files import replace_file
-from allocsolve.instances.formats.log_times import zone
+from allocsolve.instances.formats.log_times import check_swf_unit, zone
 from allocsolve.instances.formats.logs import UNITS
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
 from allocsolve.report.whatif.words import ORDER_NAMES
@@ -162,6 +162,7 @@ def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
     """Return the files of the page and of its records, which an earlier run may have left."""
     stem = Path(args.log).name.removesuffix(".gz").rsplit(".", 1)[0]
     out: Path = args.out or Path(f"{stem}-whatif.html")
+    check_writable(out)  # a folder has no suffix that could be replaced
     rows = out.with_suffix(".sqlite")
     check_outputs(out, rows, args.prometheus, inputs=[args.log], force=True)
     # A page beside its records is one of this command: that is how an interrupted one goes on.
@@ -195,6 +196,7 @@ def _read_with(args: argparse.Namespace, num_nodes: int | None) -> JobLog:
     kind = args.format or log_format(args.log)
     fields = LogFields(partitions=args.partitions, tells_partitions=args.by == "partition")
     if kind == "swf":
+        check_swf_unit(args.time_unit)
         return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit, fields=fields)
     return read_table_log(
         args.log,

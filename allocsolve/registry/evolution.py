@@ -54,7 +54,7 @@ _TABLE = (
         "EvolutionConflictSearch",
         CP_SAT,
     ),
-    exact("milp", "time-indexed MILP by CBC, toys only", "EvolutionMilp", ("pulp", "scipy")),
+    exact("milp", "time-indexed MILP by CBC, for very small problems", "EvolutionMilp", ("pulp", "scipy")),
 )
 
 #: The names of Klein & Perez.

@@ -301,9 +301,12 @@ def with_options(solver: Any, given: Mapping[str, OptionValue]) -> Any:  # noqa:
         fields |= {part: dataclasses.replace(parts[part], **inner) for part, inner in changes.items()}
         return solver(**fields) if isinstance(solver, type) else dataclasses.replace(solver, **fields)
     except Exception as error:  # a dataclass refuses values as it likes
-        reason = " ".join(str(error).split()) or type(error).__name__
-        listed = f"its options: {', '.join(options)}" if options else "it has no options"
-        msg = f"{reason} ({listed})"
+        msg = " ".join(str(error).split()) or type(error).__name__
+        listed = ", ".join(options)
+        if not options:
+            msg += " (it has no options)"
+        elif f"known: {listed}" not in msg:
+            msg += f" (its options: {listed})"
         raise InvalidOption(msg) from error
 
 

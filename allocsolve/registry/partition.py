@@ -43,7 +43,7 @@ _TABLE = (
     heuristic("random", "random free nodes", "RandomNodes"),
     exact("branch-and-bound", "Lagrangian search over cut counts", "PartitionBranchAndBound"),
     exact("cpsat", "CP-SAT, cut counts and median cuts", "PartitionCpSat", ("ortools",)),
-    exact("milp", "unary cut counts by CBC, toys only", "PartitionMilp", ("pulp",)),
+    exact("milp", "unary cut counts by CBC, for very small problems", "PartitionMilp", ("pulp",)),
 )
 
 #: By node id: names without an order.

@@ -214,14 +214,24 @@ def solver_fault(solver: Any) -> str:  # noqa: ANN401 - anything that a plug-in 
     name = repr(solver) if nameless and not inspect.isfunction(solver) else identity(solver)
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     if not callable(solver):
-        return f"{shown} is not callable"
+        return f"{shown} is not callable{_policy_hint(solver)}"
     try:
         inspect.signature(solver).bind(None, None)
     except (TypeError, ValueError):
-        return f"{shown} is not called with a problem and a budget"
+        return f"{shown} is not called with a problem and a budget{_policy_hint(solver)}"
     if nameless:
         return f"{shown} is no name to find its records by: take a function of a module or a frozen dataclass"
     return ""
+
+
+def _policy_hint(thing: Any) -> str:  # noqa: ANN401 - anything that a plug-in may name
+    """Return what its author can do if a thing is a queue policy; empty if it cannot be one."""
+    decide = getattr(thing, "decide", thing)
+    try:
+        inspect.signature(decide).bind(None)
+    except (TypeError, ValueError):
+        return ""
+    return "; docs/policy.md shows how a queue policy becomes a solver, allocsolve evaluate takes it as it is"
 
 
 def identity(solver: Any) -> str:  # noqa: ANN401 - also what turns out to be no solver
@@ -344,7 +354,7 @@ def check_solver_name(what: str, name: str, registered: Iterable[str] | None = N
     Raises
     ------
     InvalidOption
-        If the text is no name with options.
+        If the text is no name with options, or the name of a file.
     UnknownName
         With the nearest names of those that there are.
     """
@@ -353,6 +363,9 @@ def check_solver_name(what: str, name: str, registered: Iterable[str] | None = N
         registered = itertools.chain.from_iterable(map(registered_names, families()))
     names = dict.fromkeys([*registered, *plugins()])
     if base not in names and not is_reference(base):
+        if base.endswith(".py"):
+            msg = f"{what} {base!r}: a solver in a file of this folder is named as {base[:-3]}:NAME"
+            raise InvalidOption(msg)
         raise UnknownName(what, base, names)
 
 

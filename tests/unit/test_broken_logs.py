@@ -53,7 +53,7 @@ def swf(**fields: object) -> str:
 
 
 SWF = {
-    "empty": Broken("", "nothing in it tells the size of the machine"),
+    "empty": Broken("", "log.swf: has no job lines"),
     "no header": Broken(GOOD, "give the number of nodes (jobs held up to 4 at a time)"),
     "header only": Broken("; MaxProcs: 8\n", "log.swf: none of its jobs can be used (0 job lines)"),
     "header of words": Broken("; MaxProcs: many\n" + GOOD, "size of the machine"),
@@ -220,7 +220,7 @@ ANSWERS = {
     ),
     "text as time.json": (own({**PIECES, "j0": [["0", 100, 3]]}), "must be a number, not '0'"),
     "infinite.json": (own(PIECES).replace("1110", "1e999"), ""),
-    "no table.csv": ("", "there is no column 'job'"),
+    "no table.csv": ("", "no table.csv: is empty"),
     "no column.csv": ("job,start,end\nj0,0,100\n", "there is no column 'nodes'"),
     "one job.csv": (TABLE + "j0,0,100,3\n", "'j1' is missing"),
     "ragged.csv": (TABLE + "j0,0,100\n", "line 2: 3 cells for 4 columns"),

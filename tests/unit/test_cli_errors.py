@@ -71,6 +71,22 @@ def refused(capsys: Capture, *argv: object) -> str:
         (["solve", "x.json", "--solver", "noX", "--seconds", "0"], ["--seconds", "0 is not"]),
         (["solve", "x.json", "--solver", "noX", "--seconds", "inf"], ["--seconds", "inf"]),
         (["solve", "x.json", "--solver", "noX", "--workers", "0"], ["--workers", "'0' is below 1"]),
+        (
+            ["solve", "x.json", "--solver", "noX", "--plot", "x.png"],
+            ["--plot", "'x.png'", "SVG", "ends in .svg"],
+        ),
+        (
+            ["conformance", "x.json", "y.json", "--claims", "easy", "--picture", "x.png"],
+            ["--picture", "'x.png'"],
+        ),
+        (["solve", "x.json", "--solver", "mine.py"], ["--solver", "'mine.py'", "named as mine:NAME"]),
+        (["place", "x.conf", "--size", "2", "--plot", "x.PDF"], ["--plot", "'x.PDF'", "ends in .svg"]),
+        (["reproduce", "klein2011", "--optimal", "--plot", "x.jpg"], ["--plot", "'x.jpg'"]),
+        (["whatif", "x.swf", "--malleable", "20,120"], ["--malleable", "120 is not in 0..100 per cent"]),
+        (["whatif", "x.swf", "--malleable", "-5"], ["--malleable", "-5 is not in 0..100 per cent"]),
+        (["whatif", "x.swf", "--format", "swf", "--time-unit", "ms"], ["--time-unit ms", "are seconds"]),
+        (["whatif", "x.swf", "--out", "."], [".: cannot be written: is a directory"]),
+        (["whatif", "x.swf", "--out", "/"], ["/: cannot be written: is a directory"]),
         (["solve", "x.json", "--solver", "noX", "--seed", "-1"], ["--seed", "'-1' is below 0"]),
         (["solve", "x.json", "--solver", "noX", "--seed", 2**31], ["--seed", f"is above {2**31 - 1}"]),
         (["score", "tiny"], ["--solvers"]),
@@ -242,6 +258,28 @@ def test_unwritable_places(file: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "scores.csv: cannot be written: is a directory" in refused(
         capsys, *score, "--out", tmp_path / "out"
     )
+
+
+@pytest.mark.parametrize("command", ["check", "score", "conformance"])
+def test_a_log_is_no_solution(command: str, tmp_path: Path, capsys: Capture) -> None:
+    """`solve --swf` writes such a file: whoever has it checked is told what would be read."""
+    log, problem = tmp_path / "log.swf", tmp_path / "problem.json"
+    log.write_text("; MaxNodes: 2\n1 0 0 5 1 -1 -1 1 9 -1 1 1 -1 -1 -1 -1 -1 -1\n")
+    assert main(["import", "swf", str(log), "--out", str(problem)]) == 0
+    capsys.readouterr()
+    told = "log.swf: is a log (swf), not a solution: allocsolve import swf --recorded makes one of it"
+    if command == "score":
+        argv = ["score", problem, "--answers", log, "--baseline", "fcfs", "--out", tmp_path / "out"]
+        assert main([str(arg) for arg in argv]) == 1
+        assert told in capsys.readouterr().out
+    else:
+        claims = ["--claims", "easy"] if command == "conformance" else []
+        assert told in refused(capsys, command, problem, log, *claims)
+
+
+def test_options_are_listed_once(file: Path, capsys: Capture) -> None:
+    err = refused(capsys, "solve", file, "--solver", "noX(colour=1)")
+    assert "unknown option 'colour'; known: expand_limit, compacting, order\n" in err
 
 
 def test_damaged_records(file: Path, tmp_path: Path, capsys: Capture) -> None:

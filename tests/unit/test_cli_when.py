@@ -110,6 +110,7 @@ def test_a_log_in_processors(queue: Path, tmp_path: Path, capsys: Capture) -> No
 def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "--nodes, or --log" in refused(capsys, "when", queue)
     assert "hold 4 nodes of a machine of 3" in refused(capsys, "when", queue, "--nodes", 3)
+    assert "--nodes gives its size in nodes" in refused(capsys, "when", queue, "--nodes", 3)
     assert "unknown queued job '999'" in refused(capsys, "when", queue, "--nodes", 6, "--job", 999)
     assert "unknown" in refused(capsys, "when", queue, "--nodes", 6, "--policy", "eazy")
     for new in ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4"):

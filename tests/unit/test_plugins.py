@@ -180,6 +180,16 @@ def test_an_objective_is_told_to_who_has_a_field_for_it(third: Site) -> None:
             "acme:f",
             "acme.f is not called with a problem and a budget",
         ),
+        (
+            "def policy(view): ...",
+            "acme:policy",
+            "acme.policy is not called with a problem and a budget; docs/policy.md shows how a queue policy",
+        ),
+        (
+            "class P:\n    def decide(self, view): ...\n    def __repr__(self): return 'P()'",
+            "acme:P",
+            "P() is not callable; docs/policy.md shows how a queue policy becomes a solver",
+        ),
         ("def f(): ...", "acme:f", "acme.f is not called with a problem and a budget"),
         (
             "def f(problem, budget): ...",

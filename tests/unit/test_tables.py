@@ -35,7 +35,7 @@ a1,90,4,8,10,2
 MESH = "node,x,y,free,size\n0,0,0,1,2\n1,1,0,1,2\n2,0,1,0,2\n3,1,1,1,2\n"
 
 FAULTS = {
-    "": "there is no column 'application'; there is no column 'duration'",
+    "": "is empty",
     TABLE.replace(",nodes,", ",width,"): "there is no column 'nodes'; unknown column 'width'; known: appl",
     TABLE.replace("release", "nodes"): "the column 'nodes' stands twice",
     TABLE.replace("a0,30,8,8,,2", "a0,30,8"): "line 3: 3 cells for 6 columns",

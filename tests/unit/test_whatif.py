@@ -174,7 +174,9 @@ def test_bad_input_gets_one_line(tmp_path: Path, capsys: Capture) -> None:
     assert "give the number of nodes" in refused(capsys, *argv)
     nodes = (*argv, "--nodes", NODES)
     assert "there is no time zone 'Mars'" in refused(capsys, *nodes, "--timezone", "Mars")
-    assert "argument --malleable: the share 1.5 is not in 0..1" in refused(capsys, *nodes, "--malleable", 150)
+    assert "argument --malleable: 150 is not in 0..100 per cent" in refused(
+        capsys, *nodes, "--malleable", 150
+    )
     assert "--malleable 0: " in refused(capsys, *nodes, "--malleable", "0,50")
     assert "there is no directory" in refused(capsys, *nodes[:-3], tmp_path / "no" / "p.html")
     assert "this command writes it twice" in refused(capsys, *argv[:-1], tmp_path / "page.sqlite")

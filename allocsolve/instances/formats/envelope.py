@@ -32,6 +32,7 @@ import gzip
 import hashlib
 import io
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
@@ -61,7 +62,7 @@ from allocsolve.instances.formats.schema import (
 from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from allocsolve.families import AnyFamily, TableFormat
     from allocsolve.instances.formats.files import PathLike
@@ -94,14 +95,20 @@ def read_problem(path: PathLike) -> Problem:
         If the file cannot be read, is not JSON (or no table), is a log, or is no valid problem: every faulty
         field is named.
     """
-    try:
+    with _telling_logs(path, "a problem: allocsolve convert, or import {}, makes one of it"):
         if is_table(path):
             return _problem_of_rows(*read_rows(path, _problem_tables()), str(path))
         return parse_problem(load(path), str(path))
+
+
+@contextmanager
+def _telling_logs(path: PathLike, wanted: str) -> Iterator[None]:
+    """Say so where a file cannot be read because it is a log; `wanted` has a place for the format's name."""
+    try:
+        yield
     except FormatError as error:
         if Path(path).is_file() and (name := _log_format(path)) is not None:
-            fault = f"is a log ({name}), not a problem: allocsolve convert, or import {name}, makes one of it"
-            raise FormatError(str(path), [fault]) from error
+            raise FormatError(str(path), [f"is a log ({name}), not {wanted.format(name)}"]) from error
         raise
 
 
@@ -249,7 +256,8 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
     Raises
     ------
     FormatError
-        If the file cannot be read, is not JSON (or no table), answers another problem, or has faulty fields.
+        If the file cannot be read, is not JSON (or no table), is a log, answers another problem, or has
+        faulty fields.
     """
     if is_table(path):
         foreign = family_of(problem).codec.foreign_tables
@@ -257,7 +265,8 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
         if table.caution and tell is not None:
             tell(f"{path}: {table.caution}")
         return _solution_of_rows(table, rows, problem, str(path))
-    return parse_solution(load(path), str(path), problem)
+    with _telling_logs(path, _RECORDED):
+        return parse_solution(load(path), str(path), problem)
 
 
 def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: str = "table") -> Answer:
@@ -410,6 +419,9 @@ def _kind(document: Document, source: str, kinds: list[str]) -> str:
 
 
 _KIND: Final = "certificate"
+
+#: What is wanted where a log stands, see `_telling_logs`.
+_RECORDED: Final = "a solution: allocsolve import {} --recorded makes one of it"
 _COMPRESSED: Final = ".gz"
 
 
@@ -486,7 +498,8 @@ def read_outcome(
     """
     if is_table(path):
         return read_solution(path, problem, tell=tell), None
-    document = _document(path)
+    with _telling_logs(path, _RECORDED):
+        document = _document(path)
     if document.get("kind") == _KIND:
         return None, _proof(document, str(path), problem)
     return parse_solution(document, str(path), problem), None

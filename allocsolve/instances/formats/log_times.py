@@ -60,6 +60,19 @@ def zone(name: str) -> tzinfo:
         raise InvalidOption(msg) from None
 
 
+def check_swf_unit(time_unit: str | None) -> None:
+    """Refuse a unit of times that the Standard Workload Format does not have.
+
+    Raises
+    ------
+    InvalidOption
+        If it is given and not the second.
+    """
+    if time_unit not in {None, "s"}:
+        msg = f"--time-unit {time_unit}: times of the Standard Workload Format are seconds"
+        raise InvalidOption(msg)
+
+
 class Clock:
     """Reads points in time as Unix seconds.
 

@@ -360,6 +360,8 @@ def cleaned(
     if machine.size is None:
         if not columns.names and faults.texts:
             raise FormatError(str(path), faults.texts)
+        if not columns.names and not dropped:
+            raise FormatError(str(path), ["has no job lines"])
         hint = _size_hint(columns, machine.unit)
         raise FormatError(str(path), [f"nothing in it tells the size of the machine: {hint}"])
     counts = {"faulty": faults.count, **(dropped or {})}

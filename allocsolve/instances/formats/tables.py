@@ -133,9 +133,11 @@ def read_rows(path: PathLike, choices: Collection[TableFormat]) -> tuple[TableFo
         faults = [f"byte {error.start}: 0x{error.object[error.start]:02x} is not UTF-8"]
     except csv.Error as error:
         faults = [f"line {reader.line_num}: {error}"]
+    if not faults and not lines:
+        faults = ["is empty"]
     if faults:
         raise FormatError(str(path), faults)
-    names = [name.strip() for name in lines[0]] if lines else []
+    names = [name.strip() for name in lines[0]]
     faults = [
         f"{place}: {len(line)} cells for {len(names)} columns"
         for place, line in zip(places, lines, strict=True)

@@ -13,6 +13,7 @@ from allocsolve.instances.formats.log_jobs import read_table_log
 from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.log_tables import LOG_TABLES, format_of
+from allocsolve.instances.formats.log_times import check_swf_unit
 from allocsolve.instances.formats.logs import log_problem
 from allocsolve.instances.formats.tables import is_table
 from allocsolve.instances.formats.workload_batsim import read_batsim, write_batsim
@@ -280,9 +281,7 @@ def _log_format(path: Path) -> str | None:
 
 def _read_log(path: Path, name: str, num_nodes: int | None, time_unit: str | None) -> ReadWorkload:
     if name == "swf":
-        if time_unit not in {None, "s"}:
-            msg = f"--time-unit {time_unit}: times of the Standard Workload Format are seconds"
-            raise InvalidOption(msg)
+        check_swf_unit(time_unit)
         log = read_swf_log(path, num_nodes=num_nodes, limits="keep")
     else:
         log = read_table_log(path, name, num_nodes=num_nodes, limits="keep", time_unit=time_unit)

@@ -50,6 +50,8 @@ def subject(figures: WhatIf) -> str:
     """Return what the log is, in a few words."""
     unit = figures.log.machine.unit
     jobs, size = f"{len(figures.problem.jobs):,} jobs", f"{figures.problem.num_nodes:,} {unit}"
+    if len(figures.problem.jobs) == 1:
+        jobs = "1 job"
     submits = figures.problem.jobs.packed.submit
     return f"{jobs} on {size}, submitted over {duration(float(submits.max() - submits.min()))}"
 
@@ -141,7 +143,8 @@ def cautions(figures: WhatIf) -> Iterator[str]:
             "compare them with care. Is the size right, and does the log count whole nodes?"
         )
     if large := figures.log.report.dropped.get("too_large", 0):
-        yield f"{large:,} jobs are larger than {figures.problem.num_nodes:,} {unit} and were left out."
+        jobs, were = ("1 job is", "was") if large == 1 else (f"{large:,} jobs are", "were")
+        yield f"{jobs} larger than {figures.problem.num_nodes:,} {unit} and {were} left out."
     if (advice := shared_advice(figures.log)) is not None:
         yield advice
     if figures.failed:
