@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -373,8 +372,11 @@ def balanced_racks(machine: Machine, k: int) -> list[int] | None:
                     choices.setdefault((number + 1, lacking - machine.count(rack)), [*chosen, rack])
         lacking = max(lacking for number, lacking in choices if number == needed and lacking <= 0)
         best = choices[needed, lacking]
-        sums = [sum(map(machine.count, some)) for some in itertools.combinations(racks, needed)]
-        assert -lacking == min(held - k for held in sums if held >= k)
+        # How many nodes so many racks can have, over all choices of them: many choices have as many.
+        held = {(0, 0)}
+        for rack in racks:
+            held |= {(number + 1, nodes + machine.count(rack)) for number, nodes in held}
+        assert -lacking == min(nodes - k for number, nodes in held if number == needed and nodes >= k)
     return best
 
 

@@ -149,6 +149,8 @@ def _change_lines(change: Change) -> list[str]:
     place = f"{change.instance}: {change.solver}"
     if change.error:
         return [f"{place} refused: {change.error}"]
+    if change.unsupported:
+        return [f"{place} does not apply: {change.unsupported}"]
     before, after = change.before, change.after
     parts = [
         f"{what} {short_number(new)}" + (f", was {short_number(old)}" if math.isfinite(old) else "")
@@ -165,9 +167,11 @@ def _summary(changes: Sequence[Change], refused: Sequence[Change]) -> str:
     solutions = sum(change.after.upper < change.before.upper for change in changes)
     bounds = sum(change.after.lower > change.before.lower for change in changes)
     proven = sum(change.after.optimal for change in changes)
+    passed = sum(bool(change.unsupported) for change in changes)
     return (
         f"{counted(len(changes), 'run')}: {counted(solutions, 'better solution')}, "
         f"{counted(bounds, 'better bound')}, {proven} proven optimal, {len(refused)} refused"
+        + (f", {passed} of a solver that does not apply" if passed else "")
     )
 
 
@@ -181,6 +185,7 @@ def _change_fields(change: Change) -> dict[str, object]:
         "optimal": change.after.optimal,
         "entries": change.after.history[len(change.before.history) :],
         "error": change.error,
+        "unsupported": change.unsupported,
     }
 
 

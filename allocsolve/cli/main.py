@@ -6,9 +6,10 @@ import argparse
 import io
 import os
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.output import remark
+from allocsolve.cli.output import only_json, remark
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
 
@@ -58,7 +59,8 @@ def _run(argv: Sequence[str] | None) -> int:
         args = make_parser(words).parse_args(words, argparse.Namespace(words=words))
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
-    status: int = args.run(args)
+    with only_json() if getattr(args, "json", False) else nullcontext():
+        status: int = args.run(args)
     return status
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs, source_name
-from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar, write_json
+from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar, write_json, write_whole
 from allocsolve.cli.parser import add_command, make_command
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
@@ -104,11 +103,11 @@ def place(args: argparse.Namespace) -> int:
     show_table(("rule", units, "above the best", ""), rows, texts=(0, 3))
     if best_hosts is not None:
         say("", "The best nodes:")
-        _write_whole(best_hosts)
+        write_whole(visible(best_hosts))
     for choice in placed.choices if args.verbose else ():
         if choice.nodes is not None:
             say(f"Those of {choice.rule}:")
-            _write_whole(hosts(choice.nodes) or "")
+            write_whole(visible(hosts(choice.nodes) or ""))
     return 0 if best.answer is not None else 1
 
 
@@ -126,11 +125,6 @@ def _rules(args: argparse.Namespace, family: AnyFamily, network: NetworkFile) ->
         blocks = f"slurm-block(block_sizes='{sizes}')"
         names = [blocks if name == "slurm-block" else name for name in names]
     return names
-
-
-def _write_whole(hosts: str) -> None:
-    """Write a hostlist on one line, however long it is: it is for copying."""
-    sys.stdout.write(f"{visible(hosts)}\n")
 
 
 def _number(value: Value | None) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import json
 import math
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
+from contextvars import ContextVar
 from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +35,14 @@ from allocsolve.pictures.chart import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TextIO
 
     from rich.progress import Task
 
 #: How many characters a message or a cell of a table has at most on the terminal.
 LENGTH = 300
 _GAP = " ... "
+_STDOUT, _STDERR = 1, 2
 
 
 def shortened(text: str) -> str:
@@ -140,9 +144,62 @@ def _print_whole(table: Table) -> None:
     sys.stdout.write(_render(table, width=width))
 
 
+#: Where JSON is written under `only_json`; None outside of it.
+_document: ContextVar[TextIO | None] = ContextVar("_document", default=None)
+
+
+@contextmanager
+def only_json() -> Iterator[None]:
+    """Keep stdout for JSON: whatever else is written there, by anybody, goes to stderr.
+
+    Solvers are silent, but libraries in C write to descriptor 1 past Python, and so do processes that
+    are started here.
+    """
+    with _without_descriptor(sys.stdout) as document, redirect_stdout(sys.stderr):
+        before = _document.set(document)
+        try:
+            yield
+        finally:
+            _document.reset(before)
+
+
+@contextmanager
+def _without_descriptor(stdout: TextIO) -> Iterator[TextIO]:
+    """Have descriptor 1 be stderr, and yield a file in place of `stdout` that writes where that was.
+
+    It is `stdout` itself if that is another file than descriptor 1.
+    """
+    try:
+        used = stdout.fileno() == _STDOUT
+    except (AttributeError, OSError):  # it is no file, as in notebooks and tests
+        used = False
+    if not used:
+        yield stdout
+        return
+    stdout.flush()
+    # Without a stderr, its number is that of any file.
+    others = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(_STDERR)
+    kept = os.dup(_STDOUT)
+    os.dup2(others, _STDOUT)
+    os.close(others)
+    with open(kept, "w", encoding=stdout.encoding, errors=stdout.errors) as document:  # noqa: PTH123 - a descriptor has no path
+        try:
+            yield document
+        finally:
+            with suppress(TypeError):  # what C has printed so far; Windows does not find its library so
+                ctypes.CDLL(None).fflush(None)
+            os.dup2(kept, _STDOUT)
+
+
 def write_json(document: Mapping[str, object]) -> None:
     """Write one JSON object, on one line."""
-    sys.stdout.write(json.dumps(plain(document), allow_nan=False) + "\n")
+    write_whole(json.dumps(plain(document), allow_nan=False))
+
+
+def write_whole(text: str) -> None:
+    """Write what machines read to stdout, however long it is."""
+    stdout = _document.get()
+    (sys.stdout if stdout is None else stdout).write(f"{text}\n")
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes

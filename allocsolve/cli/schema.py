@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.bench.gate.baseline import baseline_schema
 from allocsolve.bench.runs.study_file import study_schema
-from allocsolve.cli.output import say, show_table, write_json
+from allocsolve.cli.output import say, show_table, write_json, write_whole
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import UnknownName
 from allocsolve.instances.formats.envelope import certificate_schema, family_schemas
@@ -54,5 +53,5 @@ def schema(args: argparse.Namespace) -> int:
     elif args.kind not in known:
         raise UnknownName("kind of file", args.kind, known, shown=len(known))
     else:
-        sys.stdout.write(schema_text(known[args.kind]))
+        write_whole(schema_text(known[args.kind]).rstrip())
     return 0

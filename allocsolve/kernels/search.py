@@ -54,3 +54,18 @@ def select(values: NDArray[np.float64], count: int, rank: int) -> float:
         else:
             break
     return float(values[rank])
+
+
+@inner_kernel
+def sort_by_keys(items: NDArray[np.int64], keys: NDArray[np.float64], count: int) -> None:
+    """Sort the first `count` items by their keys, which move along; equal keys stay as they are.
+
+    Insertion sort, for a few dozen items: O(count^2).
+    """
+    for idx in range(1, count):
+        item, key = items[idx], keys[idx]
+        at = idx
+        while at > 0 and keys[at - 1] > key:
+            items[at], keys[at] = items[at - 1], keys[at - 1]
+            at -= 1
+        items[at], keys[at] = item, key

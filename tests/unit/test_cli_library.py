@@ -13,6 +13,7 @@ from library_tools import small_library
 
 from allocsolve.bench.library import design
 from allocsolve.cli import main
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact import EvolutionCpSat
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import PACKAGED, Library
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allocsolve.instances import Suite
+    from allocsolve.model import EvolutionProblem
 
 
 def test_list_of_the_packaged_library(capsys: Capture) -> None:
@@ -108,6 +110,34 @@ def test_refused_claims_are_told(tmp_path: Path, capsys: Capture, monkeypatch: p
         *(f"klein-{i}: {name} refused: RuntimeError: no luck" for i in (0, 1) for name in ("cpsat", "noX")),
         "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, 4 refused",
     ]
+
+
+def test_a_solver_that_does_not_apply_is_passed_over(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_library(tmp_path)
+
+    def choosy(self: object, problem: EvolutionProblem, budget: object) -> Any:
+        del self, budget
+        msg = f"{problem.name} is not to my taste"
+        raise UnsupportedProblem(msg)
+
+    monkeypatch.setattr(ListScheduling, "__call__", choosy)
+    monkeypatch.setattr(EvolutionCpSat, "__call__", choosy)
+    monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: nullcontext())
+    args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
+    told = "does not apply: klein-{} is not to my taste"
+    assert run(capsys, *args).splitlines() == [
+        *(f"klein-{i}: {name} {told.format(i)}" for i in (0, 1) for name in ("cpsat", "noX")),
+        (
+            "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, 0 refused, "
+            "4 of a solver that does not apply"
+        ),
+    ]
+    changes = run_json(capsys, *args)["changes"]
+    assert {(change["error"], change["unsupported"]) for change in changes} == {
+        ("", f"klein-{i} is not to my taste") for i in (0, 1)
+    }
 
 
 def test_interrupted(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,51 @@ def test_modules_in_the_current_directory(program: list[str], third: Site, file:
     assert (record.solver, record.error) == ("acme:greedy", "")
 
 
+#: Writes to stdout in all ways that there are; C keeps back what it prints until it ends.
+CHATTY = """
+import ctypes, os, subprocess, sys
+
+def chatty(problem: EvolutionProblem, budget: Budget) -> Result:
+    print("from Python")
+    os.write(1, b"from a descriptor\\n")
+    ctypes.CDLL(None).printf(b"from C\\n")
+    subprocess.run([sys.executable, "-c", "print('from a child')"], check=True)
+    return greedy(problem, budget)
+"""
+#: After a command, stdout is there for others.
+EMBEDDED = """
+import ctypes, os, sys
+from allocsolve.cli import main
+print("before")
+status = main(sys.argv[1:])
+print("after", flush=True)
+os.write(1, b"and after")
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize("place", ["file", "closed"])
+def test_nothing_that_a_solver_writes_is_in_json(place: str, third: Site, file: Path) -> None:
+    third.module("acme", CHATTY)
+    redirected = "2>&-" if place == "closed" else "2>said"
+    words = f"{sys.executable} -m allocsolve solve {file.name} --solver acme:chatty --json {redirected}"
+    shell = ["/bin/sh", "-c", words]
+    done = subprocess.run(shell, cwd=third.folder, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["solver"] == "acme:chatty"
+    if place == "file":  # each line once a call, the warm-up's among them
+        said = without_compiling((third.folder / "said").read_text())
+        assert {*said.splitlines()} == {"from C", "from Python", "from a child", "from a descriptor"}
+
+
+def test_stdout_is_given_back(third: Site, file: Path) -> None:
+    third.module("acme", CHATTY)
+    argv = [sys.executable, "-c", EMBEDDED, "solve", str(file), "--solver", "acme:chatty", "--json"]
+    done = subprocess.run(argv, cwd=third.folder, capture_output=True, text=True, check=True)
+    before, document, *rest = done.stdout.splitlines()
+    assert [before, *rest] == ["before", "after", "and after"]
+    assert json.loads(document)["solver"] == "acme:chatty"
+
+
 def test_score_keeps_and_finds_the_records_of_plugins(third: Site, file: Path, capsys: Capture) -> None:
     third.module("acme")
     third.distribution("acme-solvers", longest="acme:greedy")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 from dataclasses import replace
 
@@ -10,7 +12,7 @@ from hypothesis import given, strategies as st
 from sample_records import RECORD
 
 from allocsolve.bench.runs import watch as watch_module
-from allocsolve.bench.runs.watch import LOOK_S, Watch, kept_waiting
+from allocsolve.bench.runs.watch import LOOK_S, WALL_FACTOR, Watch, kept_waiting
 
 SECONDS = st.floats(0, 100)
 THREADS = st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=5)
@@ -56,6 +58,10 @@ class _Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    return _set_by_hand(monkeypatch)
+
+
+def _set_by_hand(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     made = _Clock()
     monkeypatch.setattr(watch_module, "clock", made)
     monkeypatch.setattr(watch_module, "_schedule", lambda _: {})
@@ -126,6 +132,56 @@ def test_what_the_machine_keeps_it_waiting_after_the_limit_is_granted(
     assert not watch.overdue
     _pass(watch, clock, 1.0)
     assert watch.overdue
+
+
+@given(
+    share=st.floats(0.1, 1),
+    workers=st.integers(1, 3),
+    gaps=st.lists(st.floats(LOOK_S, 3), min_size=1, max_size=5),
+)
+def test_a_loop_is_killed_when_it_has_run_for_its_time(share: float, workers: int, gaps: list[float]) -> None:
+    """However small its share of the processors is, and however late the watcher comes."""
+    with pytest.MonkeyPatch.context() as patched:
+        clock = _set_by_hand(patched)
+        start = clock.now
+
+        def schedule(_: int) -> dict[str, tuple[float, float]]:
+            seconds = clock.now - start
+            return {str(idx): (share * seconds, (1 - share) * seconds) for idx in range(workers)}
+
+        patched.setattr(watch_module, "_schedule", schedule)
+        watch = Watch(os.getpid(), 300.0)
+        watch.begin(4.0, 2.0, workers)
+        passed, watched = math.inf, 0.0
+        for gap in itertools.cycle(gaps):
+            clock.now += gap
+            watch.look()
+            if clock.now > start + 4.0:
+                passed = min(passed, clock.now)
+                watched += min(LOOK_S, clock.now - start - 4.0)
+            ran = share * max(0.0, clock.now - passed)
+            if watch.overdue:
+                assert ran > 2.0 - LOOK_S - 1e-6, "it has its time beyond the limit"
+                break
+            assert min(watched, ran) < 2.0 + 1e-6
+
+
+@given(limit=st.floats(0.1, 3), beyond=st.floats(0.1, 1), gap=st.floats(LOOK_S, 3))
+def test_what_gets_no_processor_is_killed_too(limit: float, beyond: float, gap: float) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        clock = _set_by_hand(patched)
+        start = clock.now
+        patched.setattr(watch_module, "_schedule", lambda _: {"1": (0.0, clock.now - start)})
+        watch = Watch(os.getpid(), 300.0)
+        watch.begin(limit, beyond)
+        most = (WALL_FACTOR + 1) * (limit + beyond)
+        for look in itertools.count(1):
+            clock.now += gap
+            watch.look()
+            if watch.overdue:
+                break
+            assert look < most / LOOK_S + 2
+        assert clock.now - start > most - 1e-6, "the machine has kept it waiting"
 
 
 @pytest.mark.parametrize(("runtime", "overran"), [(10.0, False), (11.0, False), (11.2, True)])

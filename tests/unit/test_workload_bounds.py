@@ -292,3 +292,15 @@ def test_kth_log(traces: Path) -> None:
         bound = time_prices(problem)  # coarse slots only: fixed work
     assert bound.value > 9270
     assert bound.value <= certified(problem, dict(bound.certificate)) <= bound.value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["job-prices", "date-tree", "date-trees"])
+def test_a_kind_for_rigid_jobs_and_means_is_refused_to_others_by_its_name(kind: str) -> None:
+    certificates = f"certificates of the kind {kind}"
+    faults: dict[WorkloadTerm, str] = {
+        "turnaround": f"{certificates} are for rigid jobs only",
+        "makespan": f"{certificates} bound turnaround, slowdown, wait, not makespan",
+    }
+    for term, fault in faults.items():
+        with pytest.raises(InvalidAnswer, match=fault):
+            workload_certified_bound(MOLDABLE, {"kind": kind, "term": term}, (term,))

@@ -40,7 +40,7 @@ from allocsolve.bench.library.design import folder_problems, suite as suite_prob
 from allocsolve.bench.runs.runner import outcomes
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import gap
-from allocsolve.errors import FormatError, InvalidOption, UnsupportedProblem
+from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.families import families, family_named, family_of
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.registry import make_solver
@@ -184,7 +184,7 @@ def _result(task: Task, record: Record, *, finish: bool) -> GateResult:
     value = None if record.value is None else _number(terms(record.value)[0])
     bound = _number(terms(record.bound)[0])
     # A solver that is not made for a problem answers none of this sort, today as before.
-    error = "" if record.error.startswith(f"{UnsupportedProblem.__name__}: ") else record.error
+    error = "" if record.is_unsupported else record.error
     return GateResult(task.problem.name, task.solver, record.status, value, bound, error)
 
 

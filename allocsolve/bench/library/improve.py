@@ -52,6 +52,7 @@ class Change:
     before: BestKnown
     after: BestKnown  #: as `before` if nothing was accepted
     error: str = ""  #: why the claims were refused, in one line; empty if they were not
+    unsupported: str = ""  #: why the solver does not take the problem, in one line; empty if it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,8 @@ def improve_suites(
         Of a library whose folder can be written.
     solvers
         Registered names, besides the baseline of each family, which runs first. A solver runs on the
-        problems of its kind; instances that are proven optimal are skipped.
+        problems of its kind, and passes over those that it does not take; instances that are proven optimal
+        are skipped.
     objective
         One term of an objective; instances of other kinds are skipped. By default the first of each kind.
     budget
@@ -177,15 +179,19 @@ def _best_known(attempt: _Attempt) -> BestKnown:
 
 def _accept(attempt: _Attempt, before: BestKnown, record: Record, answer: Answer | None) -> Change:
     """Write down what a run has brought; what contradicts the row becomes the error of the change."""
-    after, error = before, record.error
-    if not error:
+    after, error, unsupported = before, record.error, ""
+    if record.is_unsupported:
+        error, unsupported = "", error.partition(": ")[2]
+    elif not error:
         try:
             after = improved(before, attempt.task.problem, record, answer, exact=attempt.exact)
         except InvalidAnswer as refusal:
             error = " ".join(f"{type(refusal).__name__}: {refusal}".split())
     if after != before:
         _write(attempt, before, after, answer)
-    return Change(attempt.member.instance, attempt.objective, attempt.task.solver, before, after, error)
+    return Change(
+        attempt.member.instance, attempt.objective, attempt.task.solver, before, after, error, unsupported
+    )
 
 
 def improved(

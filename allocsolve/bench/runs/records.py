@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.errors import AllocsolveError
+from allocsolve.errors import AllocsolveError, UnsupportedProblem
 from allocsolve.families import family_named
 from allocsolve.registry import searches
 
@@ -85,6 +85,11 @@ class Record:
         with suppress(AllocsolveError):  # its family may not be installed here
             return searches(self.solver, family_named(self.kind))
         return True
+
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether the solver said that it does not take problems of this sort."""
+        return self.error.startswith(f"{UnsupportedProblem.__name__}: ")
 
     @property
     def key(self) -> RecordKey:

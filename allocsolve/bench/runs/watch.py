@@ -110,6 +110,8 @@ _PROC: Final = Path("/proc")
 _MEASURED: Final = (_PROC / "self/schedstat").exists()
 #: Seconds beyond a limit that are always allowed: to read the clock, to hand over, to be looked at.
 GRACE_S: Final = 1.0 if _MEASURED else 5.0
+#: The most that a busy machine can lengthen a time: what takes so many times as long is held against it.
+WALL_FACTOR: Final = 20.0
 #: Seconds by which two clocks may differ besides what is measured.
 _APART_S: Final = 0.1 if _MEASURED else 5.0
 
@@ -122,7 +124,15 @@ class Timing(NamedTuple):
 
 
 class Watch:
-    """Of a process, a limit on what it does now; see `begin`."""
+    """Of a process, a limit on what it does now; see `begin`.
+
+    Notes
+    -----
+    *Guarantee*: a process that does not end is overdue at the latest when looks have watched it for `beyond`
+    since the limit, and it has run for `beyond` on each of its processors meanwhile; whatever it runs, when
+    looks have watched it for `WALL_FACTOR` + 1 times the limit and `beyond` together. From one look to the
+    next, no more than `LOOK_S` is watched: while the watcher is stopped, no time passes.
+    """
 
     def __init__(self, pid: int, limit: float) -> None:
         self._pid = pid
@@ -171,12 +181,16 @@ class Watch:
     def overdue(self) -> bool:
         """Whether, at the last look, the process was over its limit by more than the machine's doing."""
         over = self._seen - self._start - self._limit - self._beyond - self._late_after
-        return over > 0 and over > self._waited()
-
-    def _waited(self) -> float:
-        assert self._passed is not None, "the limit has passed"
+        if self._passed is None or over <= 0:
+            return False
         moment, before = self._passed
-        return kept_waiting(before, _schedule(self._pid), self._seen - moment, self._workers)
+        after = _schedule(self._pid)
+        return (
+            over > kept_waiting(before, after, self._seen - moment, self._workers)
+            # On a busy machine both come late, the watcher and the process: partly at the same time.
+            or seconds_run(before, after) > self._workers * self._beyond
+            or over > WALL_FACTOR * (self._limit + self._beyond)
+        )
 
     def timing(self) -> Timing:
         """Return the time from the begin to the last look, and how exact it is."""
@@ -195,12 +209,15 @@ def kept_waiting(before: Schedule, after: Schedule, seconds: float, workers: int
     workers
         Processors that it may use: threads beyond that wait for one another, not for the machine.
     """
-    ran = waited = 0.0
-    for thread, (running, queueing) in after.items():
-        ran_before, queued_before = before.get(thread, (0.0, 0.0))
-        ran += max(0.0, running - ran_before)
-        waited = max(waited, queueing - queued_before)
-    return max(0.0, min(waited, seconds - ran / workers))
+    waited = 0.0
+    for thread, (_, queueing) in after.items():
+        waited = max(waited, queueing - before.get(thread, (0.0, 0.0))[1])
+    return max(0.0, min(waited, seconds - seconds_run(before, after) / workers))
+
+
+def seconds_run(before: Schedule, after: Schedule) -> float:
+    """Return for how many seconds all threads of a process together have run between two schedules."""
+    return sum(max(0.0, ran - before.get(thread, (0.0, 0.0))[0]) for thread, (ran, _) in after.items())
 
 
 def _schedule(pid: int) -> Schedule:

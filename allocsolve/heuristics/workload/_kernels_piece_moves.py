@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_list_decoding import run_earliest, take
-from allocsolve.kernels import bisect_right, inner_kernel, kernel
+from allocsolve.kernels import bisect_right, inner_kernel, kernel, sort_by_keys
 from allocsolve.kernels.random import uniform
 
 if TYPE_CHECKING:
@@ -155,13 +155,7 @@ def _arrange(listed: Listed, costs: Costs, plan: PiecePlan, moves: PieceMoves, c
             keys[idx] = area / (costs.slope[job] + 1e-300) * (1.0 + uniform(random))
     if uniform(random) < 0.5:
         keys[0] = -np.inf
-    for idx in range(1, count):
-        job, key = jobs[idx], keys[idx]
-        at = idx
-        while at > 0 and keys[at - 1] > key:
-            jobs[at], keys[at] = jobs[at - 1], keys[at - 1]
-            at -= 1
-        jobs[at], keys[at] = job, key
+    sort_by_keys(jobs, keys, count)
 
 
 @inner_kernel

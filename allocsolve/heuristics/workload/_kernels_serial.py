@@ -9,7 +9,7 @@ import numpy as np
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.free_nodes import FreeNodes, change, earliest
 from allocsolve.kernels.random import uniform
-from allocsolve.kernels.search import bisect_right
+from allocsolve.kernels.search import bisect_right, sort_by_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,13 +182,7 @@ def arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: int
             keys[idx] = area / (costs.slope[job] + 1e-300) * (1.0 + uniform(random))
     if kind % 2 == 0:
         keys[0] = -1.0
-    for idx in range(1, count):
-        job, key = jobs[idx], keys[idx]
-        at = idx
-        while at > 0 and keys[at - 1] > key:
-            jobs[at], keys[at] = jobs[at - 1], keys[at - 1]
-            at -= 1
-        jobs[at], keys[at] = job, key
+    sort_by_keys(jobs, keys, count)
 
 
 @kernel

@@ -421,10 +421,12 @@ class Easy(_QueueSolver):
     scan_limit
         How many jobs behind the head are looked at; all if None.
     moldable
-        On how many nodes a moldable job starts. ``max``: on as many as are free, within its range, and is not
-        backfilled if it would delay the head on so many; ``min``: on the fewest; ``fit``: as ``max``, but
-        backfilled on as many as do not delay the head. Reservations are for the fewest nodes; one of several
-        that begins at once is a start.
+        On how many nodes a moldable job starts. ``max``: on as many as are free, within its range (as EASY
+        does in Posner et al. 2024), and is not backfilled if it would delay the head on so many; ``min``: on
+        the fewest; ``fit``: as ``max``, but backfilled on as many as do not delay the head. Reservations are
+        for the fewest nodes; one of several that begins at once is a start. A malleable job is treated as a
+        moldable one, so it keeps the nodes on which it has started: `MalleableMin` and `StaticPrice` change
+        sizes, and do far better.
     coalesce
         As of `allocsolve.simulation.EngineRules`.
     like

@@ -171,7 +171,11 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
 
 
 def _is_exact(problem: WorkloadProblem) -> bool:
-    """Return whether all times of schedules are quarters of a second; the ends of elastic jobs are not."""
+    """Return whether all times of schedules are quarters of a second; the ends of elastic jobs are not.
+
+    Otherwise ends are rounded and the judge admits schedules with its tolerance, so run times are shortened
+    in bounds. That holds where only limits are no quarters, too: policies start jobs at times made of them.
+    """
     return problem.is_exact and not problem.is_elastic
 
 

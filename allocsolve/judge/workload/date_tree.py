@@ -11,7 +11,14 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, malformed, positive_integer
 from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
-from allocsolve.judge.workload.job_prices import check_slots, edges_of, job_rows, mean_of, ticks_of
+from allocsolve.judge.workload.job_prices import (
+    check_kind,
+    check_slots,
+    edges_of,
+    job_rows,
+    mean_of,
+    ticks_of,
+)
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
@@ -117,13 +124,7 @@ def leaf_totals(
     InvalidAnswer
         As `date_tree_bound`.
     """
-    if certificate.get("kind") != _KIND or certificate.get("term") != objective:
-        named = shown(certificate.get("kind")), shown(certificate.get("term"))
-        msg = f"kind {named[0]} and term {named[1]} of the certificate are not {_KIND!r} and {objective!r}"
-        raise InvalidAnswer(msg)
-    if not problem.is_rigid:
-        msg = "a certificate of a tree of dates is for rigid jobs only"
-        raise InvalidAnswer(msg)
+    check_kind(problem, certificate, _KIND, objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     edges = edges_of(certificate, tick)

@@ -12,6 +12,7 @@ from allocsolve.judge.certificates import integers, items, malformed, positive_i
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets
 from allocsolve.judge.workload.date_tree import DateTree, Machine, check_steps, check_totals
 from allocsolve.judge.workload.job_prices import (
+    check_kind,
     check_slots,
     edges_of,
     job_rows,
@@ -97,13 +98,7 @@ def tree_totals(
     InvalidAnswer
         As `date_trees_bound`.
     """
-    if certificate.get("kind") != _KIND or certificate.get("term") != objective:
-        named = shown(certificate.get("kind")), shown(certificate.get("term"))
-        msg = f"kind {named[0]} and term {named[1]} of the certificate are not {_KIND!r} and {objective!r}"
-        raise InvalidAnswer(msg)
-    if not problem.is_rigid:
-        msg = "a certificate of trees of dates is for rigid jobs only"
-        raise InvalidAnswer(msg)
+    check_kind(problem, certificate, _KIND, objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     edges = edges_of(certificate, tick)

@@ -13,6 +13,7 @@ from allocsolve.judge.certificates import integers, lower_float, positive_intege
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
+from allocsolve.model.checks import shown
 from allocsolve.model.workload import SLOWDOWN_FLOOR_S
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
 
     *Complexity*: O(prices * floor(N / g)). No code is shared with the solver.
     """
-    _check_kind(problem, certificate, objective)
+    check_kind(problem, certificate, "job-prices", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
@@ -96,16 +97,25 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     return mean_of(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
 
 
-def _check_kind(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> None:
+def check_kind(
+    problem: WorkloadProblem, certificate: Mapping[str, object], kind: str, objective: str
+) -> None:
+    """Refuse a certificate that is of another kind or term, or whose kind is not for this problem or term.
+
+    Raises
+    ------
+    InvalidAnswer
+        If it is.
+    """
     if objective not in _TERMS:
-        msg = f"prices per job bound {', '.join(_TERMS)}, not {objective}"
+        msg = f"certificates of the kind {kind} bound {', '.join(_TERMS)}, not {objective}"
         raise InvalidAnswer(msg)
-    for key, value in (("kind", "job-prices"), ("term", objective)):
+    for key, value in (("kind", kind), ("term", objective)):
         if certificate.get(key) != value:
-            msg = f"{key} {certificate.get(key)!r} of the certificate is not {value!r}"
+            msg = f"{key} {shown(certificate.get(key))} of the certificate is not {value!r}"
             raise InvalidAnswer(msg)
     if not problem.is_rigid:
-        msg = "a certificate of prices per job is for rigid jobs only"
+        msg = f"certificates of the kind {kind} are for rigid jobs only"
         raise InvalidAnswer(msg)
 
 
