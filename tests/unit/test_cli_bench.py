@@ -104,7 +104,7 @@ def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_score_takes_the_problems_of_its_solvers_out_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
-    args = ("score", "tiny", "--seconds", 5, "--out", tmp_path, "--solvers")
+    args = ("score", "tiny", "--seconds", 1, "--out", tmp_path, "--solvers")
     partitions = [problem for problem in suite("tiny") if isinstance(problem, PartitionProblem)]
     for more in (["growth"], ["cpsat", "--baseline", "growth"], ["cpsat", "--objective", "pairwise"]):
         found = run_json(capsys, *args, *more)
