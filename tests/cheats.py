@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CHEATS", "HEAD", "Cheat"]
+__all__ = ["CHEATS", "HEAD", "Cheat", "Return"]
 
 HEAD = """
 from __future__ import annotations
@@ -83,6 +83,18 @@ class Cheat(NamedTuple):
     body: str  #: of the function
     error: str  #: a pattern of the reason of its failed rows; empty if its rows are as those of `honest`
 
+    def solver(self, name: str) -> str:
+        """Return the name by which it is called: its module has a process that no other solver enters."""
+        return f"{name}:cheat"
+
+
+class Return(Cheat):
+    """A cheat that only returns something: all of them are in one module, and share its process."""
+
+    def solver(self, name: str) -> str:
+        """Return the name by which it is called."""
+        return f"returns:{name}"
+
 
 CHEATS = {
     # What the judge finds.
@@ -99,23 +111,23 @@ CHEATS = {
         """,
         r"InvalidAnswer: the answer is not feasible: .* nodes",
     ),
-    "forges_a_result": Cheat(
+    "forges_a_result": Return(
         "return TrapResult(Status.FEASIBLE, overlapping(problem))",
         r"InvalidAnswer: the answer is not feasible",
     ),
-    "forges_an_answer": Cheat(
+    "forges_an_answer": Return(
         """
         made = overlapping(problem)
         return Result(Status.FEASIBLE, TrapSchedule(made.starts, made.offsets, made.durations, made.nodes))
         """,
         r"InvalidAnswer: the answer is not feasible",
     ),
-    "returns_a_trap": Cheat("return Trap()", r"InvalidAnswer: the solver returned Trap, not a Result"),
-    "claims_a_trap": Cheat(
+    "returns_a_trap": Return("return Trap()", r"InvalidAnswer: the solver returned Trap, not a Result"),
+    "claims_a_trap": Return(
         "return replace(honest(problem, budget), certificate={'trap': Trap()})",
         r"InvalidAnswer: the result holds a Trap, which is no data",
     ),
-    "breaks_a_result_open": Cheat(
+    "breaks_a_result_open": Return(
         """
         result = honest(problem, budget)
         value = value_of(problem, result.answer)
@@ -125,11 +137,11 @@ CHEATS = {
         """,
         r"InvalidAnswer: contradictory result: optimal with objective \d+ and bound \d+",
     ),
-    "claims_a_better_value": Cheat(
+    "claims_a_better_value": Return(
         "return replace(honest(problem, budget), objective=1)",
         r"InvalidAnswer: the solver claims makespan 1, the judge finds \d+",
     ),
-    "claims_a_value_that_equals_all": Cheat(
+    "claims_a_value_that_equals_all": Return(
         """
         class Liar(int):
             def __eq__(self, other):
@@ -139,42 +151,42 @@ CHEATS = {
         """,
         r"InvalidAnswer: the solver claims makespan 1, the judge finds \d+",
     ),
-    "claims_truth_as_a_value": Cheat(
+    "claims_truth_as_a_value": Return(
         "return replace(honest(problem, budget), bound=True)",
         r"reply: bound: must be a number of at most 64 bits, not true",
     ),
-    "claims_a_bound_beyond": Cheat(
+    "claims_a_bound_beyond": Return(
         "return replace(honest(problem, budget), bound=10**9)",
         r"InvalidAnswer: the solver claims the bound 1000000000, its own answer has \d+",
     ),
-    "claims_a_bound_of_another_shape": Cheat(
+    "claims_a_bound_of_another_shape": Return(
         "return replace(honest(problem, budget), bound=(1, 10**9))",
         r"InvalidAnswer: the solver claims the bound \(1, 1000000000\) of makespan",
     ),
-    "claims_a_huge_number": Cheat(
+    "claims_a_huge_number": Return(
         "return Result(Status.UNKNOWN, bound=10**5000)", r"OverflowError|ValueError"
     ),
-    "claims_an_incumbent_that_is_no_number": Cheat(
+    "claims_an_incumbent_that_is_no_number": Return(
         "return replace(honest(problem, budget), incumbents=((0.0, float('nan')),))",
         r"reply: incumbents\[0\]: must be a number",
     ),
-    "answers_nan": Cheat(
+    "answers_nan": Return(
         "return forged(problem, starts=np.full(len(problem.applications), np.nan))",
         r"InvalidAnswer: the answer is malformed: applications\[0\].start: .* must be an integer, not NaN",
     ),
-    "answers_floats": Cheat(
+    "answers_floats": Return(
         "return forged(problem, starts=np.arange(len(problem.applications)) * 10_000.5)",
         r"InvalidAnswer: the answer is malformed: .* must be an integer, not 10000.5",
     ),
-    "answers_truths": Cheat(
+    "answers_truths": Return(
         "return forged(problem, starts=np.zeros(len(problem.applications), bool))",
         r"InvalidAnswer: the answer is malformed: .* must be an integer, not false",
     ),
-    "answers_negative_numbers": Cheat(
+    "answers_negative_numbers": Return(
         "return forged(problem, starts=np.full(len(problem.applications), -10**15))",
         r"InvalidAnswer: the answer is not feasible: .* starts at -1000000000000000 s, before its release",
     ),
-    "answers_huge_numbers": Cheat(
+    "answers_huge_numbers": Return(
         "return forged(problem, starts=np.full(len(problem.applications), 2**62))",
         r"InvalidAnswer: the answer is malformed: .* is beyond 2\^53",
     ),

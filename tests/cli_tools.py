@@ -30,7 +30,12 @@ def run(capsys: Capture, *argv: object, status: int = 0) -> str:
 
 
 def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
-    document = json.loads(run(capsys, *argv, "--json", status=status))
+    """Run a command and return the document that it prints; NaN and Infinity are no JSON."""
+
+    def refuse(constant: str) -> float:
+        raise ValueError(constant)
+
+    document = json.loads(run(capsys, *argv, "--json", status=status), parse_constant=refuse)
     assert isinstance(document, dict)
     return document
 

@@ -8,7 +8,7 @@ from itertools import pairwise, permutations
 from typing import TYPE_CHECKING
 
 from naive_resources import available, needs_of, release_of
-from naive_workload_prices import cost_of, price_until
+from naive_workload_prices import cost_of, price_until, value_of_ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,19 +20,7 @@ __all__ = [
     "least_cost_on_machine",
     "machine_optimum",
     "machine_price_value",
-    "value_of_ends",
 ]
-
-
-def value_of_ends(problem: WorkloadProblem, term: str, ends: Sequence[float]) -> Fraction:
-    """Return a term for the ends of the jobs."""
-    if term == "makespan":
-        return Fraction(max(ends))
-    scale = sum(Fraction(job.weight) for job in problem.jobs)
-    total = sum((cost_of(problem, term, idx, end) for idx, end in enumerate(ends)), Fraction(0))
-    if term == "wait":
-        total -= sum(Fraction(job.weight) * Fraction(job.runtime) for job in problem.jobs)
-    return total / scale if scale else Fraction(0)
 
 
 def machine_optimum(problem: WorkloadProblem, term: str) -> Fraction:

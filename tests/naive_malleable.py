@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from naive_workload_engine import Machine
+
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
 
@@ -33,9 +35,7 @@ class Run:
 
 
 @dataclass
-class Cluster:
-    rows: list[Job]
-    num_nodes: int
+class Cluster(Machine):
     now: float = 0.0
     calls: int = 0
     free: int = 0
@@ -60,20 +60,6 @@ class Cluster:
         else:
             sizes = [size for size in sizes if size % row.size_set == 0]
         return list(sizes)
-
-    def ratio(self, job: int, nodes: int) -> float:
-        row = self.rows[job]
-        if nodes == row.nodes or row.speedup is None:
-            return 1.0
-        if isinstance(row.speedup, SpeedupTable):
-            return dict(row.speedup.rows)[nodes] / row.runtime
-        return row.speedup.time_ratio(nodes, row.nodes)
-
-    def run_time(self, job: int, nodes: int) -> float:
-        row = self.rows[job]
-        if isinstance(row.speedup, SpeedupTable):
-            return dict(row.speedup.rows)[nodes]
-        return row.runtime * self.ratio(job, nodes)
 
     def estimate(self, job: int, nodes: int) -> float:
         row = self.rows[job]

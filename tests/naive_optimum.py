@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from typing import TYPE_CHECKING, TypeAlias
 
 from naive import longest, mean
@@ -21,21 +22,28 @@ class _Life:
     """What an application may do in the next second."""
 
     def __init__(self, app: EvolutionProfile, release: int, expand_limit: float) -> None:
-        self.app, self.release, self.expand_limit = app, release, expand_limit
+        self.steps, self.release, self.expand_limit = app.steps, release, expand_limit
         self.done: _Where = (len(app.steps), 0)
+        self.known: dict[tuple[_Where, bool], list[tuple[_Where, int, int]]] = {}
 
     def moves(self, where: _Where, time: int) -> list[tuple[_Where, int, int]]:
         """Return (where it then is, nodes it holds during the second, nodes it wastes during it)."""
+        released = time >= self.release
+        if (where, released) not in self.known:
+            self.known[where, released] = self._moves(where, released=released)
+        return self.known[where, released]
+
+    def _moves(self, where: _Where, *, released: bool) -> list[tuple[_Where, int, int]]:
         step, spent = where
         if where == self.done:
             return [(where, 0, 0)]
         moves = []
         if step < 0:
             moves.append((where, 0, 0))
-            if time < self.release:
+            if not released:
                 return moves
         else:
-            duration, nodes = self.app.steps[step]
+            duration, nodes = self.steps[step]
             if spent < duration:
                 return [((step, spent + 1), nodes, 0)]
             if math.isinf(self.expand_limit):
@@ -45,7 +53,7 @@ class _Life:
         if (step + 1, 0) == self.done:
             moves.append((self.done, 0, 0))
         else:
-            moves.append(((step + 1, 1), self.app.nodes[step + 1], 0))
+            moves.append(((step + 1, 1), self.steps[step + 1][1], 0))
         return moves
 
 
@@ -68,16 +76,12 @@ def optimum(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[f
         for situation, cost in costs.items():
             choices = [life.moves(where, time) for life, where in zip(lives, situation, strict=True)]
             for moves in itertools.product(*choices):
-                if sum(nodes for _, nodes, _ in moves) > problem.num_nodes:
+                then, nodes, waste = zip(*moves, strict=True)
+                if sum(nodes) > problem.num_nodes:
                     continue
-                then = tuple(where for where, _, _ in moves)
-                unfinished = sum(where != end for where, end in zip(then, done, strict=True))
-                second = {
-                    "makespan": int(unfinished > 0),
-                    "completion": unfinished,
-                    "waste": sum(waste for _, _, waste in moves),
-                }
-                total = tuple(c + second[term] for c, term in zip(cost, objective, strict=True))
+                unfinished = sum(map(operator.ne, then, done))
+                second = {"makespan": int(unfinished > 0), "completion": unfinished, "waste": sum(waste)}
+                total = tuple([c + second[term] for c, term in zip(cost, objective, strict=True)])
                 if best is not None and total >= best:
                     continue
                 if then == done:

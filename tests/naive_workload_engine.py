@@ -27,11 +27,31 @@ class Running(NamedTuple):
 
 
 @dataclass
-class Cluster:
-    """What the twin knows at one call."""
+class Machine:
+    """Jobs and the nodes that they run on."""
 
     rows: list[Job]
     num_nodes: int
+
+    def ratio(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        if nodes == row.nodes or row.speedup is None:
+            return 1.0
+        if isinstance(row.speedup, SpeedupTable):
+            return dict(row.speedup.rows)[nodes] / row.runtime
+        return row.speedup.time_ratio(nodes, row.nodes)
+
+    def run_time(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        if isinstance(row.speedup, SpeedupTable):
+            return dict(row.speedup.rows)[nodes]
+        return row.runtime * self.ratio(job, nodes)
+
+
+@dataclass
+class Cluster(Machine):
+    """What the twin knows at one call."""
+
     now: float = 0.0
     future: list[int] = field(default_factory=list)
     queue: list[int] = field(default_factory=list)
@@ -49,20 +69,6 @@ class Cluster:
         if isinstance(row.speedup, SpeedupTable):
             return [nodes for nodes, _ in row.speedup.rows]
         return list(range(row.min_nodes or row.nodes, (row.max_nodes or row.nodes) + 1))
-
-    def ratio(self, job: int, nodes: int) -> float:
-        row = self.rows[job]
-        if nodes == row.nodes or row.speedup is None:
-            return 1.0
-        if isinstance(row.speedup, SpeedupTable):
-            return dict(row.speedup.rows)[nodes] / row.runtime
-        return row.speedup.time_ratio(nodes, row.nodes)
-
-    def run_time(self, job: int, nodes: int) -> float:
-        row = self.rows[job]
-        if isinstance(row.speedup, SpeedupTable):
-            return dict(row.speedup.rows)[nodes]
-        return row.runtime * self.ratio(job, nodes)
 
     def start(self, job: int, nodes: int, blocked: int = -1) -> None:
         assert nodes <= self.free

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["cost_of", "least_cost", "price_value", "workload_optimum"]
+__all__ = ["cost_of", "least_cost", "price_value", "value_of_ends", "workload_optimum"]
 
 
 def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
@@ -42,7 +42,8 @@ def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fr
     return Fraction(job.weight) * turnaround
 
 
-def _value(problem: WorkloadProblem, term: str, ends: Sequence[float]) -> Fraction:
+def value_of_ends(problem: WorkloadProblem, term: str, ends: Sequence[float]) -> Fraction:
+    """Return a term for the ends of the jobs."""
     if term == "makespan":
         return Fraction(max(ends))
     scale = sum(Fraction(job.weight) for job in problem.jobs)
@@ -65,7 +66,7 @@ def workload_optimum(problem: WorkloadProblem, term: str) -> Fraction:
                 start = _earliest(placed, problem.num_nodes, nodes, seconds, problem.jobs[j].submit)
                 placed.append((start, start + seconds, nodes))
                 ends[j] = start + seconds
-            value = _value(problem, term, ends)
+            value = value_of_ends(problem, term, ends)
             best = value if best is None else min(best, value)
     assert best is not None
     return best

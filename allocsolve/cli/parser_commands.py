@@ -230,11 +230,9 @@ def _add_set(parser: argparse.ArgumentParser, help_text: str) -> None:
     )
 
 
-def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
+def _add_seed(parser: argparse.ArgumentParser) -> None:
     help_text = "seed of every random choice (default: %(default)s)"
-    parser.add_argument(
-        "--seed", type=opt.integer(0, 2**31 - 1), default=default, metavar="S", help=help_text
-    )
+    parser.add_argument("--seed", type=opt.integer(0, 2**31 - 1), default=0, metavar="S", help=help_text)
 
 
 def add_convert(parser: argparse.ArgumentParser) -> None:

@@ -266,8 +266,8 @@ def write_report(
     findings: Findings,
     out: Path,
     *,
-    table: Path | None = None,
-    folder: Path | None = None,
+    table: Path | None,
+    folder: Path | None,
 ) -> list[Path]:
     """Write a report as an HTML page, and as Markdown and single figures if asked for.
 

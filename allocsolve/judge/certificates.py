@@ -7,6 +7,7 @@ nothing more: what it proves the judge of each family recomputes.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -18,9 +19,8 @@ from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
-    from allocsolve.model import IntArray
+    from allocsolve.model import FloatArray, IntArray
 
 
 def malformed(message: str) -> InvalidAnswer:
@@ -165,3 +165,11 @@ def lower_float(value: Fraction) -> float:
     """Return the largest float that is not above the value."""
     nearest = float(value)
     return math.nextafter(nearest, -math.inf) if nearest > value else nearest
+
+
+def upper_sum_of_products(left: FloatArray, right: FloatArray) -> Fraction:
+    """Return the sum of left * right; slightly more if the factors are no multiples of a quarter."""
+    if (4 * left % 1 == 0).all() and (4 * right % 1 == 0).all():
+        pairs = zip((4 * left).astype(np.int64).tolist(), (4 * right).astype(np.int64).tolist(), strict=True)
+        return Fraction(sum(first * second for first, second in pairs), 16)
+    return Fraction(math.fsum(left * right) * (1 + 2.0**-50))

@@ -292,9 +292,7 @@ _TALLEST_TEXT: Final = 48
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def mesh_strip(
-    problem: ReservationProblem, schedule: ReservationSchedule, heading: Sequence[str] = ()
-) -> Drawing | None:
+def mesh_strip(problem: ReservationProblem, schedule: ReservationSchedule) -> Drawing | None:
     """Return the machine at instants between which about as many node-seconds are held, job by job.
 
     None if nothing is ever held, or the machine has more nodes than `LARGEST_MESH`.
@@ -316,13 +314,10 @@ def mesh_strip(
     tile_width, tile_height = max(step * columns, named) + _GAP, step * rows + _NAME + _GAP
     across = max(1, (Chart.WIDTH - 2 * _MARGIN + _GAP) // tile_width)
     down = -(-len(tiles) // across)
-    head = _MARGIN + _NAME * len(heading)
     width = max(2 * _MARGIN + across * tile_width - _GAP, 360)
-    drawing = Drawing(width, head + down * tile_height, heading[0] if heading else "nodes over time")
-    for idx, line in enumerate(heading):
-        drawing.text(_MARGIN, 18 + _NAME * idx, line, kind="soft" if idx else "heading")
+    drawing = Drawing(width, _MARGIN + down * tile_height, "nodes over time")
     for place, (name, layer) in enumerate(tiles):
-        x, y = _MARGIN + place % across * tile_width, head + place // across * tile_height
+        x, y = _MARGIN + place % across * tile_width, _MARGIN + place // across * tile_height
         drawing.text(x, y + 12, name, kind="soft")
         with drawing.plane(x, y + _NAME, step, step):
             _draw_layer(drawing, problem, schedule, layer)

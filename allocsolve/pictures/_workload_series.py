@@ -273,16 +273,15 @@ def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reaso
     )
 
 
-def busiest_window(
-    problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: int = GANTT_PIECES // 2
-) -> tuple[float, float]:
-    """Return a window in which about this number of jobs start, around the instant with the longest queue.
+def busiest_window(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[float, float]:
+    """Return a window in which a drawing has room for all jobs, around the instant with the longest queue.
 
     Returns
     -------
     tuple
         First and last instant in seconds; all there is, if there are no more jobs.
     """
+    jobs = GANTT_PIECES // 2
     if len(problem.jobs) <= jobs:
         return span(problem, [schedule])
     submit, starts = np.sort(problem.jobs.packed.submit), np.sort(schedule.first_starts)

@@ -107,7 +107,7 @@ def wait_chart(
     return chart.drawing
 
 
-def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | None = None) -> Drawing:
+def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | None) -> Drawing:
     """Draw a bar for each mean, from 0, and a mark at what no mean is below.
 
     Parameters

@@ -69,17 +69,15 @@ def seconds(time: float) -> TableCell:
     return TableCell(time_text(time, exact=True), time)
 
 
-def in_percent(
-    fraction: float | None, interval: tuple[float, float] | None = None, *, digits: int = 2
-) -> TableCell:
+def in_percent(fraction: float | None, interval: tuple[float, float] | None = None) -> TableCell:
     """Return the cell of a fraction in per cent, with its interval."""
     if fraction is None:
         return TableCell("-", math.nan)
     if math.isinf(fraction):
         return TableCell("inf", fraction)
-    shown = percent(fraction, digits).removesuffix(" %")
+    shown = percent(fraction, 2).removesuffix(" %")
     if interval:
-        shown += f" [{100 * interval[0]:.{digits}f}, {100 * interval[1]:.{digits}f}]"
+        shown += f" [{100 * interval[0]:.2f}, {100 * interval[1]:.2f}]"
     return TableCell(shown, fraction)
 
 

@@ -164,7 +164,6 @@ START: Final = 0
 RESIZE: Final = 1
 PROMISE: Final = 2
 ANSWER: Final = 3
-ORDER_COLUMNS: Final = 6
 
 
 @kernel

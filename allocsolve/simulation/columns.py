@@ -59,7 +59,6 @@ class KnownColumns:
         # Single numbers move between memory views several times faster than between arrays.
         self._pairs = [(filled[name].data, values.data) for name, values in truth.items()]
         self._runtime, self._end = filled["runtime"], filled["end"]
-        self._truth = packed.runtime
         views = {name: read_only_view(values) for name, values in filled.items()}
         #: The columns, which policies may see.
         self.seen = JobColumns(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_machine_prices import earliest_on_machine, machine_optimum, value_of_ends
+from naive_machine_prices import earliest_on_machine, machine_optimum
 from naive_resources import available, needs_of, release_of
+from naive_workload_prices import value_of_ends
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cli_tools import Capture, run, run_json
 
 from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
@@ -22,8 +22,6 @@ from reproductions.klein2011.reproduction import ALGORITHMS
 if TYPE_CHECKING:
     from pathlib import Path
 
-Capture = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -33,25 +31,6 @@ def folder(tmp_path: Path) -> Path:
     for seed in range(3):
         write_problem(klein2011([7, seed], num_apps=(3, 4)), path / f"{seed}.json")
     return path
-
-
-def run(capsys: Capture, *argv: object, status: int = 0) -> str:
-    """Run a command that says nothing on stderr and return what it prints."""
-    assert main([str(arg) for arg in argv]) == status
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
-def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
-    out = run(capsys, *argv, "--json", status=status)
-
-    def refuse(constant: str) -> float:
-        raise ValueError(constant)
-
-    document = json.loads(out, parse_constant=refuse)
-    assert isinstance(document, dict)
-    return document
 
 
 def test_score_counts_gaps_and_keeps_records(folder: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -104,7 +83,7 @@ def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_score_takes_the_problems_of_its_solvers_out_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
-    args = ("score", "tiny", "--seconds", 5, "--out", tmp_path, "--solvers")
+    args = ("score", "tiny", "--seconds", 1, "--out", tmp_path, "--solvers")
     partitions = [problem for problem in suite("tiny") if isinstance(problem, PartitionProblem)]
     for more in (["growth"], ["cpsat", "--baseline", "growth"], ["cpsat", "--objective", "pairwise"]):
         found = run_json(capsys, *args, *more)

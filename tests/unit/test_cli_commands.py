@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import refused
+from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.cli import main
 from allocsolve.families import families
@@ -36,8 +36,6 @@ from allocsolve.registry.table import registered_names
 if TYPE_CHECKING:
     from pathlib import Path
 
-Capture = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def problem_file(tmp_path: Path) -> Path:
@@ -47,29 +45,10 @@ def problem_file(tmp_path: Path) -> Path:
     return path
 
 
-def run(capsys: Capture, *argv: object, status: int = 0) -> str:
-    """Run a command that says nothing on stderr and return what it prints."""
-    assert main([str(arg) for arg in argv]) == status
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
 def read_evolution(path: Path) -> EvolutionProblem:
     problem = read_problem(path)
     assert isinstance(problem, EvolutionProblem)
     return problem
-
-
-def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
-    out = run(capsys, *argv, "--json", status=status)
-
-    def refuse(constant: str) -> float:
-        raise ValueError(constant)
-
-    document = json.loads(out, parse_constant=refuse)
-    assert isinstance(document, dict)
-    return document
 
 
 def test_generate_writes_the_problems_of_the_seeds(tmp_path: Path, capsys: Capture) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cli_tools import Capture, refused
 
 from allocsolve.cli import main
 from allocsolve.instances import klein2011, write_problem, write_solution
@@ -14,7 +15,6 @@ from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedu
 if TYPE_CHECKING:
     from pathlib import Path
 
-Capture = pytest.CaptureFixture[str]
 
 PROBLEM: dict[str, Any] = {
     "format": "allocsolve/1",
@@ -31,17 +31,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "good.json"
     path.write_text(json.dumps(PROBLEM))
     return path
-
-
-def refused(capsys: Capture, *argv: object) -> str:
-    """Run a command that must refuse its input and return what it says."""
-    assert main([str(arg) for arg in argv]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("allocsolve: error: ")
-    assert err.endswith("\n")
-    assert err.count("\n") == 1
-    return err
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-"""Executions: small cases by hand, options, and the shares of cancelled jobs that were settled."""
+"""Executions: small cases by hand, and options."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import pytest
 
 from allocsolve.errors import AllocsolveError, InvalidOption
@@ -12,16 +11,13 @@ from allocsolve.heuristics import (
     ExecutionRules,
     LeakRules,
     ReservationLeak,
-    Static,
     execute,
     execute_leaking,
     linnert_program,
     program_of,
 )
-from allocsolve.instances import linnert2024
 from allocsolve.judge import reservation_violations
 from allocsolve.model import (
-    CANCELLED,
     Budget,
     DeadlineJob,
     Hold,
@@ -30,44 +26,6 @@ from allocsolve.model import (
     ReservationProblem,
     ReservationSchedule,
 )
-
-#: Percent of accepted jobs that are cancelled, by gap and strategy, with programs of the kinds 0 to 3 and
-#: mixed; five streams.
-CANCELLED_SHARES: dict[int, dict[str, tuple[float, ...]]] = {
-    1500: {
-        "hilbert": (35.0, 32.0, 31.2, 35.8, 32.9),
-        "literal": (10.6, 12.4, 18.0, 21.0, 14.4),
-        "leak": (12.2, 15.2, 9.1, 1.2, 6.4),
-        "leak-noncontiguous": (15.1, 21.0, 7.5, 0.6, 6.8),
-    },
-    1: {
-        "hilbert": (34.4, 32.3, 31.8, 36.6, 33.6),
-        "literal": (10.1, 9.2, 17.2, 18.8, 12.7),
-        "leak": (60.6, 60.8, 65.3, 54.1, 57.8),
-        "leak-noncontiguous": (63.3, 62.9, 65.2, 54.0, 58.9),
-    },
-}
-KINDS: tuple[int | Literal["mixed"], ...] = (0, 1, 2, 3, "mixed")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("gap", CANCELLED_SHARES)
-def test_as_many_jobs_are_cancelled_as_was_settled(gap: int, kind: int | Literal["mixed"]) -> None:
-    shares: dict[str, list[float]] = {name: [] for name in CANCELLED_SHARES[gap]}
-    for seed in range(5):
-        problem = linnert2024(seed, gap=gap, program=kind, leaking=True)
-        for name, of_seeds in shares.items():
-            if name.startswith("leak"):
-                done = execute_leaking(problem, leak=LeakRules(contiguous=name == "leak"))
-                assert len(done.accepted) == len(problem.jobs)
-            else:
-                booked = Static(name)(problem, Budget()).answer
-                assert booked is not None
-                done = execute(problem, booked)
-            assert seed > 0 or reservation_violations(problem, done) == ()
-            of_seeds.append(100 * np.count_nonzero(done.outcomes == CANCELLED) / len(done.accepted))
-    for name, of_seeds in shares.items():
-        assert np.mean(of_seeds) == pytest.approx(CANCELLED_SHARES[gap][name][KINDS.index(kind)], abs=4)
 
 
 def test_a_message_takes_its_time_and_what_is_calibrated_the_rest() -> None:

@@ -239,7 +239,7 @@ class GivenAnswer:
 
 
 def given_answer(
-    path: Path, problem: Problem, *, tolerance: float = 0, tell: Callable[[str], None] | None = None
+    path: Path, problem: Problem, *, tolerance: float, tell: Callable[[str], None]
 ) -> GivenAnswer:
     """Read an answer from a file in any format of `read_solution`.
 

@@ -79,14 +79,8 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
     return float(min(max(mean, min(values)), max(values)))  # rounding may leave the range
 
 
-def bootstrap_interval(
-    values: Sequence[float],
-    statistic: Statistic,
-    *,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """Return the percentile bootstrap interval of a statistic (Efron & Tibshirani 1993, chapter 13).
+def bootstrap_interval(values: Sequence[float], statistic: Statistic) -> Interval:
+    """Return the 95 % percentile bootstrap interval of a statistic (Efron & Tibshirani 1993, chapter 13).
 
     The percentile method rather than BCa: its interval holds the estimate and is defined for samples of
     equal values, both of which are common here. With few values it is too narrow.
@@ -97,10 +91,6 @@ def bootstrap_interval(
         Independent of each other: one per instance, whatever the number of seeds.
     statistic
         ``p95`` is `quantile` at 0.95.
-    level
-        Of confidence.
-    seed
-        Of the 1999 resamples.
 
     Returns
     -------
@@ -122,10 +112,10 @@ def bootstrap_interval(
         functions[statistic],
         vectorized=True,
         method="percentile",
-        confidence_level=level,
+        confidence_level=0.95,
         n_resamples=_RESAMPLES,
         batch=max(1, 2_000_000 // len(sample)),  # 16 MB at a time
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng(0),
     ).confidence_interval
     return float(interval.low), float(interval.high)
 

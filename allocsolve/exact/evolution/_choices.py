@@ -11,6 +11,17 @@ if TYPE_CHECKING:
 Holes: TypeAlias = "dict[tuple[int, int], list[tuple[int, int]]]"
 
 
+def merged_holes(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the holes of one difference in order; those that overlap or touch are one."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(holes):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return merged
+
+
 def choices_of(num_points: int, holes: Holes, pairs: list[list[Fact]]) -> list[tuple[int, int, int, int]]:
     """Return the two facts (arc, value) of each hole of a pair, then those of each clause of two."""
     n = num_points

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allocsolve.exact.evolution._choices import choices_of, places_of
+from allocsolve.exact.evolution._choices import choices_of, merged_holes, places_of
 from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets, violated_covers
 from allocsolve.exact.evolution._kernels_closure import (
     BASE,
@@ -140,12 +140,7 @@ class OffsetModel:
                 clauses.append((pair, [first, second]))
         holes = {}
         for (before, after), own in overlaps.items():
-            merged: list[tuple[int, int]] = []
-            for low, high in sorted(own):
-                if merged and low <= merged[-1][1] + 1:
-                    merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-                else:
-                    merged.append((low, high))
+            merged = merged_holes(own)
             holes[before, after] = merged
             holes[after, before] = [(-high, -low) for low, high in reversed(merged)]
         return holes, clauses

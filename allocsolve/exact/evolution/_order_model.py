@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 from ortools.sat.python import cp_model
 
+from allocsolve.exact.evolution._choices import merged_holes
 from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets
 
 if TYPE_CHECKING:
@@ -76,14 +77,8 @@ class _FixedTiming:
             high = a[first.last + 1] - b[second.first] - 1
             self._holes.setdefault((first.app, second.app), []).append((low, high))
         for key, holes in self._holes.items():
-            merged: list[tuple[int, int]] = []
-            for low, high in sorted(holes):
-                if merged and low <= merged[-1][1] + 1:
-                    merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-                else:
-                    merged.append((low, high))
-            self._holes[key] = merged
-            for low, high in merged:
+            self._holes[key] = merged_holes(holes)
+            for low, high in self._holes[key]:
                 self._at_least(*key, high + 1)
                 self._keep_out(*key, low, high)
 

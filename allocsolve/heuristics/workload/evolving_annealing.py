@@ -117,7 +117,7 @@ class EvolvingAnnealing:
 
 
 def anneal_service_lists(
-    best: BestSchedule, starts: list[WorkloadSchedule], budget: Budget, *, least: float = -math.inf
+    best: BestSchedule, starts: list[WorkloadSchedule], budget: Budget, *, least: float
 ) -> Limit | None:
     """Anneal from the best list of some schedules; return the limit that ended it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.log_fields import ASKED_FIELDS, PLAIN, LogFields
+from allocsolve.instances.formats.log_fields import ASKED_FIELDS, LogFields
 from allocsolve.instances.formats.log_tables import plain_name
 from allocsolve.instances.formats.logs import PARTS, UNITS, WHOLES
 
@@ -31,7 +31,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(
-    table: LogTable, names: Sequence[str], unit: str | None, source: str, fields: LogFields = PLAIN
+    table: LogTable, names: Sequence[str], unit: str | None, source: str, fields: LogFields
 ) -> Columns:
     """Find the columns of a format among those of a file.
 

@@ -165,9 +165,7 @@ def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
         raise FormatError(str(path), [f"cannot be read: {reason}"]) from error
 
 
-def read_lines(
-    path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T], *, max_line: int = MAX_LINE
-) -> tuple[T, str]:
+def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) -> tuple[T, str]:
     """Hand the lines of a file to a function; see `read_text`.
 
     Parameters
@@ -175,10 +173,7 @@ def read_lines(
     path
         The file.
     parse
-        Takes pairs of a number, from 1, and a line. Of a line of `max_line` characters or more only so many
-        are given.
-    max_line
-        See `parse`.
+        Takes pairs of a number, from 1, and a line, of which `MAX_LINE` characters at most are given.
 
     Returns
     -------
@@ -190,7 +185,7 @@ def read_lines(
     FormatError
         If the file cannot be read or unpacked, or has more than 2^29 characters.
     """
-    return read_text(path, lambda text: parse(text.lines(max_line)))
+    return read_text(path, lambda text: parse(text.lines(MAX_LINE)))
 
 
 class _Hashed(io.RawIOBase):

@@ -215,7 +215,7 @@ def _cells(job: object) -> Sequence[str] | Dropped:
             "faulty", "has no field time; squeue and scontrol print other fields than sacct --json"
         )
     try:
-        cells = [_cell(_found(job, path), name) for name, path in _PATHS.items()]
+        cells = [json_cell(_found(job, path), name) for name, path in _PATHS.items()]
         tres = job.get("tres")
         lists = tres if isinstance(tres, dict) else {}
         cells += [_tres(lists.get(name), name) for name in ("allocated", "requested")]
@@ -238,7 +238,7 @@ def _found(job: Mapping[str, Any], path: Sequence[str]) -> object:
     return value
 
 
-def _cell(value: object, name: str) -> str:
+def json_cell(value: object, name: str) -> str:
     """Return a text or a number, which newer versions wrap; empty where it is not set or infinite."""
     if isinstance(value, dict):
         if value.get("infinite") is True or value.get("set") is False:
@@ -260,7 +260,7 @@ def _cell(value: object, name: str) -> str:
 def _asked_cell(job: Mapping[str, Any], path: Sequence[str], name: str) -> str:
     """Return a cell that few ask for: who does not is not troubled by what is wrong with it."""
     try:
-        return _cell(_found(job, path), name)
+        return json_cell(_found(job, path), name)
     except ValueError as fault:
         return str(fault)
 
@@ -278,5 +278,5 @@ def _tres(entries: object, name: str) -> str:
             msg = f"tres.{name}: {show(entry)} is no object"
             raise ValueError(msg)
         kind = "/".join(str(entry[key]) for key in ("type", "name") if entry.get(key))
-        parts.append(f"{kind}={_cell(entry.get('count'), f'tres.{name}')}")
+        parts.append(f"{kind}={json_cell(entry.get('count'), f'tres.{name}')}")
     return ",".join(part for part in parts if not part.endswith("="))

@@ -190,7 +190,7 @@ def switch_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
     return _tree(source, entries, parent, notes)
 
 
-def block_network(source: str, entries: Sequence[Entry], *, what: str = "block") -> NetworkFile:
+def block_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
     """Return the network of blocks of nodes below one root.
 
     Parameters
@@ -199,15 +199,13 @@ def block_network(source: str, entries: Sequence[Entry], *, what: str = "block")
         What messages call the file.
     entries
         The blocks.
-    what
-        What messages call one of them.
 
     Raises
     ------
     FormatError
         If there is no node, a name stands twice, or a node is in two blocks.
     """
-    _by_name(source, entries, what)
+    _by_name(source, entries, "block")
     entries = [Entry(CLUSTER, ""), *entries]
     return _tree(source, entries, [-1, *(0 for _ in entries[1:])], [])
 

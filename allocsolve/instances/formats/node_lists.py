@@ -20,7 +20,21 @@ if TYPE_CHECKING:
 CHOSEN_NODES: Final = listing(whole(-MAX_INTEGER), "the chosen node ids, in any order")
 
 
-def decode_busy(check: Checker, values: list[Any], num_nodes: int) -> list[int]:
+def decode_busy_and_size(check: Checker, top: Document, num_nodes: int | None) -> tuple[list[int], int]:
+    """Return the busy nodes and how many are to be chosen; the machine has None nodes if it is faulty."""
+    there = MAX_INTEGER if num_nodes is None else num_nodes
+    busy = _decode_busy(check, check.typed(list, top.get("busy", []), "busy"), there)
+    free = there - len(busy)
+    if num_nodes is not None and not free:
+        check.add("busy", f"all {num_nodes} nodes are busy")
+        free = num_nodes  # told once
+    size = check.integer(
+        top.get("size", 1), "size", "value", 1, high=free, high_is="the number of free nodes"
+    )
+    return busy, size
+
+
+def _decode_busy(check: Checker, values: list[Any], num_nodes: int) -> list[int]:
     """Return the busy nodes that are well-formed, each once."""
     first: dict[int, int] = {}
     for idx, value in enumerate(values):

@@ -33,9 +33,14 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import Fields, TableFormat
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.node_lists import CHOSEN_NODES, decode_busy, decode_nodes, encode_nodes
+from allocsolve.instances.formats.node_lists import (
+    CHOSEN_NODES,
+    decode_busy_and_size,
+    decode_nodes,
+    encode_nodes,
+)
 from allocsolve.instances.formats.schema import NODE, certificate, flag, listing, record, whole
-from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
+from allocsolve.model import Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,15 +89,7 @@ def decode_problem(document: Document, source: str) -> PartitionProblem:
     required = ("format", "kind", "topology", "busy", "size")
     top = check.fields(document, "", required, ("name", "contiguous", "box", "meta"))
     topology = decode_topology(check, top["topology"]) if "topology" in top else None
-    num_nodes = MAX_INTEGER if topology is None else topology.num_nodes
-    busy = decode_busy(check, check.typed(list, top.get("busy", []), "busy"), num_nodes)
-    free = num_nodes - len(busy)
-    if topology is not None and not free:
-        check.add("busy", f"all {num_nodes} nodes are busy")
-        free = num_nodes  # told once
-    size = check.integer(
-        top.get("size", 1), "size", "value", 1, high=free, high_is="the number of free nodes"
-    )
+    busy, size = decode_busy_and_size(check, top, None if topology is None else topology.num_nodes)
     contiguous = check.boolean(top.get("contiguous", False), "contiguous")
     box = _decode_box(check, top.get("box", False))
     name = check.typed(str, top.get("name", ""), "name")

@@ -29,9 +29,14 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker
-from allocsolve.instances.formats.node_lists import CHOSEN_NODES, decode_busy, decode_nodes, encode_nodes
+from allocsolve.instances.formats.node_lists import (
+    CHOSEN_NODES,
+    decode_busy_and_size,
+    decode_nodes,
+    encode_nodes,
+)
 from allocsolve.instances.formats.schema import NODE, certificate, flag, listing, real, record, text, whole
-from allocsolve.model import MAX_INTEGER, Placement, PlacementProblem, SwitchTree
+from allocsolve.model import Placement, PlacementProblem, SwitchTree
 
 if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document
@@ -108,15 +113,7 @@ def decode_problem(document: Document, source: str) -> PlacementProblem:
     asked = ("within", "segment", "segment_level", "balanced")
     top = check.fields(document, "", required, ("name", *asked, "meta"))
     tree = decode_tree(check, top["tree"]) if "tree" in top else None
-    num_nodes = MAX_INTEGER if tree is None else tree.num_nodes
-    busy = decode_busy(check, check.typed(list, top.get("busy", []), "busy"), num_nodes)
-    free = num_nodes - len(busy)
-    if tree is not None and not free:
-        check.add("busy", f"all {num_nodes} nodes are busy")
-        free = num_nodes  # told once
-    size = check.integer(
-        top.get("size", 1), "size", "value", 1, high=free, high_is="the number of free nodes"
-    )
+    busy, size = decode_busy_and_size(check, top, None if tree is None else tree.num_nodes)
     numbers: dict[str, Any] = {
         name: check.integer(top.get(name, low), name, "value", low, fallback=low)
         for name, low in (("within", 0), ("segment", 0), ("segment_level", 1))

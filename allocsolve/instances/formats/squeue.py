@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats.files import parse, read_input, show
 from allocsolve.instances.formats.log_lines import BYTE_ORDER_MARK
+from allocsolve.instances.formats.log_slurm import json_cell
 from allocsolve.instances.formats.log_times import Clock, duration, time_limit, zone
 from allocsolve.model import MAX_INTEGER
 
@@ -296,22 +297,22 @@ def _cells_of(job: Document) -> dict[str, str]:
     if not isinstance(state, str):
         msg = f"job_state must be a text or a list of texts, not {show(job.get('job_state'))}"
         raise ValueError(msg)
-    cells = {title: _plain(job.get(name), name) for title, name in _FIELDS.items()}
-    tasks = _plain(job.get("array_task_string"), "array_task_string")
-    base = _plain(job.get("array_job_id"), "array_job_id")
-    task = _plain(job.get("array_task_id"), "array_task_id")
-    own = _plain(job.get("job_id"), "job_id")
+    cells = {title: json_cell(job.get(name), name) for title, name in _FIELDS.items()}
+    tasks = json_cell(job.get("array_task_string"), "array_task_string")
+    base = json_cell(job.get("array_job_id"), "array_job_id")
+    task = json_cell(job.get("array_task_id"), "array_task_id")
+    own = json_cell(job.get("job_id"), "job_id")
     hold = job.get("hold")
     if hold is not None and not isinstance(hold, bool):
         msg = f"hold must be true or false, not {show(hold)}"
         raise ValueError(msg)
     if tasks and state in _PENDING:
-        at_once = _plain(job.get("array_max_tasks"), "array_max_tasks")
+        at_once = json_cell(job.get("array_max_tasks"), "array_max_tasks")
         limit = f"%{at_once}" if at_once not in {"", "0"} and "%" not in tasks else ""
         own = f"{base if base not in {'', '0'} else own}_[{tasks}{limit}]"
     elif base not in {"", "0"} and task:
         own = f"{base}_{task}"
-    eligible = _plain(job.get("eligible_time"), "eligible_time")
+    eligible = json_cell(job.get("eligible_time"), "eligible_time")
     return {
         **cells,
         "JOBID": own,
@@ -322,27 +323,10 @@ def _cells_of(job: Document) -> dict[str, str]:
     }
 
 
-def _plain(value: object, name: str) -> str:
-    """Return a text or a number of any version as a text; empty where it is not set or infinite."""
-    if isinstance(value, dict):
-        if value.get("infinite") is True or value.get("set") is False:
-            return ""
-        value = value.get("number")
-        if value is None:
-            msg = f"{name} has no number"
-            raise ValueError(msg)
-    if value is None:
-        return ""
-    if isinstance(value, bool | dict | list):
-        msg = f"{name} {show(value)} is neither a text nor a number"
-        raise ValueError(msg)
-    return str(value)
-
-
 def _moment(value: object, faults: list[str]) -> float:
     """Return when a JSON was printed; NaN if it does not tell."""
     try:
-        text = _plain(value, "last_update")
+        text = json_cell(value, "last_update")
         seconds = float(text) if text else math.nan
     except ValueError as fault:
         faults.append(str(fault))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import choice, lower_float, malformed, price_list
+from allocsolve.judge.certificates import choice, lower_float, malformed, price_list, upper_sum_of_products
 from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays, least_costs
 from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.judge.workload.work_prices import (
@@ -165,8 +165,8 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
     if problem.is_evolving:
         value += least_cost_of_evolution(problem, term, listed)
     if term == "wait":
-        value -= _sum_of_products(packed.weight, packed.runtime)
-    scale = _sum_of_products(packed.weight, np.ones(len(submit)))
+        value -= upper_sum_of_products(packed.weight, packed.runtime)
+    scale = upper_sum_of_products(packed.weight, np.ones(len(submit)))
     return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
 
 
@@ -198,14 +198,6 @@ def _rounded_down(weight: FloatArray, factor: int) -> IntArray:
     if factor & (factor - 1):  # products with powers of two are exact
         product = np.nextafter(product, 0.0)
     return np.floor(np.minimum(product, float(HIGHEST // 2))).astype(np.int64)
-
-
-def _sum_of_products(left: FloatArray, right: FloatArray) -> Fraction:
-    """Return the sum of left * right; slightly more if the factors are no multiples of a quarter."""
-    if (4 * left % 1 == 0).all() and (4 * right % 1 == 0).all():
-        pairs = zip((4 * left).astype(np.int64).tolist(), (4 * right).astype(np.int64).tolist(), strict=True)
-        return Fraction(sum(first * second for first, second in pairs), 16)
-    return Fraction(math.fsum(left * right) * (1 + 2.0**-50))
 
 
 def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> float:

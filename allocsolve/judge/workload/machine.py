@@ -20,16 +20,23 @@ def machine_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tol
     """
     job_of = np.repeat(np.arange(len(schedule.offsets) - 1), np.diff(schedule.offsets))
     lines = _overloads(problem, schedule, schedule.nodes, "nodes", problem.num_nodes, tolerance)
-    asked, nodes = problem.jobs.requirements, problem.jobs.packed.nodes
     for name, there in problem.resources:
-        needs = np.zeros(len(nodes), dtype=np.int64)
-        for idx, mine in enumerate(asked.needs):
-            needs[idx] = dict(mine).get(name, 0)
-        for idx, partition in enumerate(asked.partitions):
-            if partition == name:
-                needs[idx] = nodes[idx]
-        lines += _overloads(problem, schedule, needs[job_of], name, there, tolerance)
+        lines += _overloads(problem, schedule, needed(problem, name)[job_of], name, there, tolerance)
     return lines
+
+
+def needed(problem: WorkloadProblem, name: str) -> IntArray:
+    """Return how much of a resource each job needs."""
+    nodes, asked = problem.jobs.packed.nodes, problem.jobs.requirements
+    if name == "nodes":
+        return nodes
+    needs = np.zeros(len(nodes), dtype=np.int64)
+    for idx, mine in enumerate(asked.needs):
+        needs[idx] = dict(mine).get(name, 0)
+    for idx, partition in enumerate(asked.partitions):
+        if partition == name:
+            needs[idx] = nodes[idx]
+    return needs
 
 
 def _overloads(

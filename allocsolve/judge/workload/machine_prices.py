@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import PriceList, lower_float, malformed, price_list
+from allocsolve.judge.certificates import (
+    PriceList,
+    lower_float,
+    malformed,
+    price_list,
+    upper_sum_of_products,
+)
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
 from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays
+from allocsolve.judge.workload.machine import needed
 from allocsolve.model import SLOWDOWN_FLOOR_S, frozen
 from allocsolve.model.checks import shown
 
@@ -106,8 +113,8 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     value = Fraction(total, unit * per_second)
     weight = problem.jobs.packed.weight
     if term == "wait":
-        value -= _upper_sum(weight, problem.jobs.packed.runtime)
-    scale = _upper_sum(weight, np.ones(len(weight)))
+        value -= upper_sum_of_products(weight, problem.jobs.packed.runtime)
+    scale = upper_sum_of_products(weight, np.ones(len(weight)))
     return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
 
 
@@ -163,20 +170,6 @@ def _least_costs(
     return (int(high) << 31) + int(low)
 
 
-def needed(problem: WorkloadProblem, name: str) -> IntArray:
-    """Return how much of a resource each job needs."""
-    nodes, asked = problem.jobs.packed.nodes, problem.jobs.requirements
-    if name == "nodes":
-        return nodes
-    needs = np.zeros(len(nodes), dtype=np.int64)
-    for idx, mine in enumerate(asked.needs):
-        needs[idx] = dict(mine).get(name, 0)
-    for idx, partition in enumerate(asked.partitions):
-        if partition == name:
-            needs[idx] = nodes[idx]
-    return needs
-
-
 def _earned(problem: WorkloadProblem, name: str, listed: PriceList, per_second: int, shorter: int) -> int:
     """Return what a resource earns at most: the sum over time of its price times what is there."""
     there = {"nodes": problem.num_nodes, **dict(problem.resources)}[name]
@@ -215,11 +208,3 @@ def _lower_products(weight: FloatArray, factor: int) -> IntArray:
     distinct, place = np.unique(weight, return_inverse=True)
     products = [min(math.floor(Fraction(value) * factor), HIGHEST) for value in distinct.tolist()]
     return np.array(products, dtype=np.int64)[place]
-
-
-def _upper_sum(left: FloatArray, right: FloatArray) -> Fraction:
-    """Return the sum of left * right; slightly more if the factors are no multiples of a quarter."""
-    if (4 * left % 1 == 0).all() and (4 * right % 1 == 0).all():
-        pairs = zip((4 * left).astype(np.int64).tolist(), (4 * right).astype(np.int64).tolist(), strict=True)
-        return Fraction(sum(first * second for first, second in pairs), 16)
-    return Fraction(math.fsum(left * right) * (1 + 2.0**-50))

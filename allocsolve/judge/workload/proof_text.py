@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import ProofText
 from allocsolve.judge.certificates import integers, positive_integer, price_list
+from allocsolve.judge.workload.machine import needed
 from allocsolve.model import MAX_INTEGER, MOLDABLE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
@@ -143,8 +144,6 @@ def _resources(problem: WorkloadProblem) -> dict[str, int]:
 
 def _machine_jobs(problem: WorkloadProblem, ticks: int) -> Iterator[str]:
     """Yield the lines of resources, with what is closed of them, and of rigid jobs."""
-    from allocsolve.judge.workload.machine_prices import needed  # noqa: PLC0415 - has a kernel
-
     packed, there = problem.jobs.packed, _resources(problem)
     yield f"machine-workload {len(there)} {len(problem.jobs)} {ticks}"
     for name, total in there.items():
