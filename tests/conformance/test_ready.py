@@ -70,7 +70,7 @@ def test_two_seconds_are_two_seconds_on_a_new_cache(kind: str, tmp_path: Path) -
 
 
 def test_two_seconds_are_two_seconds_for_every_solver(tmp_path: Path) -> None:
-    """One cache for all, empty at first; the test of readiness sees what one needs that another has compiled."""
+    """One cache for all, empty at first: what another has compiled is seen by the test of readiness."""
     with all_offenders() as offender:
         for family in families():
             for row in family.solvers:
