@@ -99,7 +99,7 @@ def compare(held_out: PolicyEvaluator, found: str) -> None:
     with np.errstate(divide="ignore"):
         regrets = {name: 1 / values - 1 for name, values in scores.items()}
     less = {name: regrets[name] - regrets[found] for name in KNOWN}
-    adjusted = dict(zip(KNOWN, holm([signed_rank(less[name]) for name in KNOWN]), strict=True))
+    adjusted = dict(zip(KNOWN, holm([signed_rank(less[name].tolist()) for name in KNOWN]), strict=True))
     heads = f"{'score':>8}{'regret':>9}{'found has less on':>20}{'p (Holm)':>10}"
     print(f"{f'on {count} held-out windows':30}{heads}")
     for name, values in scores.items():

@@ -17,6 +17,7 @@ import pytest
 
 import allocsolve
 from allocsolve import Jobs, WorkloadProblem, solve
+from allocsolve.adaptors import named_policy
 from allocsolve.instances import lublin1999, read_problem, write_problem
 from allocsolve.simulation import simulate
 
@@ -179,8 +180,8 @@ def test_the_formula_holds_known_policies(order: str, monkeypatch: pytest.Monkey
         16, Jobs(np.cumsum(rng.integers(0, 500, 150)), rng.integers(1, 17, 150), runtimes, 2 * runtimes)
     )
     found = simulate(log, evolved.policy)
-    assert found.starts.tolist() == solve(log, name).answer.starts.tolist()
-    assert found.starts.tolist() != solve(log, "easy").answer.starts.tolist()
+    assert found.starts.tolist() == simulate(log, named_policy(name)).starts.tolist()
+    assert found.starts.tolist() != simulate(log, named_policy("easy")).starts.tolist()
 
 
 def test_a_search_for_programs_is_given_numbers(tmp_path: Path) -> None:
