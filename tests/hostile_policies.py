@@ -337,7 +337,81 @@ TECHNIQUES = {
         """,
         "Silent",
     ),
+    # Leaving notes for those that come later, who would know what was hidden.
+    "leaves_notes_in_shared_memory": Technique(
+        """
+        if ctypes.CDLL(None).shmget(0x5EA1ED, 4096, 0o1600) >= 0:
+            succeeded()
+        """,
+        "",
+    ),
+    "leaves_notes_in_queues": Technique(
+        """
+        libc = ctypes.CDLL(None)
+        if libc.msgget(0x5EA1ED, 0o1600) >= 0 or libc.semget(0x5EA1ED, 1, 0o1600) >= 0:
+            succeeded()
+        if libc.mq_open(b"/sealed", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0:
+            succeeded()
+        """,
+        "",
+    ),
+    "leaves_notes_with_the_keys_of_its_user": Technique(
+        """
+        call = {"x86_64": 248, "aarch64": 217}[os.uname().machine]
+        if ctypes.CDLL(None).syscall(call, b"user", b"sealed", b"note", ctypes.c_size_t(4), -4) >= 0:
+            succeeded()
+        """,
+        "",
+    ),
+    "leaves_notes_at_its_file": Technique(
+        """
+        import fcntl
+        with open(__file__) as mine:
+            value = struct.pack("QI4x", mine.fileno(), 1)
+            if ctypes.CDLL(None).syscall(463, mine.fileno(), b"", 0x1000, b"user.note", value, 16) == 0:
+                succeeded()
+            fcntl.ioctl(mine, 0x40086602, struct.pack("l", 0x40))  # that it is not to be dumped
+        succeeded()
+        """,
+        _NOT_PERMITTED,
+    ),
+    # Meddling with the owner, which runs as the same user.
+    "limits_its_parent": Technique(
+        "resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (64, 64)); succeeded()", _NOT_PERMITTED
+    ),
+    "slows_its_parent": Technique(
+        "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19); succeeded()", _NOT_PERMITTED
+    ),
+    "moves_its_parent": Technique("os.sched_setaffinity(os.getppid(), {0}); succeeded()", _NOT_PERMITTED),
+    "signals_the_threads_of_its_parent": Technique(
+        """
+        if ctypes.CDLL(None).tgkill(os.getppid(), os.getppid(), 0) == 0:
+            succeeded()
+        """,
+        "",
+    ),
+    "has_its_parent_signalled": Technique(
+        """
+        import fcntl
+        ours, theirs = socket.socketpair()
+        fcntl.fcntl(ours, fcntl.F_SETOWN, os.getppid())
+        succeeded()
+        """,
+        _NOT_PERMITTED,
+    ),
     # Taking all there is.
+    "hides_its_time_behind_threads": Technique(
+        """
+        import hashlib
+        def work():
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 3 * 10**5)
+        threading.stack_size(2**18)
+        for _ in range(16):
+            threading.Thread(target=work).start()
+        work()
+        """,
+        "killed: not (done|loaded) after",
+    ),
     "loops": Technique("while True: pass", "killed: not (done|loaded) after"),
     "sleeps_and_catches_all": Technique(
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import os
 import re
@@ -11,11 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import allocsolve
-from allocsolve import solve
+from allocsolve import Jobs, WorkloadProblem, solve
+from allocsolve.adaptors import named_policy
 from allocsolve.instances import lublin1999, read_problem, write_problem
+from allocsolve.simulation import simulate
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -147,16 +151,37 @@ def test_an_agent_learns_and_is_judged_on_later_jobs(tmp_path: Path) -> None:
     assert bound < values["linear agent"] < min(values[name] for name in ("fcfs", "first-fit", "easy"))
 
 
-def test_a_search_finds_a_better_policy(tmp_path: Path) -> None:
-    """It begins as EASY, and what it writes can be evaluated again."""
-    options = ("--trials", "3", "--windows", "2", "--jobs", "200")
-    first, *better, easy, _, _, _, _, _, found = _shown("evolve_policy.py", tmp_path, *options).splitlines()
-    assert first.startswith("trial 0: 0.")
-    assert first.endswith("limit^0.00 nodes^0.00 wait^-1.00")
-    assert better[-1].split() == ["held-out", "windows", "score", "regret"]
-    assert (easy.split()[0], found.split()[0]) == ("easy", "best_policy.py")
+def test_a_search_finds_a_policy(tmp_path: Path) -> None:
+    """It begins at the best of the known ones, and what it writes can be evaluated again."""
+    options = ("--generations", "1", "--windows", "2", "--jobs", "50", "--held-out", "2")
+    first, *generations, heads, found, easy, _, _, _, f2, _, _ = _shown(
+        "evolve_policy.py", tmp_path, *options
+    ).splitlines()
+    assert first.startswith("begins at easy(order=")
+    assert [line.split(":")[0] for line in generations] == ["generation 1"]
+    assert heads.startswith("on 2 held-out windows")
+    assert (found.split()[0], easy.split()[0], f2.split()[0]) == ("best_policy.py", "easy", "easy(order=f2)")
     assert 0 < float(found.split()[1]) <= 1
-    assert "LIMIT, NODES, WAIT = " in (tmp_path / "best_policy.py").read_text(encoding="utf-8")
+    assert re.search(r"[012] of 2 +\S+$", f2)
+    assert "LIMIT, NODES, AGE, TRUST = " in (tmp_path / "best_policy.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("order", ["f2", "f3", "f4", "shortest-estimate", "smallest-area"])
+def test_the_formula_holds_known_policies(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The points at which the search may begin decide as the policies that they are said to be."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    evolved, evolve = (importlib.import_module(name) for name in ("evolved_policy", "evolve_policy"))
+    name = f"easy(order={order})"
+    for constant, value in zip(("LIMIT", "NODES", "AGE", "TRUST"), evolve.POINTS[name], strict=True):
+        monkeypatch.setattr(evolved, constant, value)
+    rng = np.random.default_rng(1)
+    runtimes = rng.integers(10, 5000, 150)
+    log = WorkloadProblem(
+        16, Jobs(np.cumsum(rng.integers(0, 500, 150)), rng.integers(1, 17, 150), runtimes, 2 * runtimes)
+    )
+    found = simulate(log, evolved.policy)
+    assert found.starts.tolist() == simulate(log, named_policy(name)).starts.tolist()
+    assert found.starts.tolist() != simulate(log, named_policy("easy")).starts.tolist()
 
 
 def test_a_search_for_programs_is_given_numbers(tmp_path: Path) -> None:

@@ -36,22 +36,46 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NOT_PERMITTED, _NOT_IMPLEMENTED = 1, 38
 #: Of a clone: it is a thread of the same process.
 _THREAD: Final = 0x10000
-#: By machine: the code of its calls; clone; clone3; what is refused. These are fork, vfork, execve, execveat,
-#: kill, ptrace, process_vm_readv, process_vm_writev, socket; then chmod, chown, utimensat and setxattr in
-#: their forms; then pidfd_send_signal, io_uring_setup, pidfd_open, fchmodat2.
+#: By machine: the code of its calls; clone; clone3; what is refused; what it may do to itself only. Refused
+#: are fork, vfork, execve, execveat, kill, ptrace, process_vm_readv, process_vm_writev, socket; chmod, chown,
+#: utimensat, setxattr and removexattr in their forms; pidfd_send_signal, io_uring_setup, pidfd_open,
+#: fchmodat2, process_madvise, setxattrat, removexattrat, file_setattr. What outlives a process, so that it
+#: could tell the next one: shmget, shmat, shmctl, semget, semctl, semop, semtimedop, msgget, msgsnd, msgrcv,
+#: msgctl, mq_open, mq_unlink, add_key, request_key, keyctl. What concerns other processes: tkill,
+#: rt_sigqueueinfo, rt_tgsigqueueinfo, setpriority, ioprio_set, sched_setparam, sched_setscheduler,
+#: sched_setattr, perf_event_open, bpf. To itself it may do tgkill, prlimit64, sched_setaffinity.
 _CALLS: Final = {
     "x86_64": (
         *(0xC000003E, 56, 435),
         (
             *(57, 58, 59, 322, 62, 101, 310, 311, 41),
-            *(90, 91, 268, 92, 93, 94, 260, 132, 235, 261, 280, 188, 189, 190),
-            *(424, 425, 434, 452),
+            *(90, 91, 268, 92, 93, 94, 260, 132, 235, 261, 280, 188, 189, 190, 197, 198, 199),
+            *(424, 425, 434, 452, 440, 463, 466, 469),
+            *(29, 30, 31, 64, 66, 65, 220, 68, 69, 70, 71, 240, 241, 248, 249, 250),
+            *(200, 129, 297, 141, 251, 142, 144, 314, 298, 321),
         ),
+        (234, 302, 203),
     ),
     "aarch64": (
         *(0xC00000B7, 220, 435),
-        (221, 281, 129, 117, 270, 271, 198, 52, 53, 54, 55, 88, 5, 6, 7, 424, 425, 434, 452),
+        (
+            *(221, 281, 129, 117, 270, 271, 198),
+            *(52, 53, 54, 55, 88, 5, 6, 7, 14, 15, 16),
+            *(424, 425, 434, 452, 440, 463, 466, 469),
+            *(194, 196, 195, 190, 191, 193, 192, 186, 189, 188, 187, 180, 181, 217, 218, 219),
+            *(130, 138, 240, 140, 30, 118, 119, 274, 241, 280),
+        ),
+        (131, 261, 122),
     ),
+}
+#: By machine and call: requests that are refused. Of fcntl: who is told of input, and by which signal
+#: (F_SETOWN, F_SETSIG, F_SETOWN_EX). Of ioctl: the same (FIOSETOWN, SIOCSPGRP); marks of files that stay
+#: (FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION).
+_FCNTL_REQUESTS: Final = (8, 10, 15)
+_IOCTL_REQUESTS: Final = (0x8901, 0x8902, 0x40086602, 0x401C5820, 0x40087602)
+_REQUESTS: Final = {
+    "x86_64": {72: _FCNTL_REQUESTS, 16: _IOCTL_REQUESTS},
+    "aarch64": {25: _FCNTL_REQUESTS, 29: _IOCTL_REQUESTS},
 }
 #: How names of modules end, compiled ones included.
 _OF_MODULES: Final = (".py", ".so", ".pyc")
@@ -147,14 +171,16 @@ def _close_files(libc: ctypes.CDLL, version: int, readable: Iterable[str], lista
     os.close(rules)
 
 
-def _calls() -> tuple[int, int, int, Sequence[int]] | None:
+def _calls() -> tuple[int, int, int, Sequence[int], Sequence[int]] | None:
     return _CALLS.get(platform.machine()) if sys.platform == "linux" else None
 
 
-def _close_calls(libc: ctypes.CDLL, machine: int, clone: int, clone3: int, refused: Sequence[int]) -> None:
+def _close_calls(
+    libc: ctypes.CDLL, machine: int, clone: int, clone3: int, refused: Sequence[int], own: Sequence[int]
+) -> None:
     """Have system calls refused by a program for the kernel's filter: it jumps forward only, then returns."""
     load, equal, at_least, any_bit, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    number, architecture, first_argument = 0, 4, 16
+    number, architecture, first_argument, second_argument = 0, 4, 16, 24
     refuse = _REFUSE | _NOT_PERMITTED
     program = [
         (load, 0, 0, architecture),
@@ -168,6 +194,24 @@ def _close_calls(libc: ctypes.CDLL, machine: int, clone: int, clone3: int, refus
     ]
     for call in refused:
         program += [(equal, 0, 1, call), (give, 0, 0, refuse)]
+    for call in own:
+        program += [
+            (equal, 0, 5, call),
+            (load, 0, 0, first_argument),
+            (equal, 2, 0, 0),
+            (equal, 1, 0, os.getpid()),
+            (give, 0, 0, refuse),
+            (give, 0, 0, _ALLOW),
+        ]
+    for call, requests in _REQUESTS[platform.machine()].items():
+        checks = [(equal, len(requests) - idx, 0, request) for idx, request in enumerate(requests)]
+        program += [
+            (equal, 0, len(requests) + 3, call),
+            (load, 0, 0, second_argument),
+            *checks,
+            (give, 0, 0, _ALLOW),
+            (give, 0, 0, refuse),
+        ]
     program += [
         (equal, 1, 0, clone),
         (give, 0, 0, _ALLOW),

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from pickle import HIGHEST_PROTOCOL, dumps
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
@@ -37,7 +38,7 @@ from allocsolve.bench.evaluation.messages import (
 )
 from allocsolve.bench.evaluation.sandbox import paths_of_code
 from allocsolve.bench.runs.reply import clock
-from allocsolve.bench.runs.watch import LOOK_S, exit_reason, held_mb, scheduled
+from allocsolve.bench.runs.watch import LOOK_S, exit_reason, held_mb
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.kernels.cache import kernel_folder
 from allocsolve.simulation import Engine, IllegalDecision
@@ -53,6 +54,8 @@ LOADING_S: Final = 30.0
 #: How often the memory of a process is looked at, in seconds: Linux limits it besides.
 _MEMORY_LOOK_S: Final = 0.25
 _AT_ONCE: Final = 1 << 20
+#: In the number of a clock, beside that of a process: the time that its threads have run.
+_TIME_OF_PROCESS: Final = 2
 #: What processes of policies get of our environment: what says where code is found.
 _ENVIRONMENT: Final = ("PATH", "LANG", "LD_LIBRARY_PATH", "XDG_CACHE_HOME", "HOME")
 #: Decisions are the same each time, and take one processor.
@@ -138,9 +141,10 @@ class SealedPolicies:
             with theirs:
                 pid = self._forked(theirs)
             try:
-                process = _Process(ours, pid, self._limits, MOST_PER_JOB * (len(problem.jobs) + 8))
-                process.load(self._orders(policy))
-                return _schedule(problem, process)
+                most = MOST_PER_JOB * (len(problem.jobs) + 8)
+                with contextlib.closing(_Process(ours, pid, self._limits, most)) as process:
+                    process.load(self._orders(policy))
+                    return _schedule(problem, process)
             except (EOFError, OSError):
                 code = self._ended()
                 with contextlib.suppress(ValueError):
@@ -220,8 +224,8 @@ class _Moment(NamedTuple):
     """When something was, in seconds."""
 
     clock: float
-    ran: float  #: by the policy's process, on a processor
-    waited: float  #: by that process, in the queue for one
+    ran: float  #: by all threads of the policy's process, on processors
+    waited: float  #: by its main thread, in the queue for one
     waited_here: float  #: by this process
 
 
@@ -229,6 +233,34 @@ def _charged(before: _Moment, now: _Moment) -> float:
     """Return what a policy has taken between two moments: the machine may have kept it, or us, waiting."""
     elapsed, ran, waited, waited_here = (end - begin for begin, end in zip(before, now, strict=True))
     return max(ran, elapsed - waited - waited_here)
+
+
+class _Waits:
+    """For how long the main thread of a process has waited for a processor: a file that is read often."""
+
+    def __init__(self, pid: int) -> None:
+        self._descriptor = -1
+        with contextlib.suppress(OSError):
+            self._descriptor = os.open(f"/proc/{pid}/schedstat", os.O_RDONLY)
+
+    def seconds(self) -> float:
+        """Return the seconds so far; 0 if nothing says so, or the process is no more."""
+        with contextlib.suppress(OSError, ValueError):
+            return int(os.pread(self._descriptor, 64, 0).split()[1]) / 1e9
+        return 0.0
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
+def _ran(pid: int) -> float:
+    """Return for how many seconds all threads of a process have run; 0 if nothing says so."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return time.clock_gettime(~pid << 3 | _TIME_OF_PROCESS)
+    return 0.0
 
 
 class _Process:
@@ -239,8 +271,14 @@ class _Process:
         sock.settimeout(0)
         self._poll = select.poll()
         self._received = bytearray()
+        self._waits, self._waits_here = _Waits(pid), _Waits(os.getpid())
         self._state, self._limit, self._spent = "loaded", LOADING_S, 0.0
         self._looked = clock()
+
+    def close(self) -> None:
+        """Close what tells about the process."""
+        self._waits.close()
+        self._waits_here.close()
 
     def load(self, orders: bytes) -> None:
         """Have the policy loaded, and start the clock of its decisions.
@@ -306,7 +344,7 @@ class _Process:
         return mark, data
 
     def _now(self) -> _Moment:
-        return _Moment(clock(), *scheduled(self._pid), scheduled(os.getpid())[1])
+        return _Moment(clock(), _ran(self._pid), self._waits.seconds(), self._waits_here.seconds())
 
     def _look(self, spent: float) -> None:
         """Look at the time that is spent, and at the memory.
