@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from wheel_tools import build_wheel, install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +28,18 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real logs: ALLOCSOLVE_TRACES={named or ''} does not name a folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    return build_wheel(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The variables of a shell in which the wheel is installed, and nothing of the source can be found."""
+    return install(wheel, tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, SupportsInt, TypeAlias, get_args
 
-import gymnasium
 import numpy as np
 
 from allocsolve.adaptors.agents import (
@@ -29,6 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model import BoolArray, WorkloadProblem, WorkloadSchedule, WorkloadTerm
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    msg = "environments for agents need gymnasium: pip install 'allocsolve[rl]'"
+    raise ModuleNotFoundError(msg, name=error.name) from None
 
 ENV_ID: Final = "allocsolve/Workload-v0"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -283,3 +283,24 @@ def test_a_corrupt_page_is_one_line(path: Path) -> None:
     with pytest.raises(FormatError, match=r"records\.sqlite: database disk image is malformed") as caught:
         list(RecordStore(path, read_only=True))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_no_file_of_records_is_not_left_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
+) -> None:
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def watched(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    path.parent.mkdir()
+    path.write_text("{}\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="not a database"):
+        RecordStore(path, read_only=read_only)
+    (base,) = opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        base.execute("SELECT 1")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -253,3 +256,13 @@ def test_only_the_front_of_the_queue_is_seen() -> None:
     _, info = episode(env, first_fitting)
     assert env.schedule.first_starts.tolist() == [0, 10, 20, 30]
     assert info["forbidden"] == 0
+
+
+def test_without_gymnasium_it_says_what_brings_it() -> None:
+    code = "import sys; sys.modules['gymnasium'] = None; import allocsolve.adaptors.gymnasium"
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=where, capture_output=True, text=True, check=False
+    )
+    said = "environments for agents need gymnasium: pip install 'allocsolve[rl]'"
+    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {said}"

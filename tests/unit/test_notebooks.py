@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -13,8 +11,7 @@ from typing import Any
 
 import pytest
 from offenders import all_offenders
-
-import allocsolve
+from wheel_tools import install, run_installed
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
@@ -34,22 +31,20 @@ def _imported(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_in_an_empty_folder(notebook: Path, tmp_path: Path) -> None:
-    """From the package alone, which is what the wheel holds; it warns of nothing and leaves nothing there."""
-    site, empty, temporary = (tmp_path / name for name in ("site", "empty", "temporary"))
-    for folder in (site, empty, temporary):
-        folder.mkdir()
-    (site / "allocsolve").symlink_to(Path(allocsolve.__file__).parent, target_is_directory=True)
+def test_a_notebook_runs_in_an_empty_folder(
+    notebook: Path, wheel: Path, installed: dict[str, str], tmp_path: Path
+) -> None:
+    """From the wheel alone, or with the extra that it says; it warns of nothing and leaves nothing there."""
+    extras = re.findall(r"`pip install 'allocsolve\[(\w+)\]'`", notebook.read_text(encoding="utf-8"))
+    if extras:
+        installed = install(wheel, tmp_path / "installed", extras)
+    empty, temporary = tmp_path / "empty", tmp_path / "temporary"
+    empty.mkdir()
+    temporary.mkdir()
     script = tmp_path / "cells.py"
     script.write_text("\n".join(_cells(notebook)), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", str(script)],
-        cwd=empty,
-        env={**os.environ, "PYTHONPATH": str(site), "TMPDIR": str(temporary)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    shell = {**installed, "TMPDIR": str(temporary)}
+    done = run_installed(shell, "python", "-P", "-W", "error", str(script), cwd=empty)
     assert (done.returncode, done.stderr) == (0, "")
     assert list(empty.iterdir()) == []
 

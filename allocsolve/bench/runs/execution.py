@@ -280,8 +280,10 @@ _REPLY_FACTOR: Final = 16
 
 #: How many processes of plug-ins a thread keeps; the one that was not used for longest is given up.
 _KEPT: Final = 4
-#: Signals that may come from outside: a death by them says nothing about a solver.
-_FROM_OUTSIDE: Final = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
+#: Signals that may come from outside: a death by them says nothing about a solver. Windows has no SIGKILL.
+_FROM_OUTSIDE: Final = {
+    -getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGKILL") if hasattr(signal, name)
+}
 
 
 class Conditions(NamedTuple):

@@ -394,23 +394,34 @@ def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
     if read_only:
         uri = f"{Path(source).absolute().as_uri()}?mode=ro"
         base = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
-        selection_of(base, source)
     else:
         base = sqlite3.connect(source, isolation_level=None, timeout=30)
-        base.execute("BEGIN IMMEDIATE")
-        with base:
-            if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in _SCHEMA:
-                    base.execute(statement)
-            _migrate(base, source)
-        if source != ":memory:" and _is_on_network(Path(source)):
-            base.execute("PRAGMA journal_mode = DELETE")
+    try:
+        if read_only:
+            selection_of(base, source)
         else:
-            # A write-ahead log: a commit is one write, and readers are never in the way.
-            base.execute("PRAGMA journal_mode = WAL")
-            base.execute("PRAGMA synchronous = NORMAL")
+            _prepare(base, source)
+    except BaseException:
+        base.close()
+        raise
     base.text_factory = _text_or_bytes
     return base
+
+
+def _prepare(base: sqlite3.Connection, source: str) -> None:
+    """Make the tables of a new file, bring an older one to this format, and choose how it is written."""
+    base.execute("BEGIN IMMEDIATE")
+    with base:
+        if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in _SCHEMA:
+                base.execute(statement)
+        _migrate(base, source)
+    if source != ":memory:" and _is_on_network(Path(source)):
+        base.execute("PRAGMA journal_mode = DELETE")
+    else:
+        # A write-ahead log: a commit is one write, and readers are never in the way.
+        base.execute("PRAGMA journal_mode = WAL")
+        base.execute("PRAGMA synchronous = NORMAL")
 
 
 def selection_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:
