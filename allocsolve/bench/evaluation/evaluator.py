@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict, get_args
@@ -10,14 +11,13 @@ from allocsolve.bench.evaluation.loading import is_foreign, loaded
 from allocsolve.bench.evaluation.sandbox import unheld
 from allocsolve.bench.evaluation.sealed import Limits, PolicyFailed, PolicyUnusable, SealedPolicies
 from allocsolve.bench.evaluation.windows import OBJECTIVE, bounded, bounds_folder, draw_windows, read_logs
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidAnswer, InvalidOption, SolverUnavailable
 from allocsolve.judge import workload_value, workload_violations
 from allocsolve.model import terms
 from allocsolve.model.checks import choice, natural, real
 from allocsolve.simulation import run_policy, simulate
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable
 
     from allocsolve.bench.evaluation.windows import Window
@@ -72,6 +72,8 @@ class PolicyEvaluator:
         If there is no log, or one that cannot be used.
     InvalidOption, UnknownName
         If an option is out of its range, or a log has not so many jobs.
+    SolverUnavailable
+        If this system cannot fork processes, as Windows.
 
     Notes
     -----
@@ -105,6 +107,9 @@ class PolicyEvaluator:
         seconds: float = 60.0,
         memory_mb: float = 500.0,
     ) -> None:
+        if not hasattr(os, "fork"):
+            msg = "policies are evaluated in processes that are forked, which this system does not have"
+            raise SolverUnavailable(msg)
         choice("split", split, get_args(Split))
         counts = {"windows": natural("windows", windows), "jobs": natural("jobs", jobs)}
         limits = Limits(real("seconds", seconds, InvalidOption), real("memory_mb", memory_mb, InvalidOption))

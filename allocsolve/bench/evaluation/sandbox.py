@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import os
 import platform
-import resource
 import signal
 import struct
 import sys
@@ -110,11 +109,15 @@ def restrict(readable: Iterable[str], listable: Iterable[str], *, memory_mb: flo
     OSError
         If this system has a guard, and it does not take hold.
     """
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
+    import resource  # noqa: PLC0415 - Windows, which seals nothing, has none
+
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + int(1e6 * memory_mb))
+        limits[resource.RLIMIT_AS] = pages * resource.getpagesize() + int(1e6 * memory_mb)
+    for kind, value in limits.items():
+        with contextlib.suppress(OSError, ValueError):  # a lower limit holds already
+            resource.setrlimit(kind, (value, value))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     if sys.platform != "linux":
         return
@@ -124,11 +127,6 @@ def restrict(readable: Iterable[str], listable: Iterable[str], *, memory_mb: flo
         _close_files(libc, version, readable, listable)
     if (calls := _calls()) is not None:
         _close_calls(libc, *calls)
-
-
-def _limit(kind: int, value: int) -> None:
-    with contextlib.suppress(OSError, ValueError):  # a lower limit holds already
-        resource.setrlimit(kind, (value, value))
 
 
 def _checked(result: int, what: str) -> int:

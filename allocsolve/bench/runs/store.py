@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -90,15 +90,17 @@ class RecordStore:
         self._problem: tuple[str, Problem] | None = None  #: that was read last: the rows of one come together
         if path is not None:
             check_place(Path(path), read_only=read_only)
-        with self._one_line_errors():
+        with self._one_line_errors(), ExitStack() as unless_read:
             self._base = open_base(self._source, read_only=read_only)
+            unless_read.callback(self._base.close)
             self._selection = selection_of(self._base, self._source)
             self._digests = {row[0] for row in self._base.execute("SELECT digest FROM problems")}
             #: By number, and the numbers by what is in the file.
             self._facts: dict[object, dict[str, Any]] = {}
             self._machines: dict[object, int] = {}
             self._read_machines()
-        self.refresh()
+            self.refresh()
+            unless_read.pop_all()
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
