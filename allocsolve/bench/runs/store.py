@@ -414,6 +414,11 @@ class RecordStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        # From Python 3.13 on, a connection warns if nobody has closed it.
+        with suppress(AttributeError, sqlite3.Error):  # it was never opened, or belongs to another thread
+            self._base.close()
+
 
 def _fault(error: BadCellError | FormatError) -> str:
     """Return what is wrong, without the name of the file."""
