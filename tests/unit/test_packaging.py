@@ -80,6 +80,8 @@ def test_workflows_run_what_there_is() -> None:
     assert flows["release"]["jobs"]["publish"]["needs"] == "build"
     matrix = flows["test"]["jobs"]["fast"]["strategy"]["matrix"]
     assert f">={matrix['python'][0]}" == PROJECT["requires-python"]
+    stated = [one.rpartition(" :: ")[2] for one in PROJECT["classifiers"] if " :: Python :: 3." in one]
+    assert matrix["python"] == stated
 
 
 def test_the_container_runs_the_command() -> None:
