@@ -76,7 +76,7 @@ def optimum(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[f
         for situation, cost in costs.items():
             choices = [life.moves(where, time) for life, where in zip(lives, situation, strict=True)]
             for moves in itertools.product(*choices):
-                then, nodes, waste = zip(*moves, strict=True)
+                then, nodes, waste = zip(*moves, strict=True) if moves else ((), (), ())
                 if sum(nodes) > problem.num_nodes:
                     continue
                 unfinished = sum(map(operator.ne, then, done))
