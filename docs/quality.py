@@ -76,7 +76,7 @@ A solver of each family ({solvers}) has {seconds} s for each problem, {workers} 
 and bound are those of this run alone; what the library knows of the problem does not count. Versions that
 were measured on the same day ran at the same time, on a processor each. A limit in seconds buys less where
 other work is done beside it: the table of versions has the seconds of CPU. Runs of one version differ, too:
-six runs left a mean of 11.5 to 13.9 % open on `lublin-load`, whichever version it was.
+eight runs left a mean of 11.5 to 13.9 % open on `lublin-load`, whichever version it was.
 """
 
 KNOWN: Final = """
@@ -221,7 +221,7 @@ def score(package: Path, problems: Path) -> tuple[list[dict[str, str]], float]:
     stated = [text for pair in options.items() for text in map(str, pair)]
     command = [sys.executable, "-m", "allocsolve", "score", str(problems), *stated]
     with tempfile.TemporaryDirectory() as empty:  # nothing of the present folder is imported
-        process = subprocess.Popen(command, cwd=empty, env={**os.environ, "PYTHONPATH": str(package)})  # noqa: S603
+        process = subprocess.Popen(command, cwd=empty, env={**os.environ, "PYTHONPATH": str(package)})  # noqa: S603 - our own command line
         _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status):
         msg = f"{package} could not score the problems of {problems.name}"
