@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import json
 import math
@@ -14,7 +13,6 @@ from contextvars import ContextVar
 from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.measure import Measurement
@@ -186,6 +184,8 @@ def _without_descriptor(stdout: TextIO) -> Iterator[TextIO]:
         try:
             yield document
         finally:
+            import ctypes  # noqa: PLC0415 - help and most commands do without
+
             with suppress(TypeError):  # what C has printed so far; Windows does not find its library so
                 ctypes.CDLL(None).fflush(None)
             os.dup2(kept, _STDOUT)
@@ -204,6 +204,8 @@ def write_whole(text: str) -> None:
 
 def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes
     """Return a value as JSON can hold it: dataclasses as objects, infinite and undefined numbers as null."""
+    import numpy as np  # noqa: PLC0415 - it takes longer than all of a help text
+
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):

@@ -8,9 +8,9 @@ from colorsys import hls_to_rgb
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final, Literal
-from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -296,7 +296,7 @@ def _coloured(shade: int) -> str:
 
 def _text(text: str) -> str:
     """Return a text as XML can hold it."""
-    return escape(visible(text))
+    return escape(visible(text), quote=False)
 
 
 #: Pixels: of a letter on average, and from a line of a heading to the next.

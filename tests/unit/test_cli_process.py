@@ -51,6 +51,18 @@ print(sorted({name.split(".")[0] for name in sys.modules} & set(sys.argv[1:])))
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_help_is_light() -> None:
+    code = """
+import sys
+from allocsolve.cli import main
+main(["--help"])
+print(sorted(set(sys.modules) & set(sys.argv[1:])))
+"""
+    heavy = ["numpy", "urllib.request", "http.client", "ctypes"]
+    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_reader_that_goes_away_is_no_error(form: str) -> None:
     process = start("solvers", *["--json"] * (form == "json"))
