@@ -59,12 +59,12 @@ def _read() -> Iterator[Text]:
             file = path.read_text(encoding="utf-8")
             nodes = [*ast.walk(ast.parse(file))]
             calls = [node for node in nodes if isinstance(node, ast.Call)]
-            own = {
+            own: set[str] = {
                 word.value
                 for call in calls
                 if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"
                 for word in call.args
-                if isinstance(word, ast.Constant)
+                if isinstance(word, ast.Constant) and isinstance(word.value, str)
             }
             for node in nodes:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
