@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -153,10 +155,6 @@ FAULTS = {
     "deletes_the_log": ("LOG.unlink()", "PermissionError"),
     "empties_the_log": ("os.truncate(LOG, 0)", "PermissionError"),
     "connects": ("socket.create_connection(('127.0.0.1', 9))", "Error: [Errno 1"),
-    "sends_a_packet": (
-        "socket.socket(type=socket.SOCK_DGRAM).sendto(b'', ('127.0.0.1', 9))",
-        "OSError: [Errno 101]",
-    ),
     "starts_programs": ("subprocess.run([sys.executable, '-c', ''])", "PermissionError"),
     # Decisions that are none, or not allowed.
     "replaces_the_engine": (
@@ -238,6 +236,16 @@ def test_a_fault_costs_the_window(name: str, arena: Arena) -> None:
     assert hashlib.sha256(arena.log.read_bytes()).digest() == before
     assert not (arena.folder / "mark").exists()
     assert arena.evaluate("after", "pass") == (arena.honest, "")
+
+
+def test_there_is_no_network_where_the_system_allows_one_of_its_own(arena: Arena) -> None:
+    asked = (
+        "import sys; from allocsolve.bench.evaluation.sandbox import leave_network; sys.exit(leave_network())"
+    )
+    if not subprocess.run([sys.executable, "-c", asked], check=False).returncode:
+        pytest.skip("this user may not make a network")
+    deed = "socket.socket(type=socket.SOCK_DGRAM).sendto(b'', ('127.0.0.1', 9))"
+    assert arena.evaluate("sends_a_packet", deed) == (0, "OSError: [Errno 101] Network is unreachable")
 
 
 def test_loading_has_a_limit_and_its_faults_are_told(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:

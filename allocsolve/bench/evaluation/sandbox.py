@@ -51,8 +51,8 @@ def unheld(*, offline: bool) -> str:
     """
     version = _landlock_version()
     open_ends = ["reading and writing the files of its user"] * (version < 1)
-    if not offline:
-        open_ends.append("connections" if version < _WITH_TCP else "connections other than TCP")
+    if not offline and version < _WITH_TCP:
+        open_ends.append("connections")
     return " and ".join(open_ends)
 
 
