@@ -33,6 +33,7 @@ from allocsolve.instances.formats.log_lines import (
 from allocsolve.instances.formats.log_tables import LOG_TABLES, refusal
 from allocsolve.instances.formats.log_times import TIME_UNITS, Clock, check_times, duration, time_limit, zone
 from allocsolve.instances.formats.logs import PARTS, WHOLES, LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
 
@@ -425,7 +426,7 @@ def _shares(nodes: FloatArray, parts: FloatArray, *, is_whole: bool) -> NDArray[
     """
     known = (nodes > 0) & (parts > 0) & is_whole
     several = known & (nodes > 1)
-    per_node = float(np.median(parts[several] / nodes[several])) if several.any() else 0.0
+    per_node = quantile(parts[several] / nodes[several], 0.5) if several.any() else 0.0
     shares: NDArray[np.bool_] = known & (parts < per_node * nodes)
     return shares
 
