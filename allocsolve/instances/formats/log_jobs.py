@@ -398,6 +398,7 @@ def read_table_log(
             **joined,
         },
         sharing=_shares(numbers["parts"], columns.nodes, is_whole=rows.unit in WHOLES),
+        may_share=_may_share(numbers["parts"], columns.nodes, rows.unit),
     )
 
 
@@ -429,6 +430,18 @@ def _shares(nodes: FloatArray, parts: FloatArray, *, is_whole: bool) -> NDArray[
     per_node = quantile(parts[several] / nodes[several], 0.5) if several.any() else 0.0
     shares: NDArray[np.bool_] = known & (parts < per_node * nodes)
     return shares
+
+
+def _may_share(nodes: FloatArray, sizes: FloatArray, unit: str) -> NDArray[np.bool_]:
+    """Tell of which jobs nothing tells whether they had whole nodes.
+
+    Logs do not tell how many GPUs a node has. How many processors it has, jobs on several nodes tell.
+    """
+    known = (nodes > 0) & (sizes > 0)
+    if unit == "processors" and not (known & (nodes > 1)).any():
+        return known
+    may: NDArray[np.bool_] = (sizes > 0) & (unit in {"gpus", "milligpus"})
+    return may
 
 
 def _read_text(text: LogText, layout: LogTable, options: LogOptions, times: Clock) -> JobRows:
