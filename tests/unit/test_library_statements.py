@@ -190,7 +190,7 @@ def test_the_better_of_study_and_library_counts_and_says_whose_it_is(
     stated = Catalogue(references={(FIRST.digest, "makespan"): Reference(lower, upper, LIBRARY)})
     own = best(rows, Catalogue())[FIRST.digest]
     both = best(rows, stated)[FIRST.digest]
-    assert both.bound == max(own.bound, lower)  # type: ignore[type-var]  # of one term
+    assert both.bound == max(own.bound, lower)
     assert both.bound_stated_by == (LIBRARY if lower > own.bound else "")  # type: ignore[operator]  # of one term
     least = math.inf if own.value is None else own.value
     counts = objective == "makespan" and upper < least  # type: ignore[operator]  # of one term

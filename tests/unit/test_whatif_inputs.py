@@ -1,4 +1,4 @@
-"""What `whatif` takes: machines as they are, problems, policies by name; and what it says where counts fail."""
+"""What `whatif` takes: machines as they are, problems, policies by name; and where counts are not all."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_what_is_closed_and_eligible_counts(tmp_path: Path, capsys: Capture) -> 
 def test_no_event_closes_nothing(command: str, tmp_path: Path, capsys: Capture) -> None:
     log = _log(tmp_path / "jobs.txt", [(0, 0, 60, 2)], "NNodes")
     (tmp_path / "events.txt").write_text("NodeName|TimeStart|TimeEnd|State|Reason|\n")
-    made = ("import", "sacct", log, "--out", tmp_path / "p.json")
+    made: tuple[object, ...] = ("import", "sacct", log, "--out", tmp_path / "p.json")
     if command == "whatif":
         made = ("whatif", log, *SECONDS, "--out", tmp_path / "page.html")
     said = run(capsys, *made, "--nodes", 4, "--events", tmp_path / "events.txt")

@@ -277,7 +277,7 @@ class FieldColumns(NamedTuple):
         """
         if self.texts is None:
             return AskedJobs(), {}
-        needs: list[dict[str, int]] = []
+        needs: list[Mapping[str, int]] = []
         partitions: list[str | None] = []
         named_partitions: list[str | None] = []
         left_out: Counter[str] = Counter()
