@@ -178,7 +178,8 @@ def whatif(args: argparse.Namespace) -> int:
                 replace_file(args.prometheus, prometheus_text(figures).encode(errors="replace"))
     if args.json:
         files = {"page": out, "records": rows, "prometheus": args.prometheus}
-        write_json({**_document(figures), **files, "interrupted": interrupted})
+        remarks = {"remarks": closed.lines} if closed.lines else {}
+        write_json({**_document(figures), **remarks, **files, "interrupted": interrupted})
     else:
         say(*closed.lines)
         _show(figures)

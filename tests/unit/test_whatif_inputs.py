@@ -111,6 +111,8 @@ def test_counted_gpus_are_no_nodes(tmp_path: Path, capsys: Capture) -> None:
     assert told["schedules"]["easy"]["wait"] == 0, "by counts the last job fits at once"
     assert told["cautions"][0].startswith("Nodes not modelled: 4 jobs may have had a part of a node")
     assert_no_promises(told["sentences"], (tmp_path / "page.html").read_text(encoding="utf-8"))
+    notes = (tmp_path / "page.html").read_text(encoding="utf-8").count("Nodes not modelled, but as it was.")
+    assert notes == 3, "under each drawing of schedules"
     shown = run(capsys, *argv)
     assert "EASY backfilling, nodes not modelled" in shown
     problem = tmp_path / "p.json"
@@ -212,7 +214,10 @@ def test_what_is_closed_and_eligible_counts(tmp_path: Path, capsys: Capture) -> 
         "n[1-4]|2024-03-04T07:00:00|2024-03-04T08:30:00|DOWN|power|\n"
     )
     assert run_json(capsys, *argv, "--events", events)["schedules"]["easy"]["wait"] == 1800
-    assert "events.txt: 1 event; 4 nodes, 1 window" in run(capsys, *argv, "--events", events)
+    (remark,) = run_json(capsys, *argv, "--events", events)["remarks"]
+    assert remark.endswith("events.txt: 1 event; 4 nodes, 1 window")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "nodes that were down are not known" not in page
 
 
 @pytest.mark.parametrize("command", ["import", "whatif"])

@@ -223,10 +223,12 @@ def limits(figures: WhatIf) -> Iterator[str]:
         )
     if (remark := figures.log.asked.remark()) is not None:
         yield f"{remark[0].upper()}{remark[1:]}."
+    more = "parts of the machine kept for some, and nodes that were down"
+    if figures.problem.closed:
+        more = "and parts of the machine kept for some"
     yield (
         "Policies start a job as soon as their rule allows. Limits for users or groups, priorities, jobs "
-        "that wait for others, parts of the machine kept for some, and nodes that were down are not known "
-        "here; the machine had to respect them."
+        f"that wait for others, {more} are not known here; the machine had to respect them."
     )
     yield (
         "Users react: with shorter waits they might have submitted more, or other jobs. No replay of a log "
@@ -445,7 +447,8 @@ def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
         note = "One bar for each schedule." + (line if figures.bound is not None else "")
         if max(means.values()) > longest_bar(means.values()):
             note += " Bars with a break are longer than the axis: their figures say how long."
-        yield figure_html("Mean wait", wait_bars("Mean wait", "mean wait", means, figures.bound), note)
+        bars = wait_bars("Mean wait", "mean wait", means, figures.bound)
+        yield figure_html("Mean wait", bars, note + _counts_note(figures))
         note = "Above: how much of the machine was busy. Below: how many jobs waited."
         if len(figures.cases) > len(_drawn(figures)):
             note += " Three schedules of those in the table: more lines are hard to tell apart."
@@ -457,7 +460,13 @@ def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
 
 
 def _unit_note(figures: WhatIf) -> str:
-    return "" if figures.log.machine.unit == "nodes" else f" Nodes are {figures.log.machine.unit} here."
+    unit = figures.log.machine.unit
+    return ("" if unit == "nodes" else f" Nodes are {unit} here.") + _counts_note(figures)
+
+
+def _counts_note(figures: WhatIf) -> str:
+    """Return what is said under drawings of schedules that only counts say are possible."""
+    return " Nodes not modelled, but as it was." if log_not_modelled(figures.log) else ""
 
 
 def _drawn(figures: WhatIf) -> dict[str, WorkloadSchedule]:
