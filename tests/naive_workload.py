@@ -42,8 +42,8 @@ def violates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> bool:
         return True
     before = []
     for job, [(start, end, nodes)] in zip(problem.jobs, pieces, strict=True):
-        begin, time = start // Fraction(1, 4) / 4, Fraction(_time(job, nodes) or 0)
-        before.append([(begin, min(end // Fraction(1, 4) / 4, begin + time), nodes)])
+        begin, time = Fraction(start * 4 // 1, 4), Fraction(_time(job, nodes) or 0)
+        before.append([(begin, min(Fraction(end * 4 // 1, 4), begin + time), nodes)])
     return _breaks(problem, before, Fraction(0))
 
 
