@@ -9,13 +9,15 @@ import naive_workload
 import numpy as np
 from hypothesis import given, strategies as st
 
-from allocsolve.judge import workload_violations
+from allocsolve.bounds.workload import makespan_bound
+from allocsolve.judge import workload_metrics, workload_violations
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Job, PowerLaw, SpeedupTable, Stall, WorkloadProblem, WorkloadSchedule
 
 #: No sum of few of them, times a ratio of speeds, is a millionth of a second.
 HAIR = 3.7e-7
 #: Between one and the next, all as slow as tables say, and as fast.
-SPEEDUPS = (
+SPEEDUPS: tuple[PowerLaw | SpeedupTable, ...] = (
     PowerLaw(1),
     SpeedupTable([(1, 1e6), (2, 7), (4, 1)]),
     SpeedupTable([(1, 10), (2, 5), (4, 1000)]),
@@ -105,3 +107,39 @@ def test_what_is_done_by_the_tolerance_after_the_end_is_all(job: Job, data: st.D
     pieces = zip(np.diff(times), run_times, strict=True)
     worked = sum((Fraction(length) / Fraction(time) for length, time in pieces), Fraction(0))
     assert refused or worked + naive_workload.TOLERANCE / Fraction(run_times[-1]) >= 1 - Fraction(1, 10**12)
+
+
+def check_certificates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> None:
+    """No certificate proves more than a schedule reaches that the judge accepts."""
+    metrics = workload_metrics(problem, schedule)
+    for rule in ("longest", "area", "wide", makespan_bound(problem).certificate["rule"]):
+        certificate = {"kind": "makespan", "rule": rule, "after": 0}
+        assert workload_certified_bound(problem, certificate, ("makespan",)) <= metrics.makespan
+    for price in (0, 1, 2, 5):
+        certificate = {"kind": "time-prices", "term": "turnaround", "unit": 4, "edges": [0, 9, 30]}
+        certificate["prices"] = [price, price // 2]
+        bound = workload_certified_bound(problem, certificate, ("turnaround",))
+        assert bound <= metrics.turnaround
+
+
+@given(off_by_hairs())
+def test_no_certificate_is_above_what_is_accepted(case: tuple[WorkloadProblem, WorkloadSchedule]) -> None:
+    if not workload_violations(*case):
+        check_certificates(*case)
+
+
+@given(st.lists(st.floats(0.1, 9), min_size=1, max_size=8), st.sampled_from([0.5, 1.0]))
+def test_a_chain_of_jobs_is_early_by_less_than_bounds_are(run_times: list[float], share: float) -> None:
+    """Each job ends a hair before its work is done, and the next one begins a hair before that."""
+    problem = WorkloadProblem(1, [Job(0, 1, runtime) for runtime in [1 / 3, *run_times]])
+    hair = share * 0.99e-6
+    starts, ends, now = [], [], 0.0
+    for runtime in problem.packed.runtime.tolist():
+        starts.append(max(0.0, now - hair))
+        ends.append(now := starts[-1] + runtime - hair)
+    schedule = WorkloadSchedule.of(problem, starts)
+    schedule = replace(schedule, ends=np.array(ends))
+    assert not problem.is_exact
+    assert workload_violations(problem, schedule) == ()
+    assert not naive_workload.violates(problem, schedule)
+    check_certificates(problem, schedule)
