@@ -1,4 +1,4 @@
-"""The judge of jobs that may change their sizes: followed piece by piece, in seconds of their own."""
+"""The judge of jobs that may change their sizes: each is followed from piece to piece."""
 
 from __future__ import annotations
 
