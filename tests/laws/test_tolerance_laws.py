@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import naive_workload
 import numpy as np
@@ -12,7 +13,22 @@ from hypothesis import given, strategies as st
 from allocsolve.bounds.workload import makespan_bound
 from allocsolve.judge import workload_metrics, workload_violations
 from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.model import Job, PowerLaw, SpeedupTable, Stall, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import (
+    Job,
+    Phases,
+    PowerLaw,
+    Profile,
+    SpeedupTable,
+    Stall,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+from allocsolve.simulation import Engine, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.model import FloatArray
 
 #: No sum of few of them, times a ratio of speeds, is a millionth of a second.
 HAIR = 3.7e-7
@@ -107,6 +123,59 @@ def test_what_is_done_by_the_tolerance_after_the_end_is_all(job: Job, data: st.D
     pieces = zip(np.diff(times), run_times, strict=True)
     worked = sum((Fraction(length) / Fraction(time) for length, time in pieces), Fraction(0))
     assert refused or worked + naive_workload.TOLERANCE / Fraction(run_times[-1]) >= 1 - Fraction(1, 10**12)
+
+
+def of_one_job(edges: FloatArray, sizes: Sequence[int]) -> WorkloadSchedule:
+    return WorkloadSchedule(np.array([0, len(sizes)]), edges[:-1], edges[1:], np.array(sizes))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=6),
+    st.sampled_from([1, 1.5, 2]),
+    st.data(),
+)
+def test_steps_of_a_profile_are_short_by_the_tolerance_all_together(
+    steps: list[tuple[int, int]], limit: float, data: st.DataObject
+) -> None:
+    job = Job(
+        *(0, steps[0][1] or 1, sum(seconds for seconds, _ in steps)),
+        min_nodes=min(nodes for _, nodes in steps) or 1,
+        max_nodes=max(nodes for _, nodes in steps) or 1,
+        evolution=Profile([(seconds, nodes or 1) for seconds, nodes in steps], limit),
+    )
+    moves = [HAIR * data.draw(st.sampled_from([0, 0, 0, -1, 1, 2])) for _ in steps]
+    edges = np.cumsum([0.5, *((seconds + move) for (seconds, _), move in zip(steps, moves, strict=True))])
+    off = Fraction(0)
+    for (seconds, _), lasts in zip(steps, np.diff([*map(Fraction, edges.tolist())]), strict=True):
+        off += max(0, seconds - lasts, lasts - int(seconds * limit))
+    faults = workload_violations(
+        WorkloadProblem(4, [job]), of_one_job(edges, [nodes or 1 for _, nodes in steps])
+    )
+    assert bool(faults) == (off > naive_workload.TOLERANCE)
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.sampled_from([0, 2]), st.data())
+def test_nodes_are_given_back_early_by_the_tolerance_all_together(
+    works: list[int], delay: float, data: st.DataObject
+) -> None:
+    """Of a job whose phases can use fewer and fewer nodes."""
+    count = len(works)
+    phases = Phases([(work, count - at) for at, work in enumerate(works)], release_delay=delay)
+    runtime = sum(Fraction(work, count - at) for at, work in enumerate(works))
+    problem = WorkloadProblem(
+        8, [Job(0, count, float(runtime), min_nodes=1, max_nodes=count, evolution=phases)]
+    )
+    engine = Engine(problem)
+    while (view := engine.advance()) is not None:
+        engine.apply([Start(int(job), count) for job in view.queue])
+    right = engine.result()
+    assert workload_violations(problem, right) == ()
+    # A piece that takes no time has no end that could be earlier than its begin.
+    hairs = np.array([data.draw(st.sampled_from([0, 0, 1, 2])) for _ in right.ends])
+    if (right.ends - right.starts > 1e-3).all():
+        edges = np.array([right.starts[0], *(right.ends - HAIR * hairs)])
+        faults = workload_violations(problem, of_one_job(edges, right.nodes.tolist()))
+        assert bool(faults) == (int(hairs.sum()) * HAIR > 1e-6)
 
 
 def check_certificates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> None:
