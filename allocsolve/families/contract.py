@@ -82,6 +82,9 @@ class Rules(Generic[P, A]):
     #: The faults of an answer whose times may be off by so many seconds, such as one that was rounded; None
     #: for a family whose answers have no rounded times.
     violations_within: Callable[[P, A, float], tuple[str, ...]] | None = None
+    #: The answer that was meant, where times may be off by so many seconds and the problem says to which they
+    #: belong; else the answer itself. None: always the answer itself.
+    rounded: Callable[[P, A, float], A] | None = None
     #: What the verified checker reads of a certificate that proves a bound on a term, as the judge has
     #: recomputed it, and of a feasible answer, None without one. Raises `UnsupportedProblem` where the
     #: checker has no theorem; None for a family without any.

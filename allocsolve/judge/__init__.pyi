@@ -33,6 +33,7 @@ from .verdict import (
     check_types as check_types,
     confirm as confirm,
     metrics as metrics,
+    rounded as rounded,
     value as value,
     violations as violations,
 )
@@ -42,7 +43,6 @@ from .workload.claims import (
     workload_breaches as workload_breaches,
 )
 from .workload.rules import (
-    TIME_TOLERANCE_S as TIME_TOLERANCE_S,
     WindowMetrics as WindowMetrics,
     WorkloadMetrics as WorkloadMetrics,
     window_metrics as window_metrics,
@@ -50,3 +50,4 @@ from .workload.rules import (
     workload_value as workload_value,
     workload_violations as workload_violations,
 )
+from .workload.tolerance import TIME_TOLERANCE_S as TIME_TOLERANCE_S

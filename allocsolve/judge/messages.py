@@ -15,9 +15,7 @@ def shown_seconds(seconds: float) -> str:
     return str(int(seconds)) if float(seconds).is_integer() else repr(float(seconds))
 
 
-def overloads(
-    moments: IntArray | FloatArray, held: IntArray, num_nodes: int, tolerance: float = 0.0
-) -> list[str]:
+def overloads(moments: IntArray | FloatArray, held: IntArray, num_nodes: int) -> list[str]:
     """Return a line for each span of time in which more than all nodes are held.
 
     Parameters
@@ -28,9 +26,6 @@ def overloads(
         Shape (moments,): the nodes that are held from each moment on, 0 from the last one on.
     num_nodes
         All nodes of the cluster.
-    tolerance
-        In seconds: the moments of ends are those of the schedule less this. The line tells them as they are
-        there; a span ends with an end.
     """
     over = held > num_nodes
     lines = []
@@ -38,7 +33,7 @@ def overloads(
         until = first + int(np.argmin(over[first:]))
         peak = first + int(np.argmax(held[first:until]))
         lines.append(
-            f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until] + tolerance)} s "
+            f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until])} s "
             f"up to {held[peak]} nodes are held (first at {shown_seconds(moments[peak])} s) "
             f"on a cluster of {num_nodes}"
         )

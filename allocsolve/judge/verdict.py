@@ -43,6 +43,16 @@ def violations(problem: Problem, answer: object, *, tolerance: float = 0) -> tup
     return family.rules.violations_within(problem, answer, seconds)
 
 
+def rounded(problem: Problem, answer: Any, *, tolerance: float) -> Any:  # noqa: ANN401 - any family's
+    """Return the answer that is judged where times may be off by so many seconds, see `violations`.
+
+    Where the problem says to which times an answer may come, times that are off by no more become these, so
+    that the answer is worth what was meant; else it stays as it is.
+    """
+    meant = family_of(problem).rules.rounded
+    return answer if meant is None or not tolerance else meant(problem, answer, tolerance)
+
+
 def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:
     """Return the objective value of an answer."""
     rules = family_of(problem).rules

@@ -250,18 +250,18 @@ class WorkloadProblem:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all times are multiples of a quarter of a second: sums of them are not rounded.
+        """Whether all times of the best schedules are multiples of a quarter of a second.
 
-        Limits are among them. No schedule needs them to be valid, but policies make plans of them:
-        conservative backfilling starts a job when another one should have ended, and then that is no
-        multiple of a quarter.
+        So it is if no job changes its size and all submissions, run times and edges of windows are such
+        multiples. Then the judge compares times exactly, and so do bounds. Limits do not count: policies make
+        plans of them and may start jobs at other times, which are later than they need be.
         """
         packed = self.jobs.packed
         rounded = (packed.speedup == AMDAHL) | (packed.speedup == POWER) | (packed.speedup == OVERHEAD)
         rounded &= packed.min_nodes < packed.max_nodes
-        if rounded.any() or self.jobs.reconfigurations or (self.jobs.evolving.reading == REACTIVE).any():
+        if self.is_elastic or rounded.any():
             return False
-        times = [packed.submit, packed.runtime, packed.estimate, packed.table_seconds]
+        times = [packed.submit, packed.runtime, packed.table_seconds]
         if not self.is_plain:
             edges = [edge for window in self.closed for edge in (window.start, window.end)]
             times += [np.nan_to_num(self.jobs.requirements.eligible), np.array(edges)]

@@ -19,6 +19,7 @@ from allocsolve.instances.formats import (
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_metrics, workload_violations
+from allocsolve.judge.workload.tolerance import rounded_schedule
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Amdahl,
@@ -260,6 +261,7 @@ WORKLOAD: Final = Family(
         _certified_bound,
         tolerance=_TOLERANCE,
         violations_within=workload_violations,
+        rounded=rounded_schedule,
         proof_text=_proof_text,
     ),
     codec=Codec(

@@ -25,7 +25,7 @@ from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.instances import digest, parse_solution, read_solution, solution_document
 from allocsolve.instances.formats import Checker, show
-from allocsolve.judge import check_types, metrics, violations
+from allocsolve.judge import check_types, metrics, rounded, violations
 from allocsolve.model import Limit, Result, Status
 
 if TYPE_CHECKING:
@@ -275,6 +275,7 @@ def given_answer(
         with suppress(InvalidAnswer):  # whose numbers are too large to be added up
             violations(problem, answer, tolerance=tolerance)  # may it be tolerated at all?
             tolerance = tolerance if violations(problem, answer) else 0
+            answer = rounded(problem, answer, tolerance=tolerance)
     return GivenAnswer(str(path), sha256, answer, tolerance=float(tolerance))
 
 

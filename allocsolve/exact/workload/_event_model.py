@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SPAN = 1000.0
 #: By how much latest ends are later than need be, relative: they are rounded.
 _SLACK = 1e-6
+#: In the same unit: an event no further from a submission is meant to be at it, as no job starts before.
+_ROUNDING = 1e-9
 #: The most jobs of whose subsets all get a cut.
 _ALL_SUBSETS = 8
 
@@ -283,6 +285,9 @@ class EventModel:
         """Return the schedule of an answer: mean sizes become neighbouring sizes for shares of the time."""
         pieces: list[list[tuple[float, float, int]]] = [[] for _ in range(self._count)]
         moments = np.maximum.accumulate(values[self._times]) * self._unit + self._origin
+        submit = self._problem.packed.submit
+        near = submit[np.abs(moments[:, None] - submit).argmin(axis=1)]
+        moments = np.where(np.abs(moments - near) <= _ROUNDING * self._unit, near, moments)
         for event, (begin, end) in enumerate(itertools.pairwise(moments.tolist())):
             means = {}
             for job in range(self._count):

@@ -389,7 +389,7 @@ def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
     if not problem.is_plain:
         edges = [edge for window in problem.closed for edge in (window.start, window.end)]
         instants = np.concatenate([instants, problem.jobs.requirements.release(instants), edges])
-    # Limits of users do not matter here, so this demands less than `WorkloadProblem.is_exact`.
+    # Run times by a law may be quarters, too, so this demands less than `WorkloadProblem.is_exact`.
     exact = all(bool((4 * times % 1 == 0).all()) for times in (instants, sizes.seconds))
     if not exact or problem.horizon > _MOST_SECONDS:
         return Grid(Fraction(math.floor(origin)), Fraction(1, _FINE), exact=False)

@@ -27,7 +27,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import show
-from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
+from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model.job_kinds import job_kind
 from allocsolve.model.machine import packed_machine
 
@@ -292,8 +292,6 @@ def node_intervals(
     -----
     *Complexity*: O(pieces times free intervals).
     """
-    exact = bool((4 * schedule.starts % 1 == 0).all() and (4 * schedule.ends % 1 == 0).all())
-    tolerance = 0.0 if exact else TIME_TOLERANCE_S  # as the judge has it
     free = _FreeNodes(problem.num_nodes)
     running: list[tuple[float, int]] = []
     held: list[tuple[tuple[int, int], ...]] = []
@@ -310,7 +308,7 @@ def node_intervals(
     order = sorted(range(len(rows)), key=lambda idx: rows[idx][0]) if closed else range(len(rows))
     for place, idx in enumerate(order):
         start, end, nodes, is_closed = rows[idx]
-        while running and running[0][0] <= start + tolerance:
+        while running and running[0][0] <= start + TIME_TOLERANCE_S:
             free.give_back(held[heappop(running)[1]])
         held.append(free.take_highest(nodes) if is_closed else free.take(nodes))
         heappush(running, (end, place))

@@ -30,7 +30,7 @@ from allocsolve.instances.formats.workload_machine import (
     machine_columns,
     machine_of_rows,
 )
-from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
+from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.job_kinds import job_kind, size_set
 

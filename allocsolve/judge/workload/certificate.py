@@ -11,7 +11,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import choice, lower_float, malformed, price_list, upper_sum_of_products
 from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays, least_costs
-from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
+from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.judge.workload.work_prices import (
     LOOSE_STEP_S,
     LOOSE_WORK,
@@ -34,8 +34,8 @@ _MAX_STEPS: Final = 10**8
 #: in which all times have at most 58 bits: sums of a few times stay below 2^61.
 _TIME_BITS: Final = 58
 _FINEST_BITS: Final = 16
-#: Seconds by which a job may be shorter in a schedule that the judge admits, where times are no quarters: the
-#: tolerance at its start and at its end.
+#: Seconds by which a job may be shorter in a schedule that the judge admits, where times are no quarters: it
+#: may end that much before its work is done, and what follows on its nodes that much before its end.
 _LOOSE_S: Final = 2 * TIME_TOLERANCE_S
 
 
@@ -140,7 +140,7 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
     listed = price_list(certificate)
     unit = listed.unit
     packed = problem.packed
-    exact = _is_exact(problem)
+    exact = problem.is_exact
     latest = max(math.ceil(problem.horizon), listed.edges[-1], 1)
     per_second = 4 if exact else 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
     prices = _packed_prices(listed, per_second)
@@ -170,15 +170,6 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
     return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
 
 
-def _is_exact(problem: WorkloadProblem) -> bool:
-    """Return whether all times of schedules are quarters of a second; the ends of elastic jobs are not.
-
-    Otherwise ends are rounded and the judge admits schedules with its tolerance, so run times are shortened
-    in bounds. That holds where only limits are no quarters, too: policies start jobs at times made of them.
-    """
-    return problem.is_exact and not problem.is_elastic
-
-
 def _packed_prices(listed: PriceList, per_second: int) -> Prices:
     """Return the prices as arrays; refuse those whose sum does not fit."""
     total, last = listed.total, listed.edges[-1]
@@ -205,7 +196,7 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
     if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:
         msg = f"after {shown(after)} of the certificate is not a number in 0..2^53"
         raise malformed(msg)
-    packed, exact = problem.packed, _is_exact(problem)
+    packed, exact = problem.packed, problem.is_exact
     late = packed.submit >= after
     if not late.any():
         return 0.0

@@ -23,8 +23,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.judge.messages import shown_seconds
+from allocsolve.judge.workload.elastic import elastic_matters, needed_sizes, off_points
 from allocsolve.judge.workload.history import Breach, History
-from allocsolve.judge.workload.rules import elastic_matters, needed_sizes, off_points, schedule_tolerance
 from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.job_kinds import JOB_KINDS
 
@@ -129,7 +129,7 @@ def run_time_breach(history: History) -> Breach | None:
         faults[int(whole[row])] = (float(schedule.ends[at[row]]), matter)
     if elastic.any() and (pieces[elastic] > 0).all():
         others = _jobs_of(history, np.concatenate([_wrong_sizes(history), _off_points(history)])).tolist()
-        matters = elastic_matters(problem, schedule, history.tolerance)
+        matters = elastic_matters(problem, schedule, history.rounding)
         ends = schedule.ends[schedule.offsets[1:] - 1]
         faults |= {job: (float(ends[job]), matters[job]) for job in set(matters) - set(others)}
     if not faults:
@@ -190,7 +190,7 @@ def _wrong_sizes(history: History) -> IntArray:
 
 
 def _off_points(history: History) -> IntArray:
-    return off_points(history.problem, history.schedule, history.tolerance)
+    return off_points(history.problem, history.schedule, history.rounding)
 
 
 def fcfs_breach(history: History) -> Breach | None:
@@ -590,8 +590,8 @@ def workload_breaches(
     Returns
     -------
     tuple of Breach
-        In the order of `claims`. Multiples of a quarter of a second are compared exactly, other times with
-        `TIME_TOLERANCE_S` or the given tolerance.
+        In the order of `claims`. Times that differ by at most `TIME_TOLERANCE_S` and the given tolerance are
+        one instant; multiples of a quarter of a second never do without one.
 
     Raises
     ------
@@ -627,8 +627,7 @@ def workload_breaches(
     for claim in claims:
         if claim in _EXPECTING:
             _check_expected(problem, schedule, claim)
-    allowed = tolerance + schedule_tolerance(problem, schedule)
-    history = History.of(problem, schedule, allowed)
+    history = History.of(problem, schedule, tolerance)
     breaches = (_BREACHES[claim](history) for claim in claims)
     return tuple(breach for breach in breaches if breach is not None)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -48,7 +50,8 @@ class History:
 
     problem: WorkloadProblem
     schedule: WorkloadSchedule
-    tolerance: float
+    #: Seconds by which other programs have rounded its times.
+    rounding: float
     #: Shape (jobs,): the job at each place of the queue.
     jobs: IntArray
     #: Shape (jobs,), seconds; `end` is the end of the last piece.
@@ -63,12 +66,12 @@ class History:
     piece_ends: FloatArray
 
     @classmethod
-    def of(cls, problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> History:
+    def of(cls, problem: WorkloadProblem, schedule: WorkloadSchedule, rounding: float) -> History:
         """Return the history of a schedule that has as many jobs as the problem."""
         pieces = np.diff(schedule.offsets)
         total, count = len(schedule.nodes), len(pieces)
         times = np.concatenate([schedule.starts, schedule.ends, problem.packed.submit])
-        snapped = _snapped(times, tolerance)
+        snapped = _snapped(times, rounding + TIME_TOLERANCE_S)
         piece_starts, piece_ends, submit = snapped[:total], snapped[total : 2 * total], snapped[2 * total :]
         start, end = np.full(count, np.inf), np.full(count, np.inf)
         held = np.zeros(count, dtype=np.int64)
@@ -80,7 +83,7 @@ class History:
         return cls(
             problem,
             schedule,
-            tolerance,
+            rounding,
             jobs,
             submit[jobs],
             start[jobs],
@@ -90,6 +93,11 @@ class History:
             piece_starts,
             piece_ends,
         )
+
+    @property
+    def tolerance(self) -> float:
+        """Seconds by which times may differ that are one instant."""
+        return self.rounding + TIME_TOLERANCE_S
 
     def instants(self) -> FloatArray:
         """Return the times at which a job is submitted, starts, ends or is resized; seconds, rising."""
@@ -146,7 +154,7 @@ class History:
 
 def _snapped(times: FloatArray, tolerance: float) -> FloatArray:
     """Return the times; those that are one instant become the first time of that instant."""
-    if not tolerance or not len(times):
+    if not len(times):
         return times
     rising, place = np.unique(times, return_inverse=True)
     begins = np.concatenate([[True], np.diff(rising) > tolerance])

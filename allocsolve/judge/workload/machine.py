@@ -12,16 +12,20 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 
-def machine_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
+def machine_violations(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, left: FloatArray, tolerance: float
+) -> list[str]:
     """Return a line for each span of time in which jobs hold more of a resource than is there.
 
-    Nodes come first. A job may end, or a window end, up to `tolerance` seconds late: what is given back at an
-    instant is there for jobs that take it at that instant. O(resources x (pieces + windows) log pieces).
+    Nodes come first. What a piece holds is there for others from the time on that is in `left`; windows may
+    end up to `tolerance` seconds late. What is given back at an instant is there for jobs that take it at
+    that instant. O(resources x (pieces + windows) log pieces).
     """
     job_of = np.repeat(np.arange(len(schedule.offsets) - 1), np.diff(schedule.offsets))
-    lines = _overloads(problem, schedule, schedule.nodes, "nodes", problem.num_nodes, tolerance)
+    times = schedule.starts, left, schedule.ends
+    lines = _overloads(problem, times, schedule.nodes, "nodes", problem.num_nodes, tolerance)
     for name, there in problem.resources:
-        lines += _overloads(problem, schedule, needed(problem, name)[job_of], name, there, tolerance)
+        lines += _overloads(problem, times, needed(problem, name)[job_of], name, there, tolerance)
     return lines
 
 
@@ -41,18 +45,22 @@ def needed(problem: WorkloadProblem, name: str) -> IntArray:
 
 def _overloads(
     problem: WorkloadProblem,
-    schedule: WorkloadSchedule,
+    times: tuple[FloatArray, FloatArray, FloatArray],
     held: IntArray,
     name: str,
     there: int,
     tolerance: float,
 ) -> list[str]:
-    """Return the lines for one resource, of which each piece of the schedule holds so much."""
+    """Return the lines for one resource, of which each piece holds so much.
+
+    `times` are the starts of the pieces, from when on others may have what they hold, and their ends.
+    """
     begins, ends, amounts = _closures(problem, name, there)
-    ends = np.maximum(ends - tolerance, begins)
-    left = np.maximum(schedule.ends - tolerance, schedule.starts)
-    times = np.concatenate([schedule.starts, left, begins, ends])
-    moments, at = np.unique(times, return_inverse=True)
+    starts, left, piece_ends = times
+    given_back = np.maximum(ends - tolerance, begins)
+    counted = np.concatenate([starts, left, begins, given_back])
+    moments, first_at, at = np.unique(counted, return_index=True, return_inverse=True)
+    shown = np.concatenate([starts, piece_ends, begins, ends])[first_at]
     pieces = len(held)
     use, closed = (np.zeros(len(moments), dtype=np.int64) for _ in range(2))
     np.add.at(use, at[:pieces], held)
@@ -67,8 +75,8 @@ def _overloads(
         until = first + int(np.argmin(over[first:]))
         peak = first + int(np.argmax(excess[first:until]))
         lines.append(
-            f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until] + tolerance)} s more "
-            f"{name} are held than there are, most at {shown_seconds(moments[peak])} s: "
+            f"from {shown_seconds(shown[first])} s to {shown_seconds(shown[until])} s more "
+            f"{name} are held than there are, most at {shown_seconds(shown[peak])} s: "
             f"{use[peak]} of {free[peak]}"
         )
     return lines

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from allocsolve.judge.messages import shown_seconds
+from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S, beyond_rounding
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
@@ -124,7 +125,8 @@ def reactive_matter(
 
     The job is followed from event to event. It must lose the nodes that it gives back at that instant,
     neither earlier nor later, and take only nodes that it asks for, before or after the other events of the
-    instant. If its start costs nothing, some of its first nodes may have been granted at its start.
+    instant. If its start costs nothing, some of its first nodes may have been granted at its start. What it
+    gives back, at last at its end, may be early by `TIME_TOLERANCE_S` in all, and each time by `tolerance`.
     """
     first = schedule.pieces(idx)[0][2]
     matter = _matter_from(problem, schedule, idx, tolerance, first)
@@ -156,19 +158,27 @@ def _matter_from(
     )
     if job.ready <= start:
         job.begin()
+    around, early = tolerance + TIME_TOLERANCE_S, 0.0
     for nth, (begun, ended, size) in enumerate(pieces):
         if nth:
             before = pieces[nth - 1][1]
             if abs(begun - before) > tolerance:
                 gap = f"ends at {shown_seconds(before)} s and the next one from {shown_seconds(begun)} s"
                 return f"has a piece that {gap}"
-        matter = _take_up(job, begun, size, tolerance)
+        matter = _take_up(job, begun, size, around)
+        if nth and size < pieces[nth - 1][2]:
+            early += beyond_rounding(max(0.0, job.now - begun - tolerance), begun)
         if matter and not nth:
             return f"starts on {nodes} nodes, but needs one of its numbers in {low}..{high}"
-        matter = matter or _go_through(job, ended, size, tolerance)
+        matter = matter or _go_through(job, ended, size, around)
         if matter:
             return matter
-    return _ending(job, pieces[-1][1], tolerance)
+    end = pieces[-1][1]
+    matter = _ending(job, end, around)
+    early += beyond_rounding(max(0.0, job.now - end - tolerance), end)
+    if matter is None and early > TIME_TOLERANCE_S:
+        return f"gives nodes back {early:.3g} s early, all in all"
+    return matter
 
 
 def _take_up(job: _Job, time: float, size: int, tolerance: float) -> str | None:

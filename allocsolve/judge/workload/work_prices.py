@@ -11,7 +11,8 @@ import numpy as np
 
 from allocsolve.judge.workload._kernels_prices import PhasedRun, least_cost_of_phases
 from allocsolve.judge.workload._kernels_work_prices import ROUNDING_MARGIN, Slots, WorkCosts, least_work_costs
-from allocsolve.judge.workload.rules import TIME_TOLERANCE_S, WORK_TOLERANCE, least_areas_by_law
+from allocsolve.judge.workload.rules import least_areas_by_law
+from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model import NO_SPEEDUP, OVERHEAD, PROFILE, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
 from allocsolve.model.arrays import frozen
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 #: Slots that are visited for all jobs, ends and trials together: some 10 s.
 _MAX_STEPS: Final = 10**9
-#: The share of its work that a job may leave out in a schedule that the judge admits: twice the tolerance of
-#: the judge of schedules.
-LOOSE_WORK: Final = 2 * WORK_TOLERANCE
-#: The seconds by which such a schedule may shorten a job, a phase or a step: the tolerance of times at its
-#: begin and at its end, and as much again for pieces that overlap in rounded times.
+#: The share of its work that a job may leave out in a schedule that the judge admits, as shares are rounded:
+#: far more than sums over its pieces are off by.
+LOOSE_WORK: Final = 2e-9
+#: The seconds by which such a schedule may shorten a job, a phase or a step: a job may end that much early
+#: twice, in its work and in what follows on its nodes, and as much again for what is rounded.
 LOOSE_STEP_S: Final = 4 * TIME_TOLERANCE_S
 
 

@@ -1,0 +1,214 @@
+"""A job may end a millionth of a second too early, once, whatever its pieces and sizes are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import naive_workload
+import numpy as np
+from hypothesis import given, strategies as st
+
+from allocsolve.bounds.workload import makespan_bound
+from allocsolve.judge import workload_metrics, workload_violations
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.model import (
+    Job,
+    Phases,
+    PowerLaw,
+    Profile,
+    SpeedupTable,
+    Stall,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+from allocsolve.simulation import Engine, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.model import FloatArray
+
+#: No sum of few of them, times a ratio of speeds, is a millionth of a second.
+HAIR = 3.7e-7
+#: Between one and the next, all as slow as tables say, and as fast.
+SPEEDUPS: tuple[PowerLaw | SpeedupTable, ...] = (
+    PowerLaw(1),
+    SpeedupTable([(1, 1e6), (2, 7), (4, 1)]),
+    SpeedupTable([(1, 10), (2, 5), (4, 1000)]),
+)
+STALLS = (None, None, Stall(2), Stall(2, holds="larger"))
+
+
+@st.composite
+def malleable_jobs(draw: st.DrawFn) -> Job:
+    law = draw(st.sampled_from(SPEEDUPS))
+    runtime = 1.0 if isinstance(law, PowerLaw) else dict(law.rows)[4]
+    return Job(
+        *(draw(st.integers(0, 3)), 4, runtime),
+        min_nodes=1,
+        max_nodes=4,
+        speedup=law,
+        kind="malleable",
+        points=draw(st.sampled_from([0, 0, 4])),
+        reconfiguration=draw(st.sampled_from(STALLS)),
+    )
+
+
+def pieces_of(draw: st.DrawFn, job: Job, start: float) -> list[tuple[float, float, int]]:
+    """Return pieces that do all work of a job, but for roundings; a stall is at the begin or at the end."""
+    stall, step = job.reconfiguration, 2 if job.points else 1
+    cuts = draw(st.sets(st.sampled_from(range(step, 8, step)), max_size=5)) | {8}
+    parts = (np.diff([0, *sorted(cuts)]) / 8).tolist()
+    sizes = [draw(st.sampled_from([1, 2, 4])) for _ in parts]
+    times = (
+        WorkloadProblem(4, [job]).run_times(np.array(sizes), np.zeros(len(sizes), dtype=np.int64)).tolist()
+    )
+    rows: list[tuple[float, float, int]] = []
+    for at, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        seconds = part * times[at]
+        before, after = sizes[max(at - 1, 0)], sizes[min(at + 1, len(sizes) - 1)]
+        if isinstance(stall, Stall):
+            ahead = stall.holds == "larger"
+            seconds += 2 * (before != size and not (ahead and size < before)) + 2 * (ahead and after < size)
+        rows.append((start, start + seconds, size))
+        start += seconds
+    return rows
+
+
+@st.composite
+def off_by_hairs(draw: st.DrawFn) -> tuple[WorkloadProblem, WorkloadSchedule]:
+    """One job after the other; ends of pieces, where the next one begins, are moved by some hairs."""
+    jobs = draw(st.lists(malleable_jobs(), min_size=1, max_size=2))
+    rows, counts, free = [], [0], 0.0
+    for job in jobs:
+        pieces = pieces_of(draw, job, max(free, job.submit))
+        moves = [HAIR * draw(st.sampled_from([0, 0, 0, 1, -1, 2, -2, 5, -5])) for _ in pieces]
+        begin = pieces[0][0] + HAIR * draw(st.sampled_from([0, 0, 0, -1, 3]))
+        for (_, end, size), move in zip(pieces, moves, strict=True):
+            rows.append((begin, end + move, size))
+            begin = end + move
+        free = begin + HAIR * draw(st.sampled_from([0, 0, -1, -3, 2]))
+        counts.append(len(rows))
+    starts, ends, sizes = (np.array(column) for column in zip(*rows, strict=True))
+    return WorkloadProblem(4, jobs), WorkloadSchedule(np.array(counts), starts, ends, sizes)
+
+
+@given(off_by_hairs())
+def test_a_schedule_is_right_if_it_is_in_exact_arithmetic(
+    case: tuple[WorkloadProblem, WorkloadSchedule],
+) -> None:
+    assert bool(workload_violations(*case)) == naive_workload.violates(*case)
+
+
+@given(malleable_jobs(), st.data())
+def test_what_is_done_by_the_tolerance_after_the_end_is_all(job: Job, data: st.DataObject) -> None:
+    """Whatever the pieces are: on the size that a job has at its end, its work takes no longer than that."""
+    job = replace(job, points=0, reconfiguration=None)
+    problem = WorkloadProblem(4, [job])
+    cuts = data.draw(st.lists(st.sampled_from([HAIR, 0.5, 1.0, 10.0, 1e5, 1e6 - 1]), min_size=1, max_size=5))
+    times = float(job.submit) + np.cumsum([0, *cuts])
+    sizes = np.array([data.draw(st.sampled_from([1, 2, 4])) for _ in cuts])
+    run_times = problem.run_times(sizes, np.zeros(len(sizes), dtype=np.int64))
+    # The last piece is as long as the rest of the work takes, less some hairs.
+    done = sum(
+        (Fraction(cut) / Fraction(time) for cut, time in zip(cuts[:-1], run_times, strict=False)), Fraction(0)
+    )
+    off = HAIR * data.draw(st.integers(-4, 4))
+    times[-1] = times[-2] + max(0.0, float((1 - done) * Fraction(run_times[-1])) + off)
+    schedule = WorkloadSchedule(np.array([0, len(cuts)]), times[:-1], times[1:], sizes)
+    refused = bool(workload_violations(problem, schedule))
+    assert refused == naive_workload.violates(problem, schedule)
+    pieces = zip(np.diff(times), run_times, strict=True)
+    worked = sum((Fraction(length) / Fraction(time) for length, time in pieces), Fraction(0))
+    assert refused or worked + naive_workload.TOLERANCE / Fraction(run_times[-1]) >= 1 - Fraction(1, 10**12)
+
+
+def of_one_job(edges: FloatArray, sizes: Sequence[int]) -> WorkloadSchedule:
+    return WorkloadSchedule(np.array([0, len(sizes)]), edges[:-1], edges[1:], np.array(sizes))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=6),
+    st.sampled_from([1, 1.5, 2]),
+    st.data(),
+)
+def test_steps_of_a_profile_are_short_by_the_tolerance_all_together(
+    steps: list[tuple[int, int]], limit: float, data: st.DataObject
+) -> None:
+    job = Job(
+        *(0, steps[0][1] or 1, sum(seconds for seconds, _ in steps)),
+        min_nodes=min(nodes for _, nodes in steps) or 1,
+        max_nodes=max(nodes for _, nodes in steps) or 1,
+        evolution=Profile([(seconds, nodes or 1) for seconds, nodes in steps], limit),
+    )
+    moves = [HAIR * data.draw(st.sampled_from([0, 0, 0, -1, 1, 2])) for _ in steps]
+    edges = np.cumsum([0.5, *((seconds + move) for (seconds, _), move in zip(steps, moves, strict=True))])
+    off = Fraction(0)
+    for (seconds, _), lasts in zip(steps, np.diff([*map(Fraction, edges.tolist())]), strict=True):
+        off += max(0, seconds - lasts, lasts - int(seconds * limit))
+    faults = workload_violations(
+        WorkloadProblem(4, [job]), of_one_job(edges, [nodes or 1 for _, nodes in steps])
+    )
+    assert bool(faults) == (off > naive_workload.TOLERANCE)
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.sampled_from([0, 2]), st.data())
+def test_nodes_are_given_back_early_by_the_tolerance_all_together(
+    works: list[int], delay: float, data: st.DataObject
+) -> None:
+    """Of a job whose phases can use fewer and fewer nodes."""
+    count = len(works)
+    phases = Phases([(work, count - at) for at, work in enumerate(works)], release_delay=delay)
+    runtime = sum(Fraction(work, count - at) for at, work in enumerate(works))
+    problem = WorkloadProblem(
+        8, [Job(0, count, float(runtime), min_nodes=1, max_nodes=count, evolution=phases)]
+    )
+    engine = Engine(problem)
+    while (view := engine.advance()) is not None:
+        engine.apply([Start(int(job), count) for job in view.queue])
+    right = engine.result()
+    assert workload_violations(problem, right) == ()
+    # A piece that takes no time has no end that could be earlier than its begin.
+    hairs = np.array([data.draw(st.sampled_from([0, 0, 1, 2])) for _ in right.ends])
+    if (right.ends - right.starts > 1e-3).all():
+        edges = np.array([right.starts[0], *(right.ends - HAIR * hairs)])
+        faults = workload_violations(problem, of_one_job(edges, right.nodes.tolist()))
+        assert bool(faults) == (int(hairs.sum()) * HAIR > 1e-6)
+
+
+def check_certificates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> None:
+    """No certificate proves more than a schedule reaches that the judge accepts."""
+    metrics = workload_metrics(problem, schedule)
+    for rule in ("longest", "area", "wide", makespan_bound(problem).certificate["rule"]):
+        certificate = {"kind": "makespan", "rule": rule, "after": 0}
+        assert workload_certified_bound(problem, certificate, ("makespan",)) <= metrics.makespan
+    for price in (0, 1, 2, 5):
+        certificate = {"kind": "time-prices", "term": "turnaround", "unit": 4, "edges": [0, 9, 30]}
+        certificate["prices"] = [price, price // 2]
+        bound = workload_certified_bound(problem, certificate, ("turnaround",))
+        assert bound <= metrics.turnaround
+
+
+@given(off_by_hairs())
+def test_no_certificate_is_above_what_is_accepted(case: tuple[WorkloadProblem, WorkloadSchedule]) -> None:
+    if not workload_violations(*case):
+        check_certificates(*case)
+
+
+@given(st.lists(st.floats(0.1, 9), min_size=1, max_size=8), st.sampled_from([0.5, 1.0]))
+def test_a_chain_of_jobs_is_early_by_less_than_bounds_are(run_times: list[float], share: float) -> None:
+    """Each job ends a hair before its work is done, and the next one begins a hair before that."""
+    problem = WorkloadProblem(1, [Job(0, 1, runtime) for runtime in [1 / 3, *run_times]])
+    hair = share * 0.99e-6
+    starts, ends, now = [], [], 0.0
+    for runtime in problem.packed.runtime.tolist():
+        starts.append(max(0.0, now - hair))
+        ends.append(now := starts[-1] + runtime - hair)
+    schedule = WorkloadSchedule.of(problem, starts)
+    schedule = replace(schedule, ends=np.array(ends))
+    assert not problem.is_exact
+    assert workload_violations(problem, schedule) == ()
+    assert not naive_workload.violates(problem, schedule)
+    check_certificates(problem, schedule)
