@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["Best", "best_schedule"]
+__all__ = ["Best", "TooLarge", "best_schedule"]
+
+
+class TooLarge(Exception):
+    """There are more situations than are looked at."""
+
 
 NEVER = Fraction(10**9)
 
@@ -398,7 +403,8 @@ class _Search:
         while heap:
             now, _, costs, lives, starts, ends, history = heapq.heappop(heap)
             visited += 1
-            assert visited < self.most, "the problem is too large for a brute force"
+            if visited > self.most:
+                raise TooLarge
             if self.best is not None and self.least(costs, now, starts, ends) >= self.best[0]:
                 continue
             key = now, lives, tuple(start is None for start in starts), costs
