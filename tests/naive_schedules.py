@@ -1,12 +1,12 @@
-"""The best schedule of a tiny workload of any kind, instant by instant: plain Python, nothing shared with any solver.
+"""The best schedule of a tiny workload: plain Python, nothing shared with the judge, bounds and solvers.
 
 Jobs are small machines of their own, written from what `allocsolve.model` says of them: what they hold, when
 something happens within them next, and what they may be told to do. At each instant all that may be done is
 tried. Times are fractions, so nothing is rounded before the schedule is written.
 
-Instants are whole seconds and all events. So the value is the least one of all schedules where times are whole
-seconds and no job is malleable, evolves by phases or by requests; else it is that of a schedule, and there may be
-better ones.
+Instants are all events, and whole seconds where there are profiles. So the value is the least of all
+schedules where times are whole seconds and no job is malleable or evolves by phases or requests; else it is
+that of a schedule, and there may be better ones.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from allocsolve.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from allocsolve.model import WorkloadProblem
 
 __all__ = ["Best", "TooLarge", "best_schedule"]
 
 
-class TooLarge(Exception):
+class TooLarge(Exception):  # noqa: N818 - the name says what is wrong
     """There are more situations than are looked at."""
 
 
@@ -326,16 +326,6 @@ def _starts(job: Job, now: Fraction) -> Iterator[Life]:
             yield Fixed(nodes, now + seconds_on(job, nodes))
 
 
-class Place(NamedTuple):
-    """A job in the search: before its start, while it runs, and after its end."""
-
-    life: Life | None
-    started: bool
-    #: Its start and its end, of those that it has, for its cost.
-    start: Fraction
-    end: Fraction
-
-
 class Best(NamedTuple):
     """The best schedule that was met."""
 
@@ -343,8 +333,32 @@ class Best(NamedTuple):
     schedule: WorkloadSchedule
 
 
+#: Changes of what jobs hold, the newest first: the job, the instant, the nodes from then on.
+_History: TypeAlias = "tuple[tuple[int, Fraction, int], _History] | None"
+
+
+class _Place(NamedTuple):
+    """A job in the search: None stands for a start or an end that it does not have yet."""
+
+    life: Life | None = None
+    start: Fraction | None = None
+    end: Fraction | None = None
+
+
+class _Situation(NamedTuple):
+    """What there is at an instant."""
+
+    now: Fraction
+    #: Of the jobs that have ended.
+    cost: Fraction
+    places: tuple[_Place, ...]
+    history: _History = None
+
+
 def _cost(job: Job, term: str, start: Fraction, end: Fraction) -> Fraction:
     turnaround = end - exact(job.submit)
+    if term == "makespan":
+        return Fraction(0)
     if term == "wait":
         return exact(job.weight) * (start - exact(job.submit))
     if term == "slowdown":
@@ -352,26 +366,70 @@ def _cost(job: Job, term: str, start: Fraction, end: Fraction) -> Fraction:
     return exact(job.weight) * turnaround
 
 
-#: What pieces are made of: (job, when its size changes, the size from then on), newest first.
-_History: TypeAlias = "tuple[tuple[int, Fraction, int], _History] | None"
-
-
 class _Search:
-    def __init__(self, problem: WorkloadProblem, term: str, most: int) -> None:
-        self.problem, self.term, self.most = problem, term, most
+    def __init__(self, problem: WorkloadProblem, term: str) -> None:
+        self.problem, self.term = problem, term
         self.jobs = [*problem.jobs]
         self.weight = sum((exact(job.weight) for job in self.jobs), Fraction(0))
         self.release = [max(exact(job.submit), exact(job.eligible or 0)) for job in self.jobs]
         edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-        self.edges = sorted({*map(exact, edges), *self.release})
+        self.edges = {*map(exact, edges), *self.release}
         self.there = {"nodes": problem.num_nodes, **dict(problem.resources)}
-        #: A step that waits for nodes may make it best to start at any whole second.
+        #: A later step that waits for nodes may make it best to start at any whole second.
         self.by_seconds = any(isinstance(job.evolution, Profile) for job in self.jobs)
+        self.heap: list[tuple[Fraction, int, _Situation]] = []
+        self.serial = itertools.count()
         self.seen: set[object] = set()
-        self.best: tuple[Fraction, _History, tuple[Fraction, ...]] | None = None
+        self.best: tuple[Fraction, _Situation] | None = None
 
-    def fits(self, lives: tuple[Life | None, ...], now: Fraction) -> bool:
-        """Whether what jobs hold is there."""
+    def run(self, most: int) -> Best:
+        self.push(_Situation(min(self.release), Fraction(0), (_Place(),) * len(self.jobs)))
+        while self.heap:
+            _, _, situation = heapq.heappop(self.heap)
+            key = situation[:3]
+            if key in self.seen or (self.best is not None and self.least(situation) >= self.best[0]):
+                continue
+            self.seen.add(key)
+            if len(self.seen) > most:
+                raise TooLarge
+            options = [[*self.options(j, place, situation.now)] for j, place in enumerate(situation.places)]
+            for places in itertools.product(*options):
+                if self.fits(places, situation.now):
+                    self.go_on(situation, places)
+        assert self.best is not None
+        return Best(self.best[0], self.schedule(self.best[1]))
+
+    def push(self, situation: _Situation) -> None:
+        heapq.heappush(self.heap, (situation.now, next(self.serial), situation))
+
+    def value(self, cost: Fraction, now: Fraction) -> Fraction:
+        if self.term == "makespan":
+            return now
+        return cost / self.weight if self.weight else Fraction(0)
+
+    def least(self, situation: _Situation) -> Fraction:
+        """Return what the value cannot be below: jobs that have not ended do so from now on."""
+        cost = situation.cost
+        for job, release, place in zip(self.jobs, self.release, situation.places, strict=True):
+            if place.end is None:
+                soonest = max(situation.now, release)
+                cost += _cost(job, self.term, soonest if place.start is None else place.start, soonest)
+        return self.value(cost, situation.now)
+
+    def options(self, j: int, place: _Place, now: Fraction) -> Iterator[_Place]:
+        """Yield what a job may be told to do."""
+        if place.life is not None:
+            yield from (place._replace(life=life) for life in place.life.choices(now))
+            return
+        yield place
+        if place.start is None and now >= self.release[j]:
+            for begun in _starts(self.jobs[j], now):
+                first = begun.after(now)  # what happens at its start happens before anything else
+                assert first is not None
+                yield from (_Place(life, now) for life in first.choices(now))
+
+    def fits(self, places: Sequence[_Place], now: Fraction) -> bool:
+        """Return whether all that jobs hold is there."""
         closed = dict.fromkeys(self.there, 0)
         for window in self.problem.closed:
             if exact(window.start) <= now < exact(window.end):
@@ -379,130 +437,74 @@ class _Search:
                     closed[name] += amount
         for name, there in self.there.items():
             used = 0
-            for job, life in zip(self.jobs, lives, strict=True):
-                if life is not None:
-                    takes = job.partition == name or name == "nodes"
-                    used += life.held if takes else dict(job.needs or {}).get(name, 0)
+            for job, place in zip(self.jobs, places, strict=True):
+                if place.life is not None:
+                    as_nodes = name in ("nodes", job.partition)
+                    used += place.life.held if as_nodes else dict(job.needs or {}).get(name, 0)
             if used > max(0, there - closed[name]):
                 return False
         return True
 
-    def total(self, costs: Fraction, now: Fraction) -> Fraction:
-        if self.term == "makespan":
-            return now
-        return costs / self.weight if self.weight else Fraction(0)
-
-    def run(self) -> Best:
-        count = len(self.jobs)
-        heap: list[tuple[Fraction, int, Fraction, tuple[Life | None, ...], tuple[Fraction | None, ...],
-                         tuple[Fraction, ...], _History]] = []
-        serial = itertools.count()
-        zero = Fraction(0)
-        heap.append((min(self.release), next(serial), zero, (None,) * count, (None,) * count, (zero,) * count, None))
-        visited = 0
-        while heap:
-            now, _, costs, lives, starts, ends, history = heapq.heappop(heap)
-            visited += 1
-            if visited > self.most:
-                raise TooLarge
-            if self.best is not None and self.least(costs, now, starts, ends) >= self.best[0]:
-                continue
-            key = now, lives, tuple(start is None for start in starts), costs
-            if key in self.seen:
-                continue
-            self.seen.add(key)
-            options = [
-                [*self.options(j, life, starts[j], now)] for j, life in enumerate(lives)
-            ]
-            for chosen in itertools.product(*options):
-                then = tuple(chosen)
-                if not self.fits(then, now):
-                    continue
-                begun = tuple(
-                    now if start is None and life is not None else start
-                    for start, life in zip(starts, then, strict=True)
-                )
-                log = history
-                for j, life in enumerate(then):
-                    before = lives[j]
-                    fresh = isinstance(life, Steps) and isinstance(before, Steps) and life.step != before.step
-                    if life is not None and (before is None or life.held != before.held or fresh):
-                        log = ((j, now, life.held), log)
-                self.go_on(heap, serial, now, costs, then, begun, ends, log)
-        assert self.best is not None
-        value, log, ends = self.best
-        return Best(value, self.schedule(log, ends))
-
-    def options(self, j: int, life: Life | None, start: Fraction | None, now: Fraction) -> Iterator[Life | None]:
-        if life is not None:
-            yield from life.choices(now)
-            return
-        yield None
-        if start is None and now >= self.release[j]:
-            for begun in _starts(self.jobs[j], now):
-                # What happens at its start happens before anything else.
-                first = begun.after(now)
-                if first is not None:
-                    yield from first.choices(now)
-
-    def least(self, costs: Fraction, now: Fraction, starts: tuple[Fraction | None, ...],
-              ends: tuple[Fraction, ...]) -> Fraction:
-        """Return what the value cannot be below: jobs that have not ended do so from now on."""
-        for j, job in enumerate(self.jobs):
-            if ends[j] == 0 and self.term != "makespan":
-                begun = starts[j]
-                at = max(now, self.release[j])
-                costs += _cost(job, self.term, at if begun is None else begun, at)
-        return self.total(costs, now)
-
-    def go_on(self, heap, serial, now, costs, lives, starts, ends, history) -> None:  # type: ignore[no-untyped-def]
+    def go_on(self, before: _Situation, places: Sequence[_Place]) -> None:
         """Go to the next instant, at which jobs may end."""
-        moments = [life.event for life in lives if life is not None]
-        moments += [edge for edge in self.edges if edge > now]
+        cost, history = before.cost, before.history
+        for j, (was, place) in enumerate(zip(before.places, places, strict=True)):
+            if place.life is not None and _is_another_piece(was.life, place.life):
+                history = (j, before.now, place.life.held), history
+        moments = [place.life.event for place in places if place.life is not None]
+        moments += [edge for edge in self.edges if edge > before.now]
         if self.by_seconds:
-            moments.append(Fraction(math.floor(now) + 1))
+            moments.append(Fraction(math.floor(before.now) + 1))
         if not moments:
-            return  # nothing runs, and nothing is to come for which the others wait
-        time = min(moments)
-        then, ended = list(lives), list(ends)
-        for j, life in enumerate(lives):
-            if life is None:
+            return  # nothing runs, and nothing is to come for which others wait
+        now = min(moments)
+        then: list[_Place] = []
+        for j, place in enumerate(places):
+            life = None if place.life is None else place.life.after(now)
+            if place.life is not None and life is None:
+                assert place.start is not None
+                cost += _cost(self.jobs[j], self.term, place.start, now)
+                then.append(place._replace(life=None, end=now))
                 continue
-            after = life.after(time)
-            then[j] = after
-            if after is None:
-                ended[j] = time
-                assert starts[j] is not None
-                if self.term != "makespan":
-                    costs += _cost(self.jobs[j], self.term, starts[j], time)
-            elif after.held != life.held:
-                history = ((j, time, after.held), history)
-        if all(end > 0 for end in ended):
-            value = self.total(costs, max(ended))
-            if self.best is None or value < self.best[0]:
-                self.best = value, history, tuple(ended)
-            return
-        heapq.heappush(heap, (time, next(serial), costs, tuple(then), starts, tuple(ended), history))
+            if life is not None and _is_another_piece(place.life, life):
+                history = (j, now, life.held), history
+            then.append(place._replace(life=life))
+        after = _Situation(now, cost, tuple(then), history)
+        if any(place.end is None for place in then):
+            self.push(after)
+        elif self.best is None or self.value(cost, now) < self.best[0]:
+            self.best = self.value(cost, now), after
 
-    def schedule(self, history: _History, ends: tuple[Fraction, ...]) -> WorkloadSchedule:
+    def schedule(self, last: _Situation) -> WorkloadSchedule:
         """Return the pieces of the jobs."""
         changes: list[list[tuple[Fraction, int]]] = [[] for _ in self.jobs]
+        history = last.history
         while history is not None:
             (j, time, held), history = history
             changes[j].insert(0, (time, held))
         rows: list[tuple[float, float, int]] = []
         offsets = [0]
-        for mine, end in zip(changes, ends, strict=True):
-            times = [*(time for time, _ in mine), end]
-            for (time, held), until in zip(mine, times[1:], strict=True):
-                if until > time or len(mine) == 1:
-                    rows.append((float(time), float(until), held))
+        for mine, place in zip(changes, last.places, strict=True):
+            assert place.end is not None
+            ends = [*(time for time, _ in mine[1:]), place.end]
+            rows += [
+                (float(time), float(end), held)
+                for (time, held), end in zip(mine, ends, strict=True)
+                if end > time
+            ]
             offsets.append(len(rows))
         columns = [np.array(column) for column in zip(*rows, strict=True)]
         return WorkloadSchedule(np.array(offsets), *columns)
 
 
-def best_schedule(problem: WorkloadProblem, term: str, most: int = 200_000) -> Best:
+def _is_another_piece(before: Life | None, life: Life) -> bool:
+    """Return whether a job begins another piece of its schedule: it holds other nodes, or has a new step."""
+    if before is None or life.held != before.held:
+        return True
+    return isinstance(life, Steps) and isinstance(before, Steps) and life.step != before.step
+
+
+def best_schedule(problem: WorkloadProblem, term: str, most: int) -> Best:
     """Return the best schedule of a tiny problem with at least one job.
 
     Parameters
@@ -510,6 +512,11 @@ def best_schedule(problem: WorkloadProblem, term: str, most: int = 200_000) -> B
     term
         ``turnaround``, ``slowdown``, ``wait`` or ``makespan``.
     most
-        Situations that are looked at; a problem that has more is too large.
+        Situations that are looked at.
+
+    Raises
+    ------
+    TooLarge
+        If there are more.
     """
-    return _Search(problem, term, most).run()
+    return _Search(problem, term).run(most)

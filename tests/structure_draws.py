@@ -1,7 +1,8 @@
 """Tiny workloads whose structure breaks what a bound may take for granted of a job or of a machine.
 
-Profiles with steps of no nodes, jobs that fall to one node, tables in which the fewest nodes have not the least
-work, sizes that are no job's own, jobs that do not count, windows in which nothing is open, needs of 0.
+Profiles with steps of no nodes, jobs that fall to one node, tables in which the fewest nodes have not the
+least work, overheads with which they are the fastest, jobs that do not count, windows in which nothing is
+open, needs of 0.
 """
 
 from __future__ import annotations
@@ -96,9 +97,7 @@ def _profile(rng: random.Random, row: dict[str, Any], num_nodes: int, scale: int
 
 def _phases(rng: random.Random, row: dict[str, Any]) -> Job:
     works = (1, 2, 3, 0.5, 5)
-    listed = [
-        (rng.choice(works), rng.choice([None, 1, rng.randint(1, 3)])) for _ in range(rng.randint(1, 3))
-    ]
+    listed = [(rng.choice(works), rng.choice([None, 1, rng.randint(1, 3)])) for _ in range(rng.randint(1, 3))]
     phases = Phases(listed, release_delay=rng.choice([0, 0, 1]))
     join = Join(*(rng.choice([0, 0, 1, 2]) for _ in range(3)))
     return Job(

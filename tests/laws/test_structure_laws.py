@@ -1,8 +1,8 @@
 """No bound of a workload is above its best schedule, however jobs and machines are made.
 
-The optimum is by a brute force that shares nothing with the judge, the bounds and the solvers, and the judge
-admits its schedule. Bounds are all functions of `allocsolve.bounds.workload`, certificates of all kinds that are
-no search, with random numbers, and what solvers claim.
+The best schedule is that of a brute force which shares nothing with the judge, the bounds and the solvers,
+and the judge admits it. Bounds are those of all functions of `allocsolve.bounds.workload`, those of
+certificates of all kinds that are no search, with random numbers, and what solvers claim.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, reject, settings, strategies as st
 from naive_schedules import TooLarge, best_schedule
 from naive_workload_prices import workload_optimum
 from structure_draws import draw_structure
@@ -62,16 +62,14 @@ def best_of(problem: WorkloadProblem, term: WorkloadTerm) -> float:
     try:
         best = best_schedule(problem, term, MOST)
     except TooLarge:
-        assume(False)
+        reject()
     assert workload_violations(problem, best.schedule) == ()
     value = workload_value(problem, best.schedule, (term,))
     assert value == pytest.approx(float(best.value), rel=1e-9, abs=1e-9)
     return terms(value)[0]
 
 
-def priced_certificates(
-    rng: random.Random, problem: WorkloadProblem, term: str
-) -> Iterator[dict[str, Any]]:
+def priced_certificates(rng: random.Random, problem: WorkloadProblem, term: str) -> Iterator[dict[str, Any]]:
     """Yield prices of node-seconds, and of the resources of a machine if all jobs are rigid."""
     unit = rng.choice([1, 3, 10])
     for _ in range(4):
@@ -185,6 +183,6 @@ def test_jobs_hold_what_they_surely_hold(kinds: str, rng: random.Random, term: W
     try:
         schedule = best_schedule(problem, term, MOST).schedule
     except TooLarge:
-        assume(False)
+        reject()
     for job, least in enumerate(problem.least_held.tolist()):
         assert all(nodes >= least for _, _, nodes in schedule.pieces(job))

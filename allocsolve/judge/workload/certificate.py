@@ -92,11 +92,12 @@ def workload_certified_bound(
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
     shortest run after its submission. ``area``: the jobs submitted at `after` or later need at least the sum
     of their least areas, on N nodes. ``wide``: of these, jobs that hold more than N / 2 nodes at every
-    instant from their start to their end run one after the other. If all times are whole seconds (quarters of a second), some optimum starts jobs at such times
-    only, so the bound is rounded up to one. A malleable job does its work in parts on some of its numbers of
-    nodes, so it takes at least the least area and the least run time of these; it may end at any time. The
-    same holds for a job with requests. What a job surely holds is
-    `WorkloadProblem.least_held`: of phases one node, of a profile the least of its steps, which may be none.
+    instant from their start to their end run one after the other. If all times are whole seconds (quarters of
+    a second), some optimum starts jobs at such times only, so the bound is rounded up to one. A malleable job
+    does its work in parts on some of its numbers of nodes, so it takes at least the least area and the least
+    run time of these; it may end at any time. The same holds for a job with requests. What a job holds at
+    every instant is `WorkloadProblem.least_held`: one node of a job with phases, and of a profile the least
+    of its steps, which may be none.
 
     *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
     start)), for each size of a moldable job.
