@@ -104,7 +104,7 @@ def bounds_of(
 
     plain = problem.on_plain_machine()
     yield "the cheap bound", workload_bound(plain, term)
-    yield "the bound of the family", WORKLOAD.bound(problem, term)  # type: ignore[misc]  # it has one
+    yield "the bound of the family", WORKLOAD.bound(problem, term)
     if term == "makespan":
         bound = makespan_bound(plain)
         yield "makespan", bound.value

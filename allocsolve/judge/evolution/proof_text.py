@@ -77,8 +77,8 @@ def evolution_proof_text(
         lines.append(" ".join(map(str, (release, len(profile.steps), *steps))))
     below = ["areas"] if kind == "area" else _refuted(problem, certificate, bound)
     missing = "" if problem.applications else "there are no applications"
-    texts = ("\n".join([*part, ""]) for part in (lines, (*_schedule(answer), *below)))
-    return ProofText(*texts, nothing_counts=missing)
+    proof = "\n".join([*_schedule(answer), *below, ""])
+    return ProofText("\n".join([*lines, ""]), proof, nothing_counts=missing)
 
 
 def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object], bound: int) -> Iterator[str]:
