@@ -124,8 +124,8 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     submitted at t or later runs after t, and takes its least area on N nodes. ``wide``: jobs that hold more
     than N / 2 nodes at every instant run one after the other (`WorkloadProblem.least_held`). A malleable job
     takes at least the least area of its numbers of nodes, and the least run time, as it does the work in
-    shares on some of them; so does one with requests. One with phases holds a
-    node for each second of its work on it.
+    shares on some of them; so does one with requests. One with phases holds a node
+    for each second of its work on it.
 
     If all times are whole seconds (or quarters), some optimum starts jobs at such times only: when each job
     starts as early as the jobs before it allow, none ends later. So the bound is rounded up to such a time.

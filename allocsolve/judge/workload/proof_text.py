@@ -73,8 +73,8 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     else:
         jobs = _rigid_jobs(problem, ticks) if problem.is_rigid else _moldable_jobs(problem, ticks, term)
     lines = _CERTIFICATES[kind](problem, certificate, term, ticks)
-    texts = ("\n".join([*part, ""]) for part in (jobs, lines))
-    return ProofText(*texts, not problem.is_exact, _missing(problem, certificate, term))
+    text, proof = ("\n".join([*part, ""]) for part in (jobs, lines))
+    return ProofText(text, proof, not problem.is_exact, _missing(problem, certificate, term))
 
 
 def _missing(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> str:
