@@ -44,8 +44,8 @@ def phased_jobs(
 def profile_jobs(
     draw: st.DrawFn, num_nodes: int, times: st.SearchStrategy[int], submits: st.SearchStrategy[float]
 ) -> Job:
-    steps = draw(st.lists(st.tuples(times, st.integers(1, num_nodes)), min_size=1, max_size=3))
-    sizes = [nodes for _, nodes in steps]
+    steps = draw(st.lists(st.tuples(times, st.integers(0, num_nodes)), min_size=1, max_size=3))
+    sizes = [max(1, nodes) for _, nodes in steps]
     return Job(
         draw(submits),
         sizes[0],

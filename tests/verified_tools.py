@@ -202,11 +202,11 @@ def joined(lines: list[list[object]]) -> str:
 
 
 def random_profiles(draw: random.Random) -> EvolutionProblem:
-    """Return three or four small applications that are not expanded."""
+    """Return three or four small applications that are not expanded; steps may hold no nodes."""
     num_nodes = draw.randint(2, 5)
     profiles = [
         EvolutionProfile(
-            [(draw.randint(1, 4), draw.randint(1, num_nodes)) for _ in range(draw.randint(1, 3))]
+            [(draw.randint(1, 4), draw.randint(0, num_nodes)) for _ in range(draw.randint(1, 3))]
         )
         for _ in range(draw.randint(3, 4))
     ]

@@ -38,13 +38,16 @@ class Verified(NamedTuple):
     digest: str
     #: Whether `cake_lpr` has confirmed the refutation, too.
     is_confirmed: bool
+    #: The path of the program that says so.
+    checker: str
 
     @property
     def fields(self) -> dict[str, object]:
         """What is written for programs."""
         least = {"verified_optimal": True} if self.is_least else {}
         confirmed = {"refuted_by": FOREIGN} if self.is_confirmed else {}
-        return {"verified_bound": str(self.bound), **least, **confirmed, "problem_lines_sha256": self.digest}
+        proven = {"verified_bound": str(self.bound), "verified_by": self.checker}
+        return {**proven, **least, **confirmed, "problem_lines_sha256": self.digest}
 
 
 def find_checker() -> str | None:
@@ -101,12 +104,12 @@ def ask_checker(source: str, text: ProofText, term: str, bound: Any) -> Verified
     FormatError
         If it refuses the certificate, or proves something else than the judge.
     """
-    foreign = shutil.which(FOREIGN)
+    checker, foreign = require_checker(), shutil.which(FOREIGN)
     with tempfile.TemporaryDirectory() as folder:
         file, clauses, refutation = (Path(folder, f"proof{end}") for end in ("", ".cnf", ".lrat"))
         file.write_text(text.problem + text.proof, encoding="ascii")
         # Where it is given a second name, it writes the clauses that it has checked, if there are any.
-        done = _run([require_checker(), str(file), *([str(file)] if foreign else [])])
+        done = _run([checker, str(file), *([str(file)] if foreign else [])])
         answer = _ANSWER.fullmatch(done.stdout)
         if answer is None:
             msg = f"the judge accepts it, the verified checker does not: {_last_line(done)}"
@@ -124,7 +127,7 @@ def ask_checker(source: str, text: ProofText, term: str, bound: Any) -> Verified
         said = f"{name} of problem {digest[:16]} is at least {proven}"
         ours = f"{term} of {text.digest[:16]} is at least {bound}"
         raise FormatError(source, [f"the verified checker proves that {said}, the judge that {ours}"])
-    return Verified(proven, relation == "=", digest, is_confirmed)
+    return Verified(proven, relation == "=", digest, is_confirmed, checker)
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -76,10 +76,11 @@ def placement_bound(problem: PlacementProblem, term: str) -> float:
         covered = size - (int(np.count_nonzero(problem.free)) - int(largest_first.sum()))
         # The first place where the largest ones have room for that many, and none for none.
         return int(np.searchsorted(np.concatenate([[0], np.cumsum(largest_first)]), max(covered, 0)))
-    if largest_first[0] >= size:
+    capacities = tree.capacity[at & (tree.parent >= 0)]
+    if largest_first[0] >= size or not len(capacities):  # without a link there is no other answer
         return 0.0
     fullest = np.array([-(-size // len(largest_first)), largest_first[0]])
-    return float((fullest * (size - fullest)).min() / tree.capacity[at & (tree.parent >= 0)].max())
+    return float((fullest * (size - fullest)).min() / capacities.max())
 
 
 def _level_half_hops(tree: SwitchTree, level: int, below: IntArray, size: int) -> int:

@@ -252,7 +252,7 @@ def check(args: argparse.Namespace) -> int:
     else:
         say(f"feasible{within} ({family_of(problem).view.describe(problem)})")
     if standing is not None:
-        say(standing.text)
+        say(*standing.lines)
     if measures is not None:
         say("")
         show_fields(family_of(problem).view.metric_fields(problem, measures))
@@ -278,7 +278,7 @@ class _Standing(NamedTuple):
 
     proven: bool  #: no solution is better
     fields: dict[str, object]
-    text: str
+    lines: tuple[str, ...]
 
 
 def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: Answer | None) -> _Standing:
@@ -294,8 +294,7 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     fields |= confirmed
     if answer is None:
         none = {"objective": None, "proven": False}
-        text = "\n".join([text, *lines])
-        return _Standing(proven=False, fields={**fields, **none}, text=text)
+        return _Standing(proven=False, fields={**fields, **none}, lines=(text, *lines))
     reached = value(problem, answer, proof.objective)
     first = terms(reached)[0]
     met = abs(first - bound) <= family.rules.tolerance * abs(first)
@@ -313,8 +312,7 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
         text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
     else:
         text += f", here it is {short_number(first)}{unit}: not proven optimal"
-    text = "\n".join([text, *lines])
-    return _Standing(proven, {**fields, "objective": reached, "proven": proven}, text)
+    return _Standing(proven, {**fields, "objective": reached, "proven": proven}, (text, *lines))
 
 
 def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof) -> int:

@@ -176,11 +176,12 @@ def verify_study(args: argparse.Namespace) -> int:
     if verified and not find_checker():
         remark(f"{counted(verified, 'verified bound')} not recomputed: there is no verified checker here")
     if args.json:
-        asked = {} if marked is None else {"verified": marked}
+        asked = {} if marked is None else {"verified": marked, "verified_by": find_checker()}
         write_json({"records": count, "faults": faults, "left_out": damaged, **asked})
     else:
         if marked is not None:
             say(f"{marked.verified} of {counted(marked.certified, 'certified bound')} verified")
+            say(f"  by {find_checker()}")
             say(*(f"  {number} not: {reason}" for reason, number in marked.reasons.items()))
         say(*faults)
         say(

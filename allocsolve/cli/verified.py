@@ -8,7 +8,7 @@ from allocsolve.backends.pumpkin import require_pumpkin
 from allocsolve.backends.verified_checker import FOREIGN, ask_checker, require_checker
 from allocsolve.cli.cross_check import cross_check
 from allocsolve.cli.files import check_outputs
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.families import family_of
 from allocsolve.model import terms
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from allocsolve.backends.verified_checker import Verified
     from allocsolve.instances import Proof
     from allocsolve.model import Answer, Problem, Value
 
@@ -45,7 +44,8 @@ def confirm(
     Returns
     -------
     tuple
-        What is written for programs, and the lines that say what was found.
+        What is written for programs, and the lines that say what was found. A bound that is 0 because nothing
+        counts is not verified, and that is no failure.
 
     Raises
     ------
@@ -56,33 +56,40 @@ def confirm(
     """
     verified, lines = _write_proof(args, problem, proof, bound, answer)
     fields, more = cross_check(args, problem, proof, bound)
-    return {**({} if verified is None else verified.fields), **fields}, [*lines, *more]
+    return {**verified, **fields}, [*lines, *more]
 
 
 def _write_proof(
     args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value, answer: Answer | None
-) -> tuple[Verified | None, list[str]]:
+) -> tuple[dict[str, object], list[str]]:
     """Write what the verified checker reads, and ask it; return what it has verified, and lines on both."""
     if args.export is None and not args.verified:
-        return None, []
+        return {}, []
     family, term = family_of(problem), proof.objective[0]
     if family.rules.proof_text is None:
         msg = f"{_option(args)}: bounds of {family.kind} problems are not verified"
         raise InvalidOption(msg)
     text = family.rules.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
+    if text.nothing_counts:
+        if args.export is not None:
+            msg = f"--export: {text.nothing_counts}, so the bound is 0 and there is no proof"
+            raise UnsupportedProblem(msg)
+        said = f"nothing to verify: {text.nothing_counts}, so the bound is 0"
+        return {"verified_bound": None, "nothing_counts": text.nothing_counts}, [said]
     if args.export is not None:
         args.export.write_text(text.problem + text.proof, encoding="ascii")
         lines.append(f"proof written to {args.export}")
     if not args.verified:
-        return None, lines
+        return {}, lines
     source = str(args.proof or args.solution)
     verified = ask_checker(source, text, term, terms(bound)[0])
     unit = f" {family.view.units[term]}".rstrip()
     relation = "is" if verified.is_least else "is at least"
     foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
-    said = f"verified: {term} {relation} {verified.bound}{unit} (problem {verified.digest[:16]})"
-    return verified, [said, *foreign, *lines]
+    below = f", and no {term} is below 0" if verified.bound < 0 else ""
+    said = f"verified: {term} {relation} {verified.bound}{unit}{below} (problem {verified.digest[:16]})"
+    return verified.fields, [said, f"  by {verified.checker}", *foreign, *lines]
 
 
 def refuse_proof(args: argparse.Namespace) -> None:

@@ -54,6 +54,8 @@ class ProofText(NamedTuple):
     proof: str
     #: Whether the judge rounds times of the problem, so that its bound may be below that of the checker.
     is_rounded_by_judge: bool = False
+    #: Why the bound is 0 whatever the answer: what would count is not there. Then nothing is to be verified.
+    nothing_counts: str = ""
 
     @property
     def digest(self) -> str:

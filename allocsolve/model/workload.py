@@ -243,6 +243,21 @@ class WorkloadProblem:
         return float(latest + longest.sum())
 
     @property
+    def least_held(self) -> IntArray:
+        """The nodes that each job surely holds at every instant from its start to its end, shape (jobs,).
+
+        That is less than `Job.min_nodes` of a job with phases, which may fall to one node, and of one with a
+        profile that has a step of no nodes.
+        """
+        fewest, evolving = self.jobs.packed.min_nodes, self.jobs.evolving
+        if not self.is_evolving:
+            return fewest
+        held = np.where(evolving.reading == REACTIVE, 1, fewest)
+        for idx in np.flatnonzero(evolving.reading == PROFILE).tolist():
+            held[idx] = evolving.nodes[slice(*evolving.offsets[idx : idx + 2])].min()
+        return frozen(held)
+
+    @property
     def area(self) -> float:
         """Sum of nodes times run time, in node-seconds; of moldable jobs, on `Job.nodes` nodes."""
         packed = self.jobs.packed

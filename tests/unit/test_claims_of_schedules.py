@@ -15,13 +15,14 @@ from allocsolve.heuristics.workload.conservative import Conservative
 from allocsolve.heuristics.workload.policies import Easy, Fcfs
 from allocsolve.instances import write_problem, write_solution
 from allocsolve.instances.generators.counterexamples import easy_counterexamples
-from allocsolve.judge import WORKLOAD_CLAIMS, workload_breaches
+from allocsolve.judge import WORKLOAD_CLAIMS, workload_breaches, workload_violations
 from allocsolve.model import (
     Amdahl,
     EvolutionProblem,
     EvolutionProfile,
     Job,
     Jobs,
+    Profile,
     WorkloadProblem,
     WorkloadSchedule,
 )
@@ -128,6 +129,16 @@ def test_starts_that_break_a_claim(starts: list[float], claim: str, job: str, at
 def test_non_idling_is_stronger_than_work_conserving() -> None:
     schedule = WorkloadSchedule.of(THREE, [0, 100, 110])
     assert found(THREE, schedule, "work-conserving", "non-idling") == {"non-idling": ("j2", 2)}
+
+
+def test_nodes_are_idle_for_a_profile_if_they_are_enough_for_its_first_step() -> None:
+    for first, second, breaches in ((1, 2, 2), (2, 1, 0)):
+        job = Job(0, first, 20, evolution=Profile([(10, first), (10, second)]))
+        problem = WorkloadProblem(2, [Job(0, 1, 10), job])
+        columns = [0, 10, 20], [10, 20, 30], [1, first, second]
+        schedule = WorkloadSchedule(np.array([0, 1, 3]), *map(np.array, columns))
+        assert workload_violations(problem, schedule) == ()
+        assert len(workload_breaches(problem, schedule, ["work-conserving", "non-idling"])) == breaches
 
 
 def test_run_times_limits_and_sizes() -> None:

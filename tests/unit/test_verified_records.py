@@ -79,17 +79,18 @@ def stand_in(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return program
 
 
-@pytest.mark.usefixtures("stand_in")
-def test_bounds_are_marked_and_shown(study: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_bounds_are_marked_and_shown(study: Path, stand_in: Path, tmp_path: Path, capsys: Capture) -> None:
     said = run(capsys, "study", "verify", study, "--verified")
     assert said.splitlines() == [
         "1 of 2 certified bounds verified",
+        f"  by {stand_in}",
         "  1 not: bounds of partition problems are not verified",
         f"{study}: 3 records, 0 faults",
     ]
     assert _bound(study).verified_digest == _digest(study)
     asked = run_json(capsys, "study", "verify", study, "--verified")
     assert (asked["faults"], asked["verified"]["verified"]) == ([], 1)
+    assert asked["verified_by"] == str(stand_in)
     with RecordStore(study, read_only=True) as store:
         rows = list(store)
     assert best(rows[:2])[rows[0].digest].standing == "verified"

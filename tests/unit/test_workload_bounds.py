@@ -20,9 +20,23 @@ from allocsolve.bounds.workload import (
 )
 from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.exact import Prices, WorkloadCpSat
 from allocsolve.instances.formats.log_swf import read_swf
 from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.model import Amdahl, Budget, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem
+from allocsolve.model import (
+    Amdahl,
+    Budget,
+    Job,
+    Jobs,
+    Overhead,
+    Phases,
+    PowerLaw,
+    Profile,
+    Requests,
+    SpeedupTable,
+    WorkloadProblem,
+    terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,6 +155,48 @@ def test_a_malleable_job_that_mixes_sizes_ends_between_seconds() -> None:
         bound = makespan_bound(problem) if term == "makespan" else time_prices(problem)
         value = certified(problem, dict(bound.certificate), term)
         assert bound.value <= value <= (3.5 if term == "makespan" else 2.75)
+
+
+def test_jobs_that_hold_no_nodes_for_a_while_may_overlap() -> None:
+    """Both hold the node for 10 s, and none for 10 s more: the second one starts at 10 s and ends at 30 s."""
+    job = Job(0, 1, 20, evolution=Profile([(10, 1), (10, 0)]))
+    problem = WorkloadProblem(1, [job, job])
+    assert problem.least_held.tolist() == [0, 0]
+    wide = {"kind": "makespan", "rule": "wide", "after": 0}
+    assert certified(problem, wide, "makespan") == 0
+    bound = makespan_bound(problem)
+    assert bound.value <= certified(problem, dict(bound.certificate), "makespan") <= 20
+    result = Prices(("makespan",))(problem, Budget(iterations=20))
+    assert result.objective == pytest.approx(30)
+    assert terms(result.bound)[0] <= 20
+
+
+def test_what_jobs_surely_hold() -> None:
+    phases, law = Phases([(8, None), (1, 1)]), PowerLaw(0.5)
+    jobs = [
+        Job(0, 3, 5),
+        Job(0, 2, 8, min_nodes=2, max_nodes=4, speedup=law),
+        Job(0, 2, 8, min_nodes=2, max_nodes=4, speedup=law, kind="malleable"),
+        Job(0, 2, 8, min_nodes=2, max_nodes=4, speedup=law, evolution=Requests([(0.5, 1)])),
+        Job(0, 3, phases.run_time(3), min_nodes=3, max_nodes=4, evolution=phases),
+        Job(0, 4, 5, evolution=Profile([(2, 4), (3, 2)])),
+        Job(0, 1, 5, evolution=Profile([(2, 0), (3, 2)])),
+    ]
+    assert WorkloadProblem(4, jobs).least_held.tolist() == [3, 2, 2, 2, 1, 2, 0]
+
+
+def test_a_moldable_job_whose_fewest_nodes_are_the_fastest() -> None:
+    """With such an overhead one node is faster than the two of the job, on which its run time is stated."""
+    job = Job(0, 2, 5, min_nodes=1, max_nodes=2, speedup=Overhead(0.9))
+    problem = WorkloadProblem(2, [job])
+    (alone,) = shortest_run_times(problem)
+    assert alone == pytest.approx(3.25)
+    bound = time_prices(problem)
+    assert bound.value <= certified(problem, dict(bound.certificate), "turnaround") <= alone
+    for solver in (Prices(), WorkloadCpSat()):
+        result = solver(problem, Budget(iterations=20))
+        assert result.objective == pytest.approx(alone)
+        assert terms(result.bound)[0] <= alone * (1 + 1e-12)
 
 
 def test_makespan_rules() -> None:

@@ -67,6 +67,9 @@ def mark_verified(store: RecordStore, *, progress: Progress | None = None) -> Ma
         if not record.verified_bound:
             try:
                 text = _text(store.problem(record.digest), certificate, record)
+                if text.nothing_counts:
+                    reasons[f"{text.nothing_counts}, so the bound is 0"] += 1
+                    continue
                 found = ask_checker(f"{record.solver} on {record.instance}", text, *_claim(record))
             except (KeyError, UnsupportedProblem, FormatError) as error:
                 reasons["its problem is missing" if isinstance(error, KeyError) else str(error)] += 1

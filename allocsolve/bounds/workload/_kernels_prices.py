@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right
-from allocsolve.model import MALLEABLE, OVERHEAD, SPEEDUP_TABLE
+from allocsolve.model import MALLEABLE, NO_SPEEDUP, OVERHEAD, SPEEDUP_TABLE
 from allocsolve.model.speedup import time_factor
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def cheapest(
         if law == SPEEDUP_TABLE:
             first = jobs.table_offsets[j]
             count = jobs.table_offsets[j + 1] - first
-        reference = _time_factor(law, parameter, jobs.nodes[j]) if count > 1 else 1.0
+        reference = 1.0 if law == NO_SPEEDUP else _time_factor(law, parameter, jobs.nodes[j])
         best, start, size, length, fastest = np.inf, 0.0, 0, 0.0, np.inf
         for i in range(count):
             if law == SPEEDUP_TABLE:
@@ -206,7 +206,7 @@ def cheapest(
                 fastest = run_time
             else:
                 nodes, run_time = high - i, jobs.runtime[j]
-                if count > 1 and nodes != jobs.nodes[j]:
+                if nodes != jobs.nodes[j]:
                     run_time *= _time_factor(law, parameter, nodes) / reference
             run_time = max(0.0, run_time - slack)
             if max(floor[j], slope[j] * run_time) >= best:

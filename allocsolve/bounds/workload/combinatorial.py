@@ -121,11 +121,11 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     Notes
     -----
     *Proof.* ``longest``: a job ends no earlier than its shortest run after its submission. ``area``: what is
-    submitted at t or later runs after t, and takes its least area on N nodes. ``wide``: jobs that need more
-    than N / 2 nodes at least run one after the other. A malleable job takes at least the least area of its
-    numbers of nodes, and the least run time, as it does the work in shares on some of them; so does one with
-    requests. One with phases holds a node for each second of its work on it, and may fall to one node, so it
-    is never wide.
+    submitted at t or later runs after t, and takes its least area on N nodes. ``wide``: jobs that hold more
+    than N / 2 nodes at every instant run one after the other (`WorkloadProblem.least_held`). A malleable job
+    takes at least the least area of its numbers of nodes, and the least run time, as it does the work in
+    shares on some of them; so does one with requests. One with phases holds a node
+    for each second of its work on it.
 
     If all times are whole seconds (or quarters), some optimum starts jobs at such times only: when each job
     starts as early as the jobs before it allow, none ends later. So the bound is rounded up to such a time.
@@ -141,8 +141,7 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     work = _least_work(problem)
     times = shortest_run_times(problem) * work - less
     areas = least_areas(problem) * work - less * packed.max_nodes
-    fewest = np.where(problem.jobs.evolving.reading == REACTIVE, 1, packed.min_nodes)
-    wide = np.where(2 * fewest > problem.num_nodes, times, 0.0)
+    wide = np.where(2 * problem.least_held > problem.num_nodes, times, 0.0)
     order = np.argsort(submit, kind="stable")
     last = int(np.argmax(submit + times))
     bounds = {"longest": (_rounded(problem, float(submit[last] + times[last])), last)}

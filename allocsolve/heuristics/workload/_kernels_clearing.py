@@ -187,7 +187,7 @@ def price_takers(packed: PackedJobs) -> Demand:
     e))``. With an overhead that makes a job fastest on f nodes, the cost is least where ``n^2 (1 + 2 l n) =
     f^2``. Jobs with phases have no serial share.
     """
-    count, share = len(packed.submit), packed.parameter
+    count, share = len(packed.submit), _parallel_shares(packed)
     scale, exponent = np.zeros(count), np.ones(count)
     with np.errstate(divide="ignore"):
         ratio = np.minimum(np.sqrt(share / (1 - share)), LINEAR)
@@ -196,6 +196,11 @@ def price_takers(packed: PackedJobs) -> Demand:
     exponent[power] = 2.0
     scale[packed.speedup == NO_SPEEDUP] = LINEAR
     return _demand(scale, exponent, _fastest(packed), np.full(count, np.nan))
+
+
+def _parallel_shares(packed: PackedJobs) -> FloatArray:
+    """Return the parameters of laws that are at most 1; 0 for an overhead, of which they may be more."""
+    return np.where(packed.speedup == OVERHEAD, 0.0, packed.parameter)
 
 
 def _fastest(packed: PackedJobs) -> FloatArray:
@@ -223,7 +228,7 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
         Shape (jobs,): the pay for the whole work of each job, >= 0, in the unit in which a node is paid per
         second.
     """
-    count, share = len(packed.submit), packed.parameter
+    count, share = len(packed.submit), _parallel_shares(packed)
     scale, exponent, shift = np.zeros(count), np.ones(count), np.zeros(count)
     amdahl, power = packed.speedup == AMDAHL, packed.speedup == POWER
     serial = np.maximum(1 - share, 1 / _ALL)
@@ -234,7 +239,7 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
     scale[power] = np.sqrt(work_prices * share / on_one)[power]
     exponent[power] = np.minimum(2 / serial, 300.0)[power]  # bounded for jobs almost without a serial share
     overhead = packed.speedup == OVERHEAD
-    scale[overhead] = (packed.runtime / (1 / packed.nodes + share * packed.nodes))[overhead]
+    scale[overhead] = (packed.runtime / (1 / packed.nodes + packed.parameter * packed.nodes))[overhead]
     shift[overhead] = _fastest(packed)[overhead]
     return _demand(np.minimum(scale, _STEEPEST), exponent, shift, np.asarray(work_prices, dtype=np.float64))
 

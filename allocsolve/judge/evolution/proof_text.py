@@ -76,7 +76,9 @@ def evolution_proof_text(
         steps = chain.from_iterable(profile.steps)
         lines.append(" ".join(map(str, (release, len(profile.steps), *steps))))
     below = ["areas"] if kind == "area" else _refuted(problem, certificate, bound)
-    return ProofText("\n".join([*lines, ""]), "\n".join([*_schedule(answer), *below, ""]))
+    missing = "" if problem.applications else "there are no applications"
+    proof = "\n".join([*_schedule(answer), *below, ""])
+    return ProofText("\n".join([*lines, ""]), proof, nothing_counts=missing)
 
 
 def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object], bound: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ from allocsolve.judge.workload.work_prices import (
     least_cost_of_work,
     least_times_and_areas,
 )
-from allocsolve.model import MALLEABLE, MAX_INTEGER, REACTIVE, SLOWDOWN_FLOOR_S, frozen
+from allocsolve.model import MALLEABLE, MAX_INTEGER, SLOWDOWN_FLOOR_S, frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -91,11 +91,13 @@ def workload_certified_bound(
 
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
     shortest run after its submission. ``area``: the jobs submitted at `after` or later need at least the sum
-    of their least areas, on N nodes. ``wide``: of these, jobs that need more than N / 2 nodes run one after
-    the other. If all times are whole seconds (quarters of a second), some optimum starts jobs at such times
-    only, so the bound is rounded up to one. A malleable job does its work in parts on some of its numbers of
-    nodes, so it takes at least the least area and the least run time of these; it may end at any time. The
-    same holds for a job with requests. A job with phases may run on a single node, so it is never wide.
+    of their least areas, on N nodes. ``wide``: of these, jobs that hold more than N / 2 nodes at every
+    instant from their start to their end run one after the other. If all times are whole seconds (quarters of
+    a second), some optimum starts jobs at such times only, so the bound is rounded up to one. A malleable job
+    does its work in parts on some of its numbers of nodes, so it takes at least the least area and the least
+    run time of these; it may end at any time. The same holds for a job with requests. What a job holds at
+    every instant is `WorkloadProblem.least_held`: one node of a job with phases, and of a profile the least
+    of its steps, which may be none.
 
     *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
     start)), for each size of a moldable job.
@@ -214,8 +216,7 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
         least_area = _lower_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())
         value = start + least_area / problem.num_nodes
     else:
-        fewest = np.where(problem.jobs.evolving.reading == REACTIVE, 1, packed.min_nodes)
-        wide = late & (2 * fewest > problem.num_nodes)
+        wide = late & (2 * problem.least_held > problem.num_nodes)
         value = start + _lower_sum(times[wide]) - loose * int(wide.sum())
     if not exact:
         return lower_float(max(Fraction(0), value * (1 - Fraction(1, 2**45))))

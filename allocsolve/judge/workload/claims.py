@@ -7,9 +7,9 @@ A schedule from any source can be held to the rules of the machine (``capacity``
 The queue is in the order of submission; jobs of one instant stand in it as in the problem. At each instant
 jobs end first, then jobs are submitted, then jobs start. The *head* is the first job that waits after all
 starts of the instant. The *shadow time* of the head is the first instant, from the present one on, at which
-the fewest nodes that it allows are free, if each running job ends when it is expected to: after the run time
-that its user asked for (1.25 times its run time where none is given), or now if it has already run for
-longer. The *extra nodes* are the nodes that are free at the shadow time beyond these fewest nodes of the
+the fewest nodes on which it may start are free, if each running job ends when it is expected to: after the
+run time that its user asked for (1.25 times its run time where none is given), or now if it has already run
+for longer. The *extra nodes* are the nodes that are free at the shadow time beyond these fewest nodes of the
 head.
 """
 
@@ -210,7 +210,7 @@ def fcfs_breach(history: History) -> Breach | None:
 def idling_breach(history: History, claim: str, *, head_only: bool) -> Breach | None:
     """Return the first instant from which on enough nodes are idle for the head, or for any waiting job.
 
-    Enough are the fewest nodes that the job allows. O((instants + jobs) log jobs).
+    Enough are the fewest nodes on which the job may start. O((instants + jobs) log jobs).
     """
     instants = history.instants()
     idle, fewest, start = history.idle_after(instants).tolist(), history.fewest.tolist(), history.start

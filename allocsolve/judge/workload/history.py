@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
+from allocsolve.model import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +59,8 @@ class History:
     submit: FloatArray
     start: FloatArray
     end: FloatArray
-    #: Shape (jobs,): the nodes of the first piece (0 without one), and the fewest that the job allows.
+    #: Shape (jobs,): the nodes of the first piece (0 without one), and the fewest on which the job may start:
+    #: those that it allows, or, with a profile, those of its first step.
     held: IntArray
     fewest: IntArray
     #: Shape (pieces,), in the order of the schedule, seconds.
@@ -79,6 +81,8 @@ class History:
         first = schedule.offsets[:-1][runs]
         start[runs], held[runs] = piece_starts[first], schedule.nodes[first]
         end[runs] = piece_ends[schedule.offsets[1:][runs] - 1]
+        has_profile = problem.jobs.evolving.reading == PROFILE
+        fewest = np.where(has_profile, problem.packed.nodes, problem.packed.min_nodes)
         jobs = np.argsort(problem.packed.submit, kind="stable")
         return cls(
             problem,
@@ -89,7 +93,7 @@ class History:
             start[jobs],
             end[jobs],
             held[jobs],
-            problem.packed.min_nodes[jobs],
+            fewest[jobs],
             piece_starts,
             piece_ends,
         )

@@ -73,7 +73,19 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     else:
         jobs = _rigid_jobs(problem, ticks) if problem.is_rigid else _moldable_jobs(problem, ticks, term)
     lines = _CERTIFICATES[kind](problem, certificate, term, ticks)
-    return ProofText("\n".join([*jobs, ""]), "\n".join([*lines, ""]), not problem.is_exact)
+    text, proof = ("\n".join([*part, ""]) for part in (jobs, lines))
+    return ProofText(text, proof, not problem.is_exact, _missing(problem, certificate, term))
+
+
+def _missing(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> str:
+    """Return why no job counts; empty if one does."""
+    packed, after = problem.jobs.packed, certificate.get("after")
+    if not len(problem.jobs):
+        return "there are no jobs"
+    if term != "makespan":
+        return "" if packed.weight.any() else "all jobs have the weight 0"
+    assert isinstance(after, int | float), "the judge has accepted it"
+    return "" if (packed.submit >= after).any() else f"no job is submitted at {after:g} s or later"
 
 
 def _ticks(problem: WorkloadProblem) -> int:
@@ -164,11 +176,11 @@ def _machine_prices(
     problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
 ) -> Iterator[str]:
     """Yield the unit, and the prices of all resources in pieces in which no window begins or ends."""
-    listed, names = certificate["prices"], _resources(problem)
+    listed, edges, names = certificate["prices"], certificate["edges"], _resources(problem)
     assert isinstance(listed, dict), "the judge has accepted it"
-    if not listed:
-        msg = "the certificate has no prices: it proves nothing"
-        raise UnsupportedProblem(msg)
+    assert isinstance(edges, list), "the judge has accepted it"
+    if not listed:  # without any price the delays of the jobs alone are the bound
+        listed = {"nodes": [0] * (len(edges) - 1)}
     lists = {name: price_list({**certificate, "prices": prices}) for name, prices in listed.items()}
     (edges, _, unit), *_ = lists.values()
     finer = _finer(problem, term, ticks)
@@ -200,17 +212,12 @@ def _check_whole(field: str, values: FloatArray, units: int, what: str) -> None:
         raise UnsupportedProblem(msg)
 
 
-def _last_end(
-    problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
-) -> Iterator[str]:
+def _last_end(_: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int) -> Iterator[str]:
     """Yield the rule, and the tick from which on jobs count."""
     after = certificate["after"]
     assert isinstance(after, int | float), "the judge has accepted it"
     if after * ticks % 1:
         msg = f"after {after:g} of the certificate is no tick of 1/{ticks} s; its {term} is not verified"
-        raise UnsupportedProblem(msg)
-    if not (problem.jobs.packed.submit >= after).any():
-        msg = f"no job is submitted at {after:g} s or later: the certificate proves nothing"
         raise UnsupportedProblem(msg)
     yield f"last-end {certificate['rule']} {int(after * ticks)}"
 
