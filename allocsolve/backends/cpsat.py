@@ -70,8 +70,8 @@ def run_cpsat(
     whether to go on. Set `linear` if the objective has many variables, so that linear relaxations help (for
     makespan and completion they only take time), and `edge_finding` to propagate cumulative constraints
     further, which helps where jobs are optional. `effort` limits the run in CP-SAT's deterministic seconds:
-    every run is then the same, if iterations are given or there is one worker. After `settled` such seconds the
-    search goes on whatever `on_solution` returns. `stop` is called now and then and returns whether to stop.
+    with one worker or with iterations, every run is then the same. After `settled` such seconds the search
+    goes on whatever `on_solution` returns. `stop` is called now and then and returns whether to stop.
     The search runs in a thread of its own: the main thread stays free for Ctrl-C, which ends the search and
     is noted in the outcome.
     """

@@ -29,13 +29,12 @@ from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.kernels.threads import run_in_threads
-from allocsolve.model import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
+    from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
 #: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
 _SHARES: Final = (0.5, 1.0)

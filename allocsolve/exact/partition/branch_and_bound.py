@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: The share of the remaining time for each heuristic that looks for a start set.
 _START = 0.25
-#: Seconds of search after which the bounds of `partition_bound` are computed, which takes about as long again.
+#: Seconds of search after which the bounds of `partition_bound` are computed, which takes about as long.
 _PATIENCE = 0.3
 #: The most time of a search that continues for its certificate when it has met these bounds, as a multiple of
 #: the time until then.
