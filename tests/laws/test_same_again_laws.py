@@ -42,7 +42,7 @@ def answers(process: int, workers: int, solvers: Sequence[str]) -> dict[str, lis
         "PYTHONHASHSEED": str(process + 1),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    argv = [sys.executable, TOOL, str(process), SECONDS[process], str(workers), *solvers]
+    argv = [sys.executable, str(TOOL), str(process), SECONDS[process], str(workers), *solvers]
     output = subprocess.run(argv, env=environment, check=True, stdout=subprocess.PIPE).stdout
     found: dict[str, list[str]] = json.loads(output)
     return found
