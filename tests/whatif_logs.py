@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
 
+import pytest
 from first_fit import in_order
 
 from allocsolve.instances.generators.examples import random_workload
+from allocsolve.model import Budget
+from allocsolve.report.whatif import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NODES = 16
 PROBLEM = random_workload(3, 60, NODES, load=1.2)
 FIRST = datetime(2024, 1, 10, 20, tzinfo=UTC)
 USERS = ("ann", "bob", "cem")
-SECONDS = ("--seconds", "1", "--workers", "1")
+SECONDS = ("--seconds", "600", "--workers", "1")
+
+
+def fixed_work() -> Iterator[None]:
+    """Searches of `whatif` end by their iterations: on every machine they find the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(findings, "Budget", partial(Budget, iterations=500))
+        yield
 
 
 def sacct(delay: float = 0, *, name: str = "7", limits: bool = False) -> str:

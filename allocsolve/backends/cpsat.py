@@ -29,17 +29,23 @@ class Outcome(NamedTuple):
     #: Proven lower bound on the objective, at least 0; meaningless if `infeasible`.
     bound: float
     interrupted: bool
+    #: What was done, in CP-SAT's deterministic seconds.
+    effort: float
 
 
 class _Callback(cp_model.CpSolverSolutionCallback):
-    def __init__(self, on_solution: Callable[[Callable[[cp_model.LinearExpr], int]], bool]) -> None:
+    def __init__(
+        self, on_solution: Callable[[Callable[[cp_model.LinearExpr], int]], bool], settled: float
+    ) -> None:
         super().__init__()
-        self._on_solution = on_solution
+        self._on_solution, self._settled = on_solution, settled
         self.error: BaseException | None = None
 
     def on_solution_callback(self) -> None:
         try:
-            if self.error is None and self._on_solution(self.value):
+            if self.error is None and (
+                self._on_solution(self.value) or self.deterministic_time > self._settled
+            ):
                 return
         except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
             self.error = error
@@ -55,6 +61,7 @@ def run_cpsat(
     linear: bool = False,
     edge_finding: bool = False,
     effort: float = math.inf,
+    settled: float = math.inf,
     stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Minimise the model within the time left.
@@ -63,23 +70,24 @@ def run_cpsat(
     whether to go on. Set `linear` if the objective has many variables, so that linear relaxations help (for
     makespan and completion they only take time), and `edge_finding` to propagate cumulative constraints
     further, which helps where jobs are optional. `effort` limits the run in CP-SAT's deterministic seconds:
-    with one worker, every run is then the same. `stop` is called now and then and returns whether to stop.
+    with one worker or with iterations, every run is then the same. After `settled` such seconds the search
+    goes on whatever `on_solution` returns. `stop` is called now and then and returns whether to stop.
     The search runs in a thread of its own: the main thread stays free for Ctrl-C, which ends the search and
     is noted in the outcome.
     """
     solver = cp_model.CpSolver()
     parameters = solver.parameters
-    parameters.num_workers = budget.workers
+    parameters.num_workers = budget.racing_workers
     parameters.random_seed = budget.seed
     parameters.linearization_level = 1 if linear else 0
     parameters.use_timetable_edge_finding_in_cumulative = edge_finding
     parameters.catch_sigint_signal = False
-    if budget.workers > 1:
-        parameters.shared_tree_num_workers = budget.workers
+    if budget.racing_workers > 1:
+        parameters.shared_tree_num_workers = budget.racing_workers
     if effort < math.inf:
         parameters.max_deterministic_time = effort
     parameters.max_time_in_seconds = min(clock.remaining, 1e9)
-    callback = _Callback(on_solution)
+    callback = _Callback(on_solution, settled)
     statuses: list[object] = []
     done = threading.Event()  # joining a thread is not safe to interrupt
 
@@ -108,4 +116,5 @@ def run_cpsat(
         optimal=statuses[0] == cp_model.OPTIMAL,
         bound=max(solver.best_objective_bound, 0),  # no term is negative
         interrupted=interrupted,
+        effort=solver.response_proto.deterministic_time,
     )

@@ -42,7 +42,9 @@ def quick_answers(
         A feasible answer, and its value under each term.
     """
     family = family_of(problem)
-    own = Clock(max(_ENOUGH_S, _SHARE * clock.remaining))
+    own = clock.stage(_SHARE)
+    if own.remaining < _ENOUGH_S:
+        own = Clock(_ENOUGH_S)
     best: tuple[float, ...] = ()
     for solver in family.quick_solvers(problem, objective):
         if best and own.remaining == 0:

@@ -50,11 +50,23 @@ POLICY_SECONDS: Final = 600.0
 
 
 class Clock:
-    """The time spent of a budget since the clock was made."""
+    """The time spent of a budget since the clock was made.
 
-    def __init__(self, seconds: float) -> None:
+    Parameters
+    ----------
+    seconds
+        The limit; infinite for none.
+    is_divided
+        Whether stages of the work may have a share of the time each. Where iterations say how much work there
+        is they may not: what a stage does in a share depends on the machine, and so do all that follow.
+    whole
+        The clock of the work that this is a stage of: with its time this one's is over, too.
+    """
+
+    def __init__(self, seconds: float, *, is_divided: bool = True, whole: Clock | None = None) -> None:
         self._start = time.perf_counter()
-        self._seconds = seconds
+        self._seconds, self._whole = seconds, whole
+        self.is_divided = is_divided
 
     @property
     def elapsed(self) -> float:
@@ -64,7 +76,23 @@ class Clock:
     @property
     def remaining(self) -> float:
         """Seconds left, never below 0; infinite without a time limit."""
-        return max(0.0, self._seconds - self.elapsed)
+        left = max(0.0, self._seconds - self.elapsed)
+        return left if self._whole is None else min(left, self._whole.remaining)
+
+    @property
+    def divisible(self) -> float:
+        """Seconds left that say how much work to do; infinite without a limit, and if iterations say it."""
+        return self.remaining if self.is_divided else math.inf
+
+    def stage(self, share: float = 1.0, most: float = math.inf) -> Clock:
+        """Return the clock of a stage of the work that ends by itself.
+
+        It has a share of the time left, at most so many seconds; where iterations say how much work there is,
+        all that is left.
+        """
+        left = self.divisible
+        seconds = min(share * left, most) if left < math.inf else math.inf
+        return Clock(seconds, is_divided=self.is_divided, whole=self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +102,11 @@ class Budget:
     Parameters
     ----------
     seconds
-        Wall time from the call on, > 0; no limit by default.
+        Wall time from the call on, > 0; no limit by default. Stages of a search share it.
     iterations
-        Work units of a local search; None for no limit. Other solvers have no use for it.
+        Work units of a local search; None for no limit. With them a run does the same work in every process
+        and on every machine: each stage has its iterations, or goes on until it ends by itself, and the
+        seconds are only the time at which all ends.
     workers
         Threads, >= 1.
     seed
@@ -110,7 +140,12 @@ class Budget:
 
     def start(self) -> Clock:
         """Start the clock: the first thing that a solver does."""
-        return Clock(self.seconds)
+        return Clock(self.seconds, is_divided=self.iterations is None)
+
+    @property
+    def racing_workers(self) -> int:
+        """Threads whose answer depends on which of them comes first: 1 if iterations are given."""
+        return self.workers if self.iterations is None else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ def test_what_it_does_not_know_is_refused(fields: dict[str, Any], fault: str) ->
 def test_more_jobs_get_a_schedule_and_the_bound_of_prices() -> None:
     job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(0.9), "kind": "malleable"}
     problem = WorkloadProblem(6, [Job(idx, 2, 50 + idx, **job) for idx in range(6)])
-    result = WorkloadMilp()(problem, Budget(seconds=2))
+    result = WorkloadMilp()(problem, Budget(iterations=200))
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
     assert 0 < terms(result.bound)[0] < terms(result.objective or 0)[0]
     stopped = WorkloadMilp(max_jobs=6)(problem, Budget(seconds=1e-3))

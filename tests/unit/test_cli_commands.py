@@ -141,7 +141,7 @@ def test_solve_shows_the_essentials(problem_file: Path, capsys: Capture, tmp_pat
 
 def test_solve_to_optimality(problem_file: Path, capsys: Capture, tmp_path: Path) -> None:
     out = tmp_path / "solution.json"
-    args = ("solve", problem_file, "--solver", "cpsat", "--set", "expand_limit=1", "--seconds", 20)
+    args = ("solve", problem_file, "--solver", "cpsat", "--set", "expand_limit=1", "--seconds", 600)
     found = run_json(capsys, *args, "--out", out)
     assert found["status"] == "optimal"
     assert found["objective"] == found["bound"]

@@ -52,7 +52,7 @@ def test_list_verify_and_improve(tmp_path: Path, capsys: Capture) -> None:
     text = run(capsys, "library", "verify", *where, status=1)
     assert "best_known.json: cannot be read: No such file or directory" in text
     assert text.splitlines()[-1] == "3 instances: 2 faults"
-    text = run(capsys, "library", "improve", "both", "--seconds", 20, "--workers", 1, *where)
+    text = run(capsys, "library", "improve", "both", "--seconds", 600, "--workers", 1, *where)
     lines = text.splitlines()
     assert lines[0] == "mesh-0: branch-and-bound: pairwise 8; bound 8, optimal"
     assert lines[-1] == "2 runs: 2 better solutions, 2 better bounds, 2 proven optimal, 0 refused"

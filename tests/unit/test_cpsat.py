@@ -91,7 +91,7 @@ def test_a_warm_start_is_kept_or_improved() -> None:
     problem = klein2011(3, num_apps=(6, 6))
     start = ListScheduling()(problem, Budget()).answer
     assert start is not None
-    result = EvolutionCpSat(start=start)(problem, Budget(seconds=20, workers=2))
+    result = EvolutionCpSat(start=start)(problem, Budget(seconds=600, workers=2))
     confirm(problem, result, ("makespan",))
     assert isinstance(result.objective, int)
     assert result.objective <= start.completions.max()

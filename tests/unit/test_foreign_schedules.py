@@ -206,7 +206,7 @@ def test_an_answer_that_was_rounded(tmp_path: Path, capsys: Capture, monkeypatch
     Path("rounded.csv").write_text("\n".join([head, *rows]))
     Path("wrong.csv").write_text("\n".join([head, *rows[:2], "j2,.8,2.133,1"]))
     write_solution("exact.json", problem, solve(problem, "fcfs").answer, {})
-    argv = ["score", "p.json", "--baseline", "prices", "--objective", "makespan", "--seconds", 2]
+    argv = ["score", "p.json", "--baseline", "prices", "--objective", "makespan", "--seconds", 60]
     argv += ["--out", "out"]
     told = run_json(capsys, *argv, "--answers", "rounded.csv", status=1)
     assert "job 'j0' runs for 0.333 s, but takes 0.33" in told["failures"][0]["error"]

@@ -235,7 +235,7 @@ def test_bounds_are_halved_and_rounded_up(monkeypatch: pytest.MonkeyPatch, bound
     problem = random_problem(Mesh((8, 8)), 20, 9, 1)
     search = cpsat._Search(problem, Budget(), Budget().start())
     search.best, search.best_cost = np.flatnonzero(problem.free)[:9], 101
-    outcome = backend.Outcome(infeasible=False, optimal=False, bound=bound, interrupted=False)
+    outcome = backend.Outcome(infeasible=False, optimal=False, bound=bound, interrupted=False, effort=0)
     monkeypatch.setattr(backend, "run_cpsat", lambda *_, **__: outcome)
     search.minimise()
     result = search.result()

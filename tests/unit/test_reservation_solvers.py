@@ -167,7 +167,7 @@ def test_weights_that_no_power_of_two_divides_are_bounded_with_care() -> None:
 
 
 def test_large_problems_are_not_modelled() -> None:
-    result = ReservationCpSat(max_jobs=10)(CROWDED, Budget(seconds=1))
+    result = ReservationCpSat(max_jobs=10)(CROWDED, Budget())
     assert result.status is Status.FEASIBLE
     assert result.limit is Limit.SIZE
     far = ReservationProblem(Mesh((600,)), (DeadlineJob(2**52, 400, 9, 2**52 + 9),) * 3)

@@ -71,7 +71,7 @@ def files(tmp_path: Path) -> Path:
     """A folder with a problem, a schedule of serial generation, and the certificate of a short run."""
     problem = log(60)
     write_problem(problem, tmp_path / "log.json")
-    result = Prices()(problem, Budget(seconds=0.3))
+    result = Prices()(problem, Budget(iterations=20))
     start = SerialGeneration("submit")(problem, Budget()).answer
     assert result.certificate is not None
     assert start is not None

@@ -30,7 +30,7 @@ RIGID = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 1), Job(2, 2, 3, weight=2)],
 def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two bounds with certificates, of which the checker has a theorem for one, and one without."""
     path = tmp_path_factory.mktemp("certified") / "study.sqlite"
-    budgets = [Budget(seconds=0.2)]
+    budgets = [Budget(seconds=60)]
     mesh = uniform_occupancy(Mesh((4, 3)), 0.3, 3, 1)
     tasks = [
         *plan([("w", RIGID)], ["prices", "easy"], objective="turnaround", budgets=budgets),
@@ -109,7 +109,7 @@ def test_score_says_how_many_bounds_are_verified(
     folder, problem = tmp_path / "score", tmp_path / "rigid.json"
     write_problem(RIGID, problem)
     solvers = ("--solvers", "easy", "--baseline", "prices", "--objective", "turnaround")
-    words = ("score", problem, *solvers, "--seconds", "0.2", "--out", folder)
+    words = ("score", problem, *solvers, "--seconds", "60", "--out", folder)
     assert "1 of 1 recomputed (certified), the others" in run(capsys, *words)
     with RecordStore(folder / "records.sqlite", read_only=True) as store:
         bound = max(terms(row.certified_bound) for row in store)

@@ -15,7 +15,7 @@ import pytest
 from browser_tools import open_browser
 from cli_tools import Capture, refused, run, run_json, without_compiling
 from first_fit import in_order
-from whatif_logs import NODES, PROBLEM, SECONDS, sacct
+from whatif_logs import NODES, PROBLEM, SECONDS, fixed_work, sacct
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("browser")
 browser = pytest.fixture(scope="module")(open_browser)
+work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 
 EVIL = "<img src=x onerror=alert(1)>"
 

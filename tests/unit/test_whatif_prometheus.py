@@ -13,7 +13,7 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
-from whatif_logs import NODES, SECONDS, sacct
+from whatif_logs import NODES, SECONDS, fixed_work, sacct
 
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana_whatif.json"
 LOG = 'jobs "of\\today".txt'
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
+
+
+work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 
 
 @pytest.fixture(scope="module")

@@ -30,13 +30,12 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.kernels.threads import run_in_threads
-from allocsolve.model import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
+    from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
 #: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
 _SHARES: Final = (0.5, 1.0)
@@ -128,7 +127,7 @@ def ascended_pieces(
                 windows.of_jobs(piece),
                 temperatures,
                 steps=steps,
-                clock=Clock(clock.remaining * min(1.0, workers / left)),
+                clock=clock.stage(min(1.0, workers / left)),
                 halt=halt,
             )
             parts.append((piece, own.windows))
@@ -475,8 +474,7 @@ class _Search:
         divisor = 1
         self._note(self._valued(windows))
         for number, each in enumerate(rounds):
-            left = self.clock.remaining
-            if not left:
+            if not self.clock.remaining:
                 break
             while divisor < each.divisor:
                 if np.diff(windows.edges).min() < 2 or len(windows.prices) > _MOST_HALVED:
@@ -484,7 +482,7 @@ class _Search:
                 windows, divisor = windows.halved(), 2 * divisor
             length = windows.usual_length
             temperatures = [share * length * self._slope for share in each.temperatures]
-            own = Clock(left if number + 1 == len(rounds) else _SHARE * left)
+            own = self.clock.stage(1.0 if number + 1 == len(rounds) else _SHARE)
             step = self._pieces if each.by_pieces else self._together
             done = step(windows, temperatures, own)
             if each.by_pieces and self.best is not None and done.value < self.best.value:

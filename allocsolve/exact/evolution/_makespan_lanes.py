@@ -301,7 +301,7 @@ class Beside:
     def advance(self) -> None:
         """Let one of them search for a slice."""
         clock, above = self._shared.clock, self._above.model.conflicts
-        early = above < _ALONE and clock.elapsed * (_PART_ALONE - 1) < clock.remaining
+        early = above < _ALONE and clock.elapsed * (_PART_ALONE - 1) < clock.divisible
         late = clock.elapsed > clock.remaining
         share = _SHARE if self._below.conflicts < _CHEAP else _LATER_SHARE
         below = late or (not early and self._below.conflicts <= share * above)

@@ -157,20 +157,20 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
     # The annealing at the start used the seed itself.
     below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
     log = shared.new_log()
-    if budget.workers == 1:
+    if budget.racing_workers == 1:
         above = FromAbove(shared, budget.seed, log)
         beside = Beside(shared, below, above)
         return [(above, above, beside, above, above, beside, orders)]
     searches = [
         FromAbove(shared, seed(number), log, towards=number % 2 == 0 < number)
-        for number in (0, *range(2, max(3, budget.workers)))
+        for number in (0, *range(2, max(3, budget.racing_workers)))
     ]
     for search in searches:
         search.share_with(searches)
     first, second, *more = searches
     beside = Beside(shared, below, second)
     turns: list[tuple[Lane, ...]] = [(first,), (beside, beside, beside, orders)]
-    if budget.workers > 2 and shared.objective == ("makespan",):
+    if budget.racing_workers > 2 and shared.objective == ("makespan",):
         turns.append((CpSatLane(shared, budget.seed),))
     return [*turns, *((lane,) for lane in more)]
 

@@ -49,6 +49,9 @@ _FROM_ABOVE: Final[dict[EvolutionTerm, float]] = {"makespan": 0.75, "completion"
 #: a failure; a try takes up to the second share of the time left. (20 applications: 4 s up to 84 % of the
 #: best, 7 s up to 88 %.)
 _PART, _TRY = 0.3, 0.65
+#: The deterministic seconds, and the share of those so far, for which a search by CP-SAT is young: then it
+#: begins again when it learns covers.
+_YOUNG, _YOUNG_SHARE = 1.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,7 @@ class _Search:
         self.incumbents: list[tuple[float, Value]] = []
         self.bounds: list[int] = []  # proven, for the terms treated so far
         self._covers: set[tuple[Block, ...]] = set()  # violated by some relaxed answer
+        self._effort = 0.0  # of CP-SAT so far, in its deterministic seconds
 
     # Schedules, as (starts, ends) of all steps
 
@@ -299,7 +303,9 @@ class _Search:
                 clock,
                 self._on_relaxed_answer(model),
                 linear=self.objective[idx] == "waste",
+                settled=max(_YOUNG, _YOUNG_SHARE * self._effort),
             )
+            self._effort += outcome.effort
             if outcome.interrupted:
                 self.limit = Limit.INTERRUPTED
             bound = cutoff if outcome.infeasible else min(cutoff, math.ceil(outcome.bound - 1e-6))
@@ -322,7 +328,8 @@ class _Search:
             model = self._model(idx, aim)
             model.model.add(model.term(self.objective[idx]) <= aim)
             clock = Clock(max(_TRY * self.clock.remaining, min(1.0, self.clock.remaining)))
-            outcome = run_cpsat(model.model, self.budget, clock, self._on_relaxed_answer(model, young=0))
+            outcome = run_cpsat(model.model, self.budget, clock, self._on_relaxed_answer(model), settled=0.0)
+            self._effort += outcome.effort
             if outcome.interrupted:
                 self.limit = Limit.INTERRUPTED
             if outcome.infeasible:
@@ -331,15 +338,11 @@ class _Search:
             elif len(self._covers) == num_covers:
                 part /= 2
 
-    def _on_relaxed_answer(
-        self, model: OrderModel, young: float | None = None
-    ) -> Callable[[Callable[[cp_model.LinearExpr], int]], bool]:
+    def _on_relaxed_answer(self, model: OrderModel) -> Callable[[Callable[[cp_model.LinearExpr], int]], bool]:
         """Return the callback of a run: it takes answers that fit and learns covers from those that do not.
 
-        A search younger than `young` seconds is better begun again with the new covers.
+        A search that is not settled is better begun again with the new covers.
         """
-        begun = self.clock.elapsed
-        limit = max(1.0, 0.1 * begun) if young is None else young
 
         def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
             starts, ends = model.read_times(value)
@@ -349,7 +352,7 @@ class _Search:
                 return True
             self._covers |= covers
             self.polish(starts, ends)
-            return self.clock.elapsed - begun > limit
+            return False
 
         return take
 
@@ -379,7 +382,7 @@ class _Search:
 def start_budget(problem: EvolutionProblem, budget: Budget, clock: Clock) -> Budget:
     """Return the budget of the annealing before an exact search: less for few applications."""
     count, steps = len(problem.applications), len(problem.packed.durations)
-    seconds = max(1e-9, 0.1 * clock.remaining)
+    seconds = max(1e-9, clock.stage(0.1).remaining)
     schedules = min(1000 * count**2, 20_000_000 // max(1, steps))
     return Budget(seconds, schedules, seed=budget.seed, workers=budget.workers)
 

@@ -231,7 +231,7 @@ class EvolutionMilp:
         if num_variables > self.max_variables or problem.num_nodes > _MAX_NODES:
             return self._result(problem, None, 0, Limit.SIZE, clock)
         if num_variables:
-            times, proven = _minimise(grid, places, self.objective, clock, budget.workers)
+            times, proven = _minimise(grid, places, self.objective, clock, budget.racing_workers)
         else:  # each application has only one place
             times, proven = [window.earliest for window in places], len(self.objective)
         seconds = None if times is None else [[unit * time for time in row] for row in times]

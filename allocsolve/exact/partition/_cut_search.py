@@ -23,7 +23,6 @@ theirs is bounded, and with it the count of each window.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,6 +42,7 @@ from allocsolve.exact.partition._kernels_search import (
     ON,
     REACH,
     ROOT,
+    SPENT,
     STEPS,
     TOP,
     Search,
@@ -250,8 +250,8 @@ def _sums(distances: IntArray, limit: int) -> IntArray:
     return np.concatenate([[0], np.cumsum(distances[:limit])]).astype(np.int64)
 
 
-#: About how many seconds pass between two looks at the clock.
-_SLICE = 0.02
+#: Seconds between two looks at the clock, as the kernel estimates its work.
+_SLICE = 0.01
 #: The most entries of the tables of the kernels, 64 MB: larger problems are not searched.
 _MAX_TABLE = 2**23
 #: The most nanoseconds of one evaluation, since nothing can stop it.
@@ -274,7 +274,6 @@ class CutSearch:
         #: The cell of each node.
         self._cell_of = np.full(len(free), -1, dtype=np.int64)
         self._cell_of[model.nodes] = np.arange(len(model.nodes))
-        self._pace = 1e9 * _SLICE
         self._memory: Search | None = None
         self._pending = 0
         #: The multipliers of the nodes without a parent, by medians, and the medians of the last such node.
@@ -335,6 +334,11 @@ class CutSearch:
             self._record_tree(medians)
         self._pending = int(state[BEST])
         self._complete = True
+
+    @property
+    def spent(self) -> float:
+        """The seconds of the search as the kernel estimates them: the same on every machine."""
+        return 0.0 if self._memory is None else float(self._memory.state[SPENT]) / 1e9
 
     def bound(self) -> int:
         """Return a lower bound on all sets."""
@@ -434,7 +438,7 @@ class CutSearch:
             return np.zeros(positions, dtype=np.int64)
 
         self._memory = Search(
-            state=np.zeros(10, dtype=np.int64),
+            state=np.zeros(11, dtype=np.int64),
             node=_nodes(positions, cells),
             stack=_nodes(positions, cells, _FIRST_ROOM),
             bounds=np.zeros(_FIRST_ROOM, dtype=np.int64),
@@ -494,15 +498,10 @@ class CutSearch:
         while outcome != DONE:
             memory = self._memory
             assert memory is not None
-            before = time.perf_counter()
-            outcome = search(
-                walks, memory, self._work, model.size, model.parity, self._links, int(self._pace)
-            )
+            nanoseconds = int(1e9 * _SLICE)
+            outcome = search(walks, memory, self._work, model.size, model.parity, self._links, nanoseconds)
             if outcome == FULL:
                 self._make_room()
-            elif outcome == MORE:
-                took = time.perf_counter() - before
-                self._pace = max(1e3, self._pace * min(2.0, max(0.2, _SLICE / (took + 1e-9))))
             yield int(memory.state[BEST]), model.nodes[memory.cells]
 
     def _make_room(self) -> None:

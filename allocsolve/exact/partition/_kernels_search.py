@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 #: Entries of `Search.state`.
-TOP, ACTIVE, ROUND, BEST, NODES, BOUND, LEVEL, STALLED, FINAL, ROOT = range(10)
+TOP, ACTIVE, ROUND, BEST, NODES, BOUND, LEVEL, STALLED, FINAL, ROOT, SPENT = range(11)
 
 
 class Search(NamedTuple):
@@ -407,8 +407,8 @@ def search(
         Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
     """
     state, node = memory.state, memory.node
-    spent = 0
-    while spent < budget:
+    until = state[SPENT] + budget
+    while state[SPENT] < until:
         target = (state[BEST] - 1) // parity * parity * SCALE
         if not has_room(memory.log):
             return FULL
@@ -416,11 +416,11 @@ def search(
             if state[TOP] == 0:
                 return DONE
             _pop(memory)
-            spent += 1000
+            state[SPENT] += 1000
             if state[BOUND] > target or not _tidy(walks, memory, work, links, size):
                 _discard(memory)
                 continue
-        spent += estimated_work(walks, node, work, size)
+        state[SPENT] += estimated_work(walks, node, work, size)
         bound = evaluate(walks, node, work, size)
         if bound > target:
             _note_narrowing(walks, memory)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: The share of the remaining time for each heuristic that looks for a start set.
 _START = 0.25
-#: Seconds after which the bounds of `partition_bound` are computed, which takes about as long again.
+#: Seconds of search after which the bounds of `partition_bound` are computed, which takes about as long.
 _PATIENCE = 0.3
 #: The most time of a search that continues for its certificate when it has met these bounds, as a multiple of
 #: the time until then.
@@ -134,13 +134,13 @@ class _Run:
         for value, cells in search.run(self._value, nodes):
             if value < self._value:
                 self._take(cells)
-            if patient and clock.elapsed > _PATIENCE and clock.remaining > 2 * _PATIENCE:
+            if patient and search.spent > _PATIENCE and clock.remaining > 2 * _PATIENCE:
                 patient = False
                 self._floor = max(self._floor, partition_bound(self._problem))
             if self._floor >= self._value:
                 if not patient:
-                    until = min(until, _PROOF * clock.elapsed)
-                if patient or clock.elapsed > until:
+                    until = min(until, _PROOF * search.spent)
+                if patient or search.spent > until:
                     return True
             if not clock.remaining:
                 return self._floor >= self._value
@@ -175,7 +175,7 @@ class _Run:
         return start.answer.nodes
 
     def _some_time(self) -> Budget:
-        return Budget(seconds=max(self._clock.remaining * _START, 1e-3))
+        return Budget(seconds=max(self._clock.stage(_START).remaining, 1e-3))
 
     def _measured(self, nodes: IntArray) -> int:
         arrays = lattice(self._problem.topology)

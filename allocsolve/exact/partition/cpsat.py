@@ -291,9 +291,8 @@ class _Search:
         """Offer the answers of heuristics, one of which always exists, then bound the cost."""
         heuristics: list[Growth | ManhattanMedian] = [Growth("all")] if self.problem.contiguous else []
         heuristics.append(ManhattanMedian(last_ring="greedy", swaps_from=_DESCENTS))
-        share, longest = _START
         for solver in heuristics:
-            seconds = max(min(share * self.clock.remaining, longest), 1e-9)
+            seconds = max(self.clock.stage(*_START).remaining, 1e-9)
             answer = solver(self.problem, replace(self.budget, seconds=seconds)).answer
             if answer is not None:
                 self.offer(answer.nodes)

@@ -76,7 +76,7 @@ class PartitionMilp:
         cuts = list(_cuts(topology, free))
         if len(free) + sum(cut.greatest(size) - cut.least(size) for cut in cuts) > self.max_variables:
             return Result(Status.UNKNOWN, bound=_trivial(size), limit=Limit.SIZE, runtime=clock.elapsed)
-        nodes, bound = _minimise(problem, free, cuts, clock, budget.workers)
+        nodes, bound = _minimise(problem, free, cuts, clock, budget.racing_workers)
         limit = None if math.isinf(budget.seconds) else Limit.TIME
         return _result(problem, nodes, bound, limit, clock)
 

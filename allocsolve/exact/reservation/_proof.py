@@ -11,7 +11,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.reservation.greedy import shown_values
 from allocsolve.judge.reservation.rules import reservation_violations
-from allocsolve.model import BOOKED, Clock, Limit, Result, Status, terms
+from allocsolve.model import BOOKED, Limit, Result, Status, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -186,7 +186,7 @@ class CpSatProof:
 
     def _priced(self, idx: int) -> ReservationPriceBound:
         ascent = PriceAscent(self._problem, self.best.objective[idx])
-        ascent.climb(Clock(_PRICED_BY_CPSAT * self._clock.remaining))
+        ascent.climb(self._clock.stage(_PRICED_BY_CPSAT))
         return ascent.bound()
 
     def _limit(self, model: ReservationModel, scaled: ScaledTerm) -> Limit:

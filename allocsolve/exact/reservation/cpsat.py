@@ -9,7 +9,7 @@ from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_start, proven_result
 from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
-from allocsolve.model import Clock, Limit, parse_reservation_objective
+from allocsolve.model import Limit, parse_reservation_objective
 from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ class ReservationCpSat:
         best.offer_order(reservation_order(problem, "deadline"))
         ascent = PriceAscent(problem, self.objective[0])
         try:
-            ascent.climb(Clock(_PRICED * budget.seconds))
+            ascent.climb(best.clock.stage(_PRICED))
             bound = ascent.bound()
             moves = _MOVES_PER_JOB * len(problem.jobs)
-            ScheduleSearch(best, bound, budget.seed).run(Clock(_SEARCHED * budget.seconds), moves)
+            ScheduleSearch(best, bound, budget.seed).run(best.clock.stage(_SEARCHED), moves)
         except KeyboardInterrupt:
             bound = ascent.bound()
             return proven_result(best, [bound.value], Limit.INTERRUPTED, bound.certificate)

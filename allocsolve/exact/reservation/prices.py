@@ -10,7 +10,7 @@ from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_quick, offer_start, proven_result
 from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
-from allocsolve.model import Clock, Limit, parse_reservation_objective
+from allocsolve.model import Limit, parse_reservation_objective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,11 +85,11 @@ class ReservationPrices:
         bound: ReservationPriceBound | None = None
         is_small = len(problem.jobs) <= _FEW and not problem.leaking and find_spec("ortools") is not None
         try:
-            ascent.climb(Clock(_PRICED * budget.seconds))
+            ascent.climb(clock.stage(_PRICED))
             bound = ascent.bound()
             time, moves = clock, budget.iterations
             if is_small:
-                time = Clock(_PRICED * budget.seconds)
+                time = clock.stage(_PRICED)
                 moves = _FEW_MOVES * len(problem.jobs) if moves is None else moves
             finished = ScheduleSearch(best, bound, budget.seed).run(time, moves)
             limit = Limit.ITERATIONS if finished else Limit.TIME

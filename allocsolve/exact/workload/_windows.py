@@ -147,8 +147,8 @@ def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[
         best[:] = [value(start) for start in variables]
         return True
 
-    left_time = Clock(min(clock.remaining, 5 * _EFFORT))
-    outcome = run_cpsat(model, Budget(), left_time, take, linear=True, effort=_EFFORT, stop=stop)
+    left = clock.stage(most=5 * _EFFORT)
+    outcome = run_cpsat(model, Budget(), left, take, linear=True, effort=_EFFORT, stop=stop)
     if outcome.interrupted:
         raise KeyboardInterrupt
     return np.argsort(best, kind="stable") if best else order

@@ -155,7 +155,7 @@ class _Search:
         least = -math.inf
         if len(self.objective) == 1:
             least = workload_bound(self.problem.on_plain_machine(), self.objective[0])
-        improve(self.best, moves, self.budget.seed, Clock(0.1 * self.clock.remaining), least=least)
+        improve(self.best, moves, self.budget.seed, self.clock.stage(0.1), least=least)
 
     def _plan_of(self, start: WorkloadSchedule) -> Plan:
         """Return the plan with the order and the sizes of a schedule."""
@@ -209,11 +209,10 @@ class _Search:
         alone = bound_of_jobs_alone(self.problem, term, self.sizes)
         if alone >= self.best.values[idx]:
             return TermBound(alone)
-        by_time = bound_by_time(self.problem, term, self.sizes, Clock(_BY_TIME * self.clock.remaining))
+        by_time = bound_by_time(self.problem, term, self.sizes, self.clock.stage(_BY_TIME))
         if by_time.value >= self.best.values[idx] or len(self.problem.jobs) > ALWAYS_BY_JOB:
             return by_time
-        clock = Clock(_BY_JOB * self.clock.remaining)
-        return bound_by_jobs(self.problem, term, by_time, clock, self.budget.workers)
+        return bound_by_jobs(self.problem, term, by_time, self.clock.stage(_BY_JOB), self.budget.workers)
 
     def _latest(self, grid: Grid) -> list[int]:
         """Return the latest end of each job in a schedule as good as the best one, in units of the grid."""

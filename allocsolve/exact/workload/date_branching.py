@@ -133,9 +133,9 @@ class DateBranching:
         """Search within the budget; workers are threads."""
         clock = budget.start()
         again = self.certificate is not None and self.certificate.get("kind") in _PER_JOB
-        share = 1.0 if budget.iterations is not None else _PRICES_AGAIN if again else _PRICES
+        first_s = clock.stage(_PRICES_AGAIN if again else _PRICES).remaining
         first = Prices(self.objective, self.start, self.certificate)
-        result = first(problem, replace(budget, seconds=share * budget.seconds))
+        result = first(problem, replace(budget, seconds=max(first_s, 1e-9)))
         if _is_over(result, clock):
             return replace(result, runtime=clock.elapsed)
         certificate = result.certificate
@@ -144,7 +144,7 @@ class DateBranching:
             result = _branched(problem, self.objective, result, budget, clock)
             if _is_over(result, clock):
                 return replace(result, runtime=clock.elapsed)
-        if clock.remaining == math.inf or budget.iterations is not None:  # `Prices` has done all of its work
+        if clock.divisible == math.inf:  # `Prices` has done all of its work
             return replace(result, runtime=clock.elapsed)
         rest = replace(budget, seconds=clock.remaining)
         last = Prices(self.objective, result.answer, result.certificate)(problem, rest)
@@ -275,8 +275,9 @@ class _Search:
         self._fronts = [_Front(each, counted[each.rows]) for each in self.forest.stretches]
         self._numbers = itertools.count()
         self._ascents = 0
-        unlimited = _UNLIMITED if clock.remaining == math.inf else math.inf
-        self._most_ascents = unlimited if budget.iterations is None else budget.iterations
+        self._most_ascents: float = math.inf if clock.divisible < math.inf else _UNLIMITED
+        if budget.iterations is not None:
+            self._most_ascents = budget.iterations
         self._halt = threading.Event()
         self._changed = threading.Condition()
         self._shifts = DateShifts(self.best.plan(), objective, budget.seed)
@@ -292,8 +293,8 @@ class _Search:
 
     def run(self) -> None:
         """Search until the bound meets the best value, nothing can be split, or the limit."""
-        searches = [self._work] * self.budget.workers
-        if not self.forest.is_one and self.budget.workers > 1:
+        searches = [self._work] * self.budget.racing_workers
+        if not self.forest.is_one and len(searches) > 1:
             searches[0] = self._shift
         run_in_threads(searches, self._halt)
 
@@ -365,7 +366,7 @@ class _Search:
         front.ascents += 1
         front.tree.climb(leaf, self._stop)
         if not self.forest.is_one:
-            if self.budget.workers == 1:
+            if self.budget.racing_workers == 1:
                 self._shifts.run(_SHIFTS)
                 self.best.offer(self._shifts.plan)
         elif first and leaf.job >= 0 and leaf.bound < front.most:

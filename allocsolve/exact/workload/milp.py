@@ -76,8 +76,8 @@ class WorkloadMilp:
         """Solve within the budget; one thread."""
         clock = budget.start()
         speeds = _speeds(problem)
-        seconds = min(_BEFORE_S, _BEFORE * budget.seconds)
-        result = Prices(self.objective)(problem, replace(budget, seconds=seconds))
+        before = clock.stage(_BEFORE, _BEFORE_S)
+        result = Prices(self.objective)(problem, replace(budget, seconds=max(before.remaining, 1e-9)))
         if result.status is Status.OPTIMAL or result.answer is None or result.objective is None:
             return result
         if len(problem.jobs) > self.max_jobs:

@@ -143,6 +143,7 @@ class Prices:
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget; workers are threads."""
         clock = budget.start()
+        coarse_s = _COARSE_PRICES * clock.divisible
         check_rigid(problem)
         if not len(problem.jobs):
             zeros = shown_values((0.0,) * len(self.objective))
@@ -152,13 +153,11 @@ class Prices:
         if problem.is_evolving:
             return earlier.or_better(_with_evolving_jobs(earlier, budget, clock))
         sizes = job_sizes(problem)
-        closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
+        closed = _CLOSED_IN_TIME if clock.divisible < math.inf else _CLOSED
         if len(sizes.nodes) <= closed and not problem.is_malleable:
             return earlier.or_better(WorkloadCpSat(self.objective, earlier.unbroken)(problem, budget))
-        limit = budget.seconds
-        if problem.is_malleable:
-            budget = replace(budget, seconds=_BEFORE_MARKET * limit)
-        search = _Search(problem, self.objective, budget, budget.start(), sizes)
+        share = _BEFORE_MARKET if problem.is_malleable else 1.0
+        search = _Search(problem, self.objective, budget, clock.stage(share), sizes)
         interrupted = False
         try:
             search.begin(earlier)
@@ -169,7 +168,7 @@ class Prices:
             interrupted = True
         result = earlier.or_better(search.result(interrupted=interrupted))
         if problem.is_malleable and not interrupted and result.status is not Status.OPTIMAL:
-            result = self._or_market(problem, result, search.bound.prices, clock, limit)
+            result = self._or_market(problem, result, search.bound.prices, clock, coarse_s)
             result = self._or_reinserted(problem, result, budget, clock)
             result = self._or_annealed(problem, result, budget, clock)
         return result
@@ -216,19 +215,19 @@ class Prices:
         result: Result[WorkloadSchedule],
         prices: PriceBound | None,
         clock: Clock,
-        seconds: float,
+        coarse_s: float,
     ) -> Result[WorkloadSchedule]:
         """Return a result with the schedule of a market if that is better and comes within the time."""
         limit = result.limit
         try:
             if prices is None:  # there are none of this term
-                own = Clock(_PRICES_OF_MARKET * clock.remaining)
+                own = clock.stage(_PRICES_OF_MARKET)
                 prices = time_prices(problem, priced_term(self.objective), clock=own)
                 if prices.interrupted:
                     raise KeyboardInterrupt
             schedule = market_schedule(problem, prices, clock)
             result = Earlier(problem, self.objective, schedule, None).or_better(result)
-            schedule, _ = or_coarse_market(problem, self.objective, schedule, clock, _COARSE_PRICES * seconds)
+            schedule, _ = or_coarse_market(problem, self.objective, schedule, clock, coarse_s)
             result = Earlier(problem, self.objective, schedule, None).or_better(result)
         except TimeoutError:
             limit = Limit.TIME
@@ -241,10 +240,10 @@ class Prices:
 
 
 class _StoppableClock(Clock):
-    """A clock whose time is also over when an event is set."""
+    """A clock whose time, that of another one, is also over when an event is set."""
 
-    def __init__(self, seconds: float, stop: threading.Event) -> None:
-        super().__init__(seconds)
+    def __init__(self, clock: Clock, stop: threading.Event) -> None:
+        super().__init__(math.inf, is_divided=clock.is_divided, whole=clock)
         self._stop = stop
 
     @property
@@ -289,36 +288,30 @@ class _Search:
         if self.objective[0] == "makespan":
             self.bound = bound_by_time(self.problem, "makespan", self.sizes, self.clock)
             self._target = self.bound.value
+        clock = self.clock.stage(_BY_SERIES)
         for plan in serial_plans(self.problem, self.sizes):
             self.best.offer(plan)
-            if self.clock.remaining <= (1 - _BY_SERIES) * self.budget.seconds < math.inf:
+            if not clock.remaining:
                 return
 
     def run(self) -> None:
         """Raise the bound and lower the value."""
-        seconds = self.clock.remaining
+        clock = _StoppableClock(self.clock, self._halt)
         if self.objective[0] == "makespan":
-            self._above(self._clock(seconds))
-        elif self.budget.workers > 1:
-            clocks = self._clock(seconds), self._clock(seconds)
-            run_in_threads([lambda: self._below(*clocks), lambda: self._above(clocks[1])], self._halt)
+            self._above(clock)
+        elif self.budget.racing_workers > 1:
+            run_in_threads([lambda: self._below(clock, 1.0, 1.0), lambda: self._above(clock)], self._halt)
         else:
-            whole = self._clock(seconds)
-            self._by_time(self._clock(_BY_TIME * seconds))
-            if self._pays():
-                self._by_jobs(self._clock(_BY_JOB * whole.remaining))
-            self._above(whole)
-
-    def _clock(self, seconds: float) -> Clock:
-        return _StoppableClock(seconds, self._halt)
+            self._below(clock, _BY_TIME, _BY_JOB)
+            self._above(clock)
 
     # The bound
 
-    def _below(self, by_time: Clock, by_jobs: Clock) -> None:
+    def _below(self, clock: Clock, by_time: float, by_jobs: float) -> None:
         """Raise the bound by prices of node-seconds, then per job if the gap is large."""
-        self._by_time(by_time)
+        self._by_time(clock.stage(by_time))
         if self._pays():
-            self._by_jobs(by_jobs)
+            self._by_jobs(clock.stage(by_jobs))
 
     def _by_time(self, clock: Clock) -> None:
         """Price node-seconds, unless jobs have prices already."""
@@ -328,7 +321,8 @@ class _Search:
             )
 
     def _by_jobs(self, clock: Clock) -> None:
-        workers = max(1, self.budget.workers - 1)
+        beside = 1 if self.budget.racing_workers > 1 else 0
+        workers = self.budget.workers - beside
         self.bound = bound_by_jobs(self.problem, self.objective[0], self.bound, clock, workers)
 
     def _pays(self) -> bool:
@@ -337,7 +331,7 @@ class _Search:
             return False
         if count <= ALWAYS_BY_JOB:
             return True
-        limited = self.clock.remaining < math.inf or count <= _UNLIMITED_BY_JOB
+        limited = self.clock.divisible < math.inf or count <= _UNLIMITED_BY_JOB
         return limited and value - self.bound.value >= _WIDE_GAP * value
 
     # The schedule
@@ -412,8 +406,7 @@ def _with_evolving_jobs(earlier: Earlier, budget: Budget, clock: Clock) -> Resul
     single = len(earlier.objective) == 1
     try:
         if not single or bound.value < best.values[0]:
-            own = Clock(_EVOLVING_BY_TIME * clock.remaining)
-            bound = bound_by_time(problem, term, None, own, certificate)
+            bound = bound_by_time(problem, term, None, clock.stage(_EVOLVING_BY_TIME), certificate)
             least = bound.value if single else -math.inf
             limit = anneal_service_lists(best, [earlier.schedule], budget, least=least)
             limit = Limit.TIME if bound.timed_out else limit

@@ -141,14 +141,15 @@ class ListAnnealing:
             yield schedule
         if problem.is_malleable:
             # Near the best prices it is chance which starts are the cheapest; coarse prices choose others.
-            for share in (_PRICING, _COARSE) if clock.remaining < math.inf else (_PRICING,):
+            for share in (_PRICING, _COARSE) if clock.divisible < math.inf else (_PRICING,):
                 if clock.remaining > 0:
-                    yield from self._priced(problem, Clock(share * clock.remaining), clock)
+                    yield from self._priced(problem, clock.stage(share), clock)
         if len(problem.jobs) and clock.remaining > 0:
             moves = default_moves(problem)
             if budget.iterations is not None:
                 moves = min(moves, budget.iterations)
-            part = Budget(seconds=_REINSERTION * clock.remaining, iterations=moves, seed=budget.seed)
+            seconds = clock.stage(_REINSERTION).remaining
+            part = Budget(seconds=max(seconds, 1e-9), iterations=moves, seed=budget.seed)
             answer = Reinsertion(self.objective)(problem, part).answer
             if answer is not None:
                 yield answer
@@ -234,7 +235,7 @@ def anneal_schedules(
         return Limit.ITERATIONS
     has_moves = best.objective[0] != "makespan"  # the makespan is no sum
     share = _LISTS_SHARE * min(1.0, _FEW_JOBS / count) if has_moves else 1.0
-    limit = _anneal_lists(best, decoder, starts, budget, least, Clock(share * clock.remaining))
+    limit = _anneal_lists(best, decoder, starts, budget, least, clock.stage(share))
     if best.values[0] <= least or not has_moves:
         return limit
     if clock.remaining == 0:

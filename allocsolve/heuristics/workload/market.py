@@ -77,12 +77,11 @@ class Market:
 
         EngineRules().check(problem, answers=False)
         clock = budget.start()
-        fine = Clock(_PRICING * budget.seconds)
+        seconds, fine = _COARSE * clock.divisible, clock.stage(_PRICING)
         bound = time_prices(problem, priced_term(self.objective), clock=fine)
         if bound.interrupted:
             raise KeyboardInterrupt
         schedule = market_schedule(problem, bound)
-        seconds = _COARSE * budget.seconds
         try:
             schedule, stopped = or_coarse_market(problem, self.objective, schedule, clock, seconds)
         except KeyboardInterrupt:
