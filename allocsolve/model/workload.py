@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, shown
+from allocsolve.model.columns import are_quarters
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
@@ -252,7 +253,7 @@ class WorkloadProblem:
     def is_exact(self) -> bool:
         """Whether all times are multiples of a quarter of a second: sums of them are not rounded.
 
-        Limits are among them. No schedule needs them to be valid, but policies make plans of them:
+        They must be whole where the horizon is beyond 2^51 s. Limits are among them. No schedule needs them to be valid, but policies make plans of them:
         conservative backfilling starts a job when another one should have ended, and then that is no
         multiple of a quarter.
         """
@@ -265,7 +266,7 @@ class WorkloadProblem:
         if not self.is_plain:
             edges = [edge for window in self.closed for edge in (window.start, window.end)]
             times += [np.nan_to_num(self.jobs.requirements.eligible), np.array(edges)]
-        return all(bool((4 * column % 1 == 0).all()) for column in times)
+        return are_quarters(times, self.horizon)
 
     def cut_at_limits(self) -> WorkloadProblem:
         """Return the workload as it runs where each job is killed at its limit.

@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.messages import overloads, shown_seconds
+from allocsolve.judge.sums import held_after, rounded_sum, summable
 from allocsolve.judge.workload.machine import (
     early_violations,
     machine_violations,
@@ -19,7 +20,6 @@ from allocsolve.judge.workload.reactive import reactive_matter
 from allocsolve.model import (
     EVOLVING,
     MALLEABLE,
-    MAX_INTEGER,
     PROFILE,
     REACTIVE,
     REQUESTED,
@@ -28,6 +28,7 @@ from allocsolve.model import (
     Profile,
     expand_ratio,
 )
+from allocsolve.model.columns import are_quarters
 from allocsolve.model.profile import max_expanded_duration
 
 if TYPE_CHECKING:
@@ -232,12 +233,12 @@ def reconfigurations(
     fields |= {"expansions_per_job": 0.0, "shrinks_per_job": 0.0}
     inner = np.ones(len(schedule.nodes), dtype=bool)
     inner[schedule.offsets[:-1]] = False
-    change = np.diff(schedule.nodes, prepend=0)[inner]
+    change = np.diff(summable(schedule.nodes), prepend=0)[inner]
     if len(change):
         # An infeasible schedule may divide rigid jobs into pieces, too.
         elastic = max(1, int((problem.jobs.packed.kind >= MALLEABLE).sum()))
         fields["resizes"] = int((change != 0).sum())
-        fields["resized_nodes"] = int(np.abs(change).sum())
+        fields["resized_nodes"] = int(summable(np.abs(change)).sum())
         fields["expansions_per_job"] = int((change > 0).sum()) / elastic
         fields["shrinks_per_job"] = int((change < 0).sum()) / elastic
     return fields
@@ -392,12 +393,9 @@ def workload_violations(
 
 def schedule_tolerance(problem: WorkloadProblem, schedule: WorkloadSchedule) -> float:
     """Return the seconds by which times of a schedule may differ that should be equal."""
-    exact = problem.is_exact and _in_quarters(schedule.starts) and _in_quarters(schedule.ends)
-    return 0.0 if exact else TIME_TOLERANCE_S
-
-
-def _in_quarters(times: FloatArray) -> bool:
-    return bool((4 * times % 1 == 0).all())
+    times = schedule.starts, schedule.ends
+    latest = max(float(np.abs(column).max(initial=0.0)) for column in times)
+    return 0.0 if problem.is_exact and are_quarters(times, latest) else TIME_TOLERANCE_S
 
 
 def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
@@ -463,8 +461,9 @@ def _capacity_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, t
     begun = np.argsort(schedule.starts, kind="stable")
     ended = np.argsort(schedule.ends, kind="stable")
     starts, ends = schedule.starts[begun], schedule.ends[ended] - tolerance
-    taken = np.cumsum(schedule.nodes[begun])
-    returned = np.concatenate([[0], np.cumsum(schedule.nodes[ended])])
+    nodes = summable(schedule.nodes)
+    taken = np.cumsum(nodes[begun])
+    returned = np.concatenate([[0], np.cumsum(nodes[ended])])
     used = taken - returned[np.searchsorted(ends, starts, side="right")]
     # Of several starts at one instant, the last one counts all of them.
     last = np.ones(len(starts), dtype=bool)
@@ -477,10 +476,9 @@ def _capacity_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, t
 def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
     """Return a line for each span of time in which more than all nodes are held, by a sweep."""
     times = np.concatenate([schedule.starts, schedule.ends - tolerance])
-    change = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
     moments, at = np.unique(times, return_inverse=True)
-    usage = np.cumsum(np.bincount(at, weights=change, minlength=len(moments))).astype(np.int64)
-    return overloads(moments, usage, problem.num_nodes, tolerance)
+    held = held_after(len(moments), *np.split(at, 2), schedule.nodes)
+    return overloads(moments, held, problem.num_nodes, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -573,21 +571,13 @@ def _job_areas(schedule: WorkloadSchedule) -> FloatArray:
     areas = (schedule.ends - schedule.starts) * schedule.nodes
     if len(areas) == len(schedule.offsets) - 1:
         return areas
-    before = np.concatenate([[0.0], np.cumsum(areas)])
-    total: FloatArray = before[schedule.offsets[1:]] - before[schedule.offsets[:-1]]
+    total: FloatArray = np.add.reduceat(areas, schedule.offsets[:-1])
     return total
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:
-    total = _sum(weights)
-    return _sum(values * weights) / total if total else 0.0
-
-
-def _sum(values: FloatArray) -> float:
-    """Return the sum, rounded once; sums of multiples of a quarter are exact up to 2^51."""
-    if float(np.abs(values).sum()) < MAX_INTEGER / 4 and _in_quarters(values):
-        return float(values.sum())
-    return math.fsum(values.tolist())
+    total = rounded_sum(weights)
+    return rounded_sum(values * weights) / total if total else 0.0
 
 
 def _spread(values: FloatArray) -> tuple[float, float, float]:
