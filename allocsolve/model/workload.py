@@ -253,9 +253,9 @@ class WorkloadProblem:
     def is_exact(self) -> bool:
         """Whether all times are multiples of a quarter of a second: sums of them are not rounded.
 
-        They must be whole where the horizon is beyond 2^51 s. Limits are among them. No schedule needs them to be valid, but policies make plans of them:
-        conservative backfilling starts a job when another one should have ended, and then that is no
-        multiple of a quarter.
+        They must be whole where the horizon is beyond 2^51 s. Limits are among them. No schedule needs them
+        to be valid, but policies make plans of them: conservative backfilling starts a job when another one
+        should have ended, and then that is no multiple of a quarter.
         """
         packed = self.jobs.packed
         rounded = (packed.speedup == AMDAHL) | (packed.speedup == POWER) | (packed.speedup == OVERHEAD)
