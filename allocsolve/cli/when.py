@@ -184,10 +184,10 @@ def _snapshot(
     def limits(listed: Sequence[QueuedJob] | Sequence[RunningJob]) -> FloatArray:
         return np.array([longest if math.isnan(job.limit) else job.limit for job in listed])
 
-    holds = [machine.needs(job) for job in listing.running]
-    if sum(holds) > machine.size:
+    held = np.array([machine.needs(job) for job in listing.running], dtype=np.int64)
+    if held.sum() > machine.size:
         msg = (
-            f"{listing.source}: running jobs hold {sum(holds)} {machine.unit} of a machine of {machine.size}"
+            f"{listing.source}: running jobs hold {held.sum()} {machine.unit} of a machine of {machine.size}"
         )
         raise InvalidOption(f"{msg}: --nodes gives its size in {machine.unit}")
     submits = np.array([min(job.submit, now) for job in jobs])
@@ -195,7 +195,7 @@ def _snapshot(
     return QueueSnapshot(
         machine.size,
         now,
-        np.array(holds, dtype=np.int64),
+        held,
         np.array([min(job.start, now) for job in listing.running]),
         limits(listing.running),
         np.array([machine.needs(job) for job in jobs], dtype=np.int64),

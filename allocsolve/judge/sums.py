@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.model import MAX_INTEGER, UNLIMITED
-from allocsolve.model.columns import are_quarters
+from allocsolve.model import UNLIMITED
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray
@@ -48,11 +46,3 @@ def are_sums(totals: FloatArray, left: FloatArray, right: FloatArray | IntArray)
     lost = (left - (rounded - part)) + (right - part)
     exact: BoolArray = (totals == rounded) & (lost == 0)
     return exact
-
-
-def rounded_sum(values: FloatArray) -> float:
-    """Return the sum, rounded once; sums of multiples of a quarter are exact up to 2^51."""
-    reach = float(np.abs(values).sum())
-    if reach < MAX_INTEGER / 4 and are_quarters([values], reach):
-        return float(values.sum())
-    return math.fsum(values.tolist())

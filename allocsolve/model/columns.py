@@ -64,7 +64,7 @@ def within(values: FloatArray, low: float) -> NDArray[np.bool_]:
     return inside
 
 
-def are_quarters(columns: Iterable[FloatArray], latest: float) -> bool:
+def are_exact(columns: Iterable[FloatArray], latest: float) -> bool:
     """Return whether times are multiples of a quarter of a second, and differences of them are not rounded.
 
     Doubles hold quarters up to 2^51 s. Where times, up to the `latest`, go beyond, they must be whole.

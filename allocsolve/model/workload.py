@@ -10,7 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, shown
-from allocsolve.model.columns import are_quarters
+from allocsolve.model.columns import are_exact
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
@@ -266,7 +266,7 @@ class WorkloadProblem:
         if not self.is_plain:
             edges = [edge for window in self.closed for edge in (window.start, window.end)]
             times += [np.nan_to_num(self.jobs.requirements.eligible), np.array(edges)]
-        return are_quarters(times, self.horizon)
+        return are_exact(times, self.horizon)
 
     def cut_at_limits(self) -> WorkloadProblem:
         """Return the workload as it runs where each job is killed at its limit.

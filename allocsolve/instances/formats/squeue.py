@@ -170,6 +170,10 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     total = sum(len(row.tasks) if row.tasks is not None else 1 for row in rows)
     if total > _MAX_QUEUE:
         faults.append(f"more than {_MAX_QUEUE:,} jobs with all tasks of arrays: {total:,}")
+    for what in ("nodes", "processors"):
+        held = sum(getattr(row, what) for row in rows if row.is_running)
+        if held > MAX_INTEGER:
+            faults.append(f"running jobs hold {held} {what}, beyond 2^53")
     if faults:
         raise FormatError(source, faults)
     return _listing(source, now, rows, others)

@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.messages import overloads, shown_seconds
-from allocsolve.judge.sums import held_after, rounded_sum, summable
+from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.machine import (
     early_violations,
     machine_violations,
@@ -20,6 +20,7 @@ from allocsolve.judge.workload.reactive import reactive_matter
 from allocsolve.model import (
     EVOLVING,
     MALLEABLE,
+    MAX_INTEGER,
     PROFILE,
     REACTIVE,
     REQUESTED,
@@ -28,7 +29,6 @@ from allocsolve.model import (
     Profile,
     expand_ratio,
 )
-from allocsolve.model.columns import are_quarters
 from allocsolve.model.profile import max_expanded_duration
 
 if TYPE_CHECKING:
@@ -393,9 +393,12 @@ def workload_violations(
 
 def schedule_tolerance(problem: WorkloadProblem, schedule: WorkloadSchedule) -> float:
     """Return the seconds by which times of a schedule may differ that should be equal."""
-    times = schedule.starts, schedule.ends
-    latest = max(float(np.abs(column).max(initial=0.0)) for column in times)
-    return 0.0 if problem.is_exact and are_quarters(times, latest) else TIME_TOLERANCE_S
+    exact = problem.is_exact and _in_quarters(schedule.starts) and _in_quarters(schedule.ends)
+    return 0.0 if exact else TIME_TOLERANCE_S
+
+
+def _in_quarters(times: FloatArray) -> bool:
+    return bool((4 * times % 1 == 0).all())
 
 
 def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
@@ -439,7 +442,10 @@ def _run_violations(
     nodes, lasted = schedule.nodes[at], schedule.ends[at] - schedule.starts[at]
     times = problem.run_times(nodes, jobs)
     wrong_size = np.isnan(times)
-    wrong_time = ~wrong_size & ~(np.abs(lasted - times) <= tolerance)
+    in_time = np.abs(lasted - times) <= tolerance
+    if not tolerance:  # then what is rounded away counts
+        in_time &= are_sums(schedule.ends[at], schedule.starts[at], times)
+    wrong_time = ~wrong_size & ~in_time
     violations = []
     for row in np.flatnonzero(wrong_size | wrong_time).tolist():
         idx = int(jobs[row])
@@ -576,8 +582,15 @@ def _job_areas(schedule: WorkloadSchedule) -> FloatArray:
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:
-    total = rounded_sum(weights)
-    return rounded_sum(values * weights) / total if total else 0.0
+    total = _sum(weights)
+    return _sum(values * weights) / total if total else 0.0
+
+
+def _sum(values: FloatArray) -> float:
+    """Return the sum, rounded once; sums of multiples of a quarter are exact up to 2^51."""
+    if float(np.abs(values).sum()) < MAX_INTEGER / 4 and _in_quarters(values):
+        return float(values.sum())
+    return math.fsum(values.tolist())
 
 
 def _spread(values: FloatArray) -> tuple[float, float, float]:
