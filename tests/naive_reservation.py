@@ -43,7 +43,7 @@ def _is_allowed(problem: ReservationProblem, schedule: ReservationSchedule, idx:
 
 def _is_booking(problem: ReservationProblem, schedule: ReservationSchedule, idx: int) -> bool:
     job, holds, end = problem.jobs[idx], schedule.holds(idx), float(schedule.ends[idx])
-    start = end - job.runtime
+    start = Fraction(end) - job.runtime
     return (
         {(hold.start, hold.end) for hold in holds} == {(start, end)}
         and len(holds) == job.nodes

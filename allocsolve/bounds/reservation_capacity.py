@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +36,8 @@ def reservation_capacity_bound(problem: ReservationProblem, term: ReservationTer
         return 1.0
     span = int(jobs.deadline[possible].max() - jobs.arrival[possible].min())
     order = possible[np.argsort(-weight[possible] / area[possible], kind="stable")]
-    before = np.concatenate([[0.0], np.cumsum(area[order])[:-1]])
-    part = np.clip((problem.topology.num_nodes * float(span) - before) / area[order], 0, 1)
+    areas = [job.area for job in map(problem.jobs.__getitem__, order.tolist())]
+    room = accumulate(areas, operator.sub, initial=problem.topology.num_nodes * span)  # exact, as integers
+    part = np.clip([left / mine for left, mine in zip(room, areas, strict=False)], 0, 1)
     accepted = math.fsum((part * weight[order]).tolist())
     return max(0.0, 1 - accepted / total * (1 + 1e-12))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from allocsolve.cli.output import say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.instances import log_format, read_squeue, read_swf_log, read_table_log
-from allocsolve.instances.formats.log_times import Clock, time_limit, zone
+from allocsolve.instances.formats.log_times import Clock, date_of, time_limit, zone
 from allocsolve.instances.formats.squeue import QueuedJob, RunningJob
 from allocsolve.simulation import QueueSnapshot
 
@@ -289,10 +288,8 @@ def _show(
     local = zone(args.timezone)
 
     def time(value: float | None) -> str:
-        return "" if value is None else f"{datetime.fromtimestamp(value, local):%Y-%m-%d %H:%M}"
+        return "" if value is None else f"{date_of(value, local):%Y-%m-%d %H:%M}"
 
-    counts = f"{len(listing.running)} running, {len(listing.queued)} queued"
-    say(f"{listing.source}: {counts}, {time(now)} ({args.timezone})", "")
     knows = args.log is not None
     chances = ("5 % chance\nbefore", "half\nbefore", "5 % chance\nafter") if knows else ()
     heads = ("job", "nodes", *chances, "if all run to\ntheir limits", "plan of the\nmachine", "blocked")
@@ -303,6 +300,8 @@ def _show(
         table.append(
             [row["job"], str(row["nodes"]), *times, time(row["by_limits"]), time(row["planned"]), blocked]
         )
+    counts = f"{len(listing.running)} running, {len(listing.queued)} queued"
+    say(f"{listing.source}: {counts}, {time(now)} ({args.timezone})", "")
     show_table(heads, table, texts=(0, len(heads) - 1))
     say("")
     if listing.cut_arrays:

@@ -64,6 +64,15 @@ def within(values: FloatArray, low: float) -> NDArray[np.bool_]:
     return inside
 
 
+def are_exact(columns: Iterable[FloatArray], latest: float) -> bool:
+    """Return whether times are multiples of a quarter of a second, and differences of them are not rounded.
+
+    Doubles hold quarters up to 2^51 s. Where times, up to the `latest`, go beyond, they must be whole.
+    """
+    unit = 4 if latest <= MAX_INTEGER / 4 else 1
+    return all(bool((unit * column % 1 == 0).all()) for column in columns)
+
+
 def positive(values: FloatArray) -> NDArray[np.bool_]:
     """Return which values are above 0 and at most 2^53."""
     return within(values, 0) & (values > 0)

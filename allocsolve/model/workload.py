@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, shown
+from allocsolve.model.columns import are_exact
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
@@ -268,8 +269,9 @@ class WorkloadProblem:
         """Whether all times of the best schedules are multiples of a quarter of a second.
 
         So it is if no job changes its size and all submissions, run times and edges of windows are such
-        multiples. Then the judge compares times exactly, and so do bounds. Limits do not count: policies make
-        plans of them and may start jobs at other times, which are later than they need be.
+        multiples, whole ones where the horizon is beyond 2^51 s. Then the judge compares times exactly, and
+        so do bounds. Limits do not count: policies make plans of them and may start jobs at other times,
+        which are later than they need be.
         """
         packed = self.jobs.packed
         rounded = (packed.speedup == AMDAHL) | (packed.speedup == POWER) | (packed.speedup == OVERHEAD)
@@ -280,7 +282,7 @@ class WorkloadProblem:
         if not self.is_plain:
             edges = [edge for window in self.closed for edge in (window.start, window.end)]
             times += [np.nan_to_num(self.jobs.requirements.eligible), np.array(edges)]
-        return all(bool((4 * column % 1 == 0).all()) for column in times)
+        return are_exact(times, self.horizon)
 
     def cut_at_limits(self) -> WorkloadProblem:
         """Return the workload as it runs where each job is killed at its limit.

@@ -49,6 +49,22 @@ def test_without_the_past_there_are_no_chances(queue: Path, capsys: Capture) -> 
     assert jobs["806"]["limit"] is None
 
 
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [("TIME_LIMIT", "9999999-00:00:00"), ("START_TIME", "9007199254740992")],
+)
+def test_times_beyond_the_last_date_are_refused(
+    column: str, cell: str, tmp_path: Path, capsys: Capture
+) -> None:
+    rows = good()
+    for row in rows[:2]:
+        row[column] = cell
+    path = tmp_path / "late.txt"
+    path.write_text(as_text(rows))
+    told = refused(capsys, "when", path, "--nodes", 4, "--now", "9999-12-31T23:59:59")
+    assert told.endswith(" s after 1970 is beyond the year 9999: there is no such date\n")
+
+
 def test_the_past_tells_chances(queue: Path, log: Path, capsys: Capture) -> None:
     told = run_json(capsys, "when", queue, "--nodes", 6, "--log", log, "--job", "802")
     assert told["now"] == NOW

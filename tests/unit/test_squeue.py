@@ -65,9 +65,15 @@ def one(folder: Path, **cells: str) -> QueueListing:
 
 
 def test_sizes_are_the_fewest(tmp_path: Path) -> None:
-    sizes = {"4": 4, "4-4": 4, "4-8": 4, "2K": 2048, "1M": 2**20, "0": 1}
+    sizes = {"4": 4, "4-4": 4, "4-8": 4, "2K": 2048, "1M": 2**20}
     for text, nodes in sizes.items():
         assert one(tmp_path, NODES=text).queued[0].nodes == nodes
+
+
+def test_sizes_that_are_none(tmp_path: Path) -> None:
+    for cells in ({"NODES": "0"}, {"NODES": "0-4"}, {"NODES": "999999999999999M"}, {"CPUS": "0"}):
+        with pytest.raises(FormatError, match=r": line 3: (nodes|CPUs) '\w+(-4)?' is not in 1\.\.2\^53$"):
+            one(tmp_path, **cells)
 
 
 def test_limits_that_are_none(tmp_path: Path) -> None:

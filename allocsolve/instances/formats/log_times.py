@@ -73,6 +73,21 @@ def check_swf_unit(time_unit: str | None) -> None:
         raise InvalidOption(msg)
 
 
+def date_of(seconds: float, local: tzinfo) -> datetime:
+    """Return a point in time, in Unix seconds, as a date.
+
+    Raises
+    ------
+    InvalidOption
+        If it is beyond the dates that there are, which end with the year 9999.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, local)
+    except (ValueError, OverflowError, OSError):
+        msg = f"{seconds:.0f} s after 1970 is beyond the year 9999: there is no such date"
+        raise InvalidOption(msg) from None
+
+
 class Clock:
     """Reads points in time as Unix seconds.
 

@@ -170,6 +170,10 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     total = sum(len(row.tasks) if row.tasks is not None else 1 for row in rows)
     if total > _MAX_QUEUE:
         faults.append(f"more than {_MAX_QUEUE:,} jobs with all tasks of arrays: {total:,}")
+    for what in ("nodes", "processors"):
+        held = sum(getattr(row, what) for row in rows if row.is_running)
+        if held > MAX_INTEGER:
+            faults.append(f"running jobs hold {held} {what}, beyond 2^53")
     if faults:
         raise FormatError(source, faults)
     return _listing(source, now, rows, others)
@@ -387,7 +391,7 @@ def _row(cells: Mapping[str, str], clock: Clock, *, is_running: bool, in_minutes
         array=name.partition("_")[0] if "_" in name else "",
         user="" if cells["USER"].lower() in _NOTHING else cells["USER"],
         is_running=is_running,
-        nodes=max(_count(cells["NODES"], "nodes"), 1),
+        nodes=_count(cells["NODES"], "nodes"),
         processors=_count(cells["CPUS"], "CPUs"),
         submit=_time(cells["SUBMIT_TIME"], "submission", clock),
         start=start,
@@ -439,7 +443,11 @@ def _count(text: str, what: str) -> int:
     if match is None:
         msg = f"{what} {show(text)} is no number"
         raise ValueError(msg)
-    return int(match[1]) * {None: 1, "K": 2**10, "M": 2**20}[match[2]]
+    number = int(match[1]) * {None: 1, "K": 2**10, "M": 2**20}[match[2]]
+    if not 1 <= number <= MAX_INTEGER:
+        msg = f"{what} {show(text)} is not in 1..2^53"
+        raise ValueError(msg)
+    return number
 
 
 def _priority(text: str) -> int:

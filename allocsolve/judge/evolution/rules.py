@@ -9,6 +9,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.messages import overloads
+from allocsolve.judge.sums import held_after, summable
 from allocsolve.model import UNLIMITED, expand_ratio
 
 if TYPE_CHECKING:
@@ -109,16 +110,15 @@ def _capacity_violations(
 ) -> list[str]:
     """Return what breaks C2, by a sweep over all moments at which a step starts or ends."""
     times = np.concatenate([step_starts, step_starts + schedule.durations])
-    change = np.concatenate([schedule.nodes, -schedule.nodes])
     moments, slot = np.unique(times, return_inverse=True)
-    usage = np.zeros(len(moments), dtype=np.int64)
-    np.add.at(usage, slot, change)
-    return overloads(moments, np.cumsum(usage), problem.num_nodes)
+    held = held_after(len(moments), *np.split(slot, 2), schedule.nodes)
+    return overloads(moments, held, problem.num_nodes)
 
 
 def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:
     """Return the node-seconds of each application, as Python integers where 64 bits might not suffice."""
-    if float(np.abs(durations).max(initial=0)) * float(nodes.max(initial=0)) * max(len(nodes), 1) > UNLIMITED:
+    longest, most = (int(np.abs(column).max(initial=0)) for column in (durations, nodes))
+    if longest * most * len(nodes) > UNLIMITED:
         durations, nodes = durations.astype(object), nodes.astype(object)
     areas: IntArray = np.add.reduceat(durations * nodes, offsets[:-1])
     return areas
@@ -146,6 +146,7 @@ def application_metrics(
     problem: EvolutionProblem, schedule: EvolutionSchedule, *, rigid: bool = False
 ) -> ApplicationMetrics:
     """Return the metrics of each application of a non-empty problem; see `evolution_metrics`."""
+    _step_starts(schedule)  # refuses what would overflow
     requested = problem.packed
     offsets, durations, nodes = schedule.offsets, schedule.durations, schedule.nodes
     spans = np.add.reduceat(durations, offsets[:-1])
@@ -217,7 +218,6 @@ def evolution_metrics(
         raise InvalidAnswer(msg)
     if not problem.applications:
         return EvolutionMetrics(0, *(0.0,) * 3, *(0,) * 3, *(0.0,) * 8)
-    _step_starts(schedule)  # refuses what would overflow
     apps = application_metrics(problem, schedule, rigid=rigid)
     makespan = int(apps.completion.max())
     allocated, useful = int(apps.allocated.sum()), int(apps.useful.sum())
@@ -243,7 +243,7 @@ def evolution_metrics(
 
 def _mean(values: IntArray) -> float:
     """Return the mean; the sum is exact."""
-    return int(values.sum()) / len(values)
+    return int(summable(values).sum()) / len(values)
 
 
 def evolution_value(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.sums import are_sums
 from allocsolve.model import BOOKED, CANCELLED, PROGRAM_KINDS, REJECTED, SUCCESSFUL, node_order
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def _times_of_bookings(problem: ReservationProblem, schedule: ReservationSchedul
         yield (
             f"job {problem.names[idx]!r} starts at {starts[idx]:.16g}, before its arrival {jobs.arrival[idx]}"
         )
-    for idx in np.flatnonzero(booked & (ends != starts + jobs.runtime)).tolist():
+    for idx in np.flatnonzero(booked & ~are_sums(ends, starts, jobs.runtime)).tolist():
         yield (
             f"job {problem.names[idx]!r} is booked from {starts[idx]:.16g} to {ends[idx]:.16g}, "
             f"its run time is {jobs.runtime[idx]}"

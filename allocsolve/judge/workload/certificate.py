@@ -213,7 +213,7 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
     if rule == "longest":
         value = Fraction(float((packed.submit + times)[late].max())) - loose
     elif rule == "area":
-        least_area = _lower_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())
+        least_area = _lower_sum(areas[late]) - loose * sum(packed.max_nodes[late].tolist())
         value = start + least_area / problem.num_nodes
     else:
         wide = late & (2 * problem.least_held > problem.num_nodes)

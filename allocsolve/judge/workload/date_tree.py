@@ -12,6 +12,7 @@ from allocsolve.judge.certificates import integers, items, malformed, positive_i
 from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.job_prices import (
+    Machine,
     check_kind,
     check_slots,
     edges_of,
@@ -129,17 +130,10 @@ def leaf_totals(
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     edges = edges_of(certificate, tick)
     rows = job_rows(problem, objective, unit, tick)
-    machine = Machine(frozen(problem.packed.nodes // divisor), problem.num_nodes // divisor)
+    machine = Machine.of(problem, divisor)
     tree = DateTree.read(certificate, edges, rows, tick, nothing_shared(edges, len(problem.jobs)))
     check_steps(tree.steps * (machine.capacity + 1), len(tree.leaves))
     return tree.totals(machine)
-
-
-class Machine(NamedTuple):
-    """The units of nodes that jobs take, shape (jobs,), and those that there are."""
-
-    nodes: IntArray
-    capacity: int
 
 
 def nothing_shared(edges: IntArray, num_jobs: int) -> WindowPrices:

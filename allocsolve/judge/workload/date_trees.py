@@ -10,8 +10,9 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, malformed, positive_integer
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets
-from allocsolve.judge.workload.date_tree import DateTree, Machine, check_steps, check_totals
+from allocsolve.judge.workload.date_tree import DateTree, check_steps, check_totals
 from allocsolve.judge.workload.job_prices import (
+    Machine,
     check_kind,
     check_slots,
     edges_of,
@@ -76,7 +77,7 @@ def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], obj
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     shared = price_windows(certificate["shared"], edges_of(certificate, tick), len(problem.jobs))
     fullest = np.zeros(len(shared.edges) - 1, dtype=np.int64)
-    fullest_sets(shared, frozen(problem.packed.nodes // divisor), problem.num_nodes // divisor, fullest)
+    fullest_sets(shared, *Machine.of(problem, divisor), fullest)
     lengths = np.diff(shared.edges).tolist()
     total = -sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
     for number, tree in enumerate(certificate["trees"]):
@@ -118,7 +119,7 @@ def tree_totals(
         job = int(np.argmax(owner))
         msg = f"stretches[{job}] {owner[job]} of the certificate is none of {len(trees)} trees"
         raise InvalidAnswer(msg)
-    nodes, capacity = problem.packed.nodes // divisor, problem.num_nodes // divisor
+    nodes, capacity = Machine.of(problem, divisor)
     order = np.argsort(owner, kind="stable")
     begins = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(trees)))))
     read: list[tuple[DateTree, Machine]] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allocsolve.judge.sums import held_after
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model import PROFILE
 
@@ -111,10 +112,7 @@ class History:
         """Return how many nodes are idle from each instant to the next; below 0 if too many are held."""
         count = len(instants)
         at, until = (np.searchsorted(instants, times) for times in (self.piece_starts, self.piece_ends))
-        taken = np.bincount(at, weights=self.schedule.nodes, minlength=count)
-        returned = np.bincount(until, weights=self.schedule.nodes, minlength=count)
-        used: IntArray = np.cumsum(taken - returned).astype(np.int64)
-        return self.problem.num_nodes - used
+        return self.problem.num_nodes - held_after(count, at, until, self.schedule.nodes)
 
     def decisions(self) -> Iterator[Decision]:
         """Yield for each instant, in order of time, the jobs that start and the first job that waits."""

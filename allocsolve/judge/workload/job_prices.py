@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,9 @@ _WHOLE, _QUARTERS, _REALS = 1, 4, 1024
 #: rounding.
 _LARGEST: Final = 2.0**62
 
-#: Prices times units of nodes in all knapsacks together: some minutes.
+#: Prices times units of nodes in all knapsacks together: some minutes. And units of nodes in one: 160 MB.
 _MAX_STEPS: Final = 2 * 10**10
+_MAX_UNITS: Final = 2 * 10**7
 
 _TERMS = ("turnaround", "slowdown", "wait")
 
@@ -84,8 +85,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
-    nodes = frozen(problem.packed.nodes // divisor)
-    capacity = problem.num_nodes // divisor
+    nodes, capacity = Machine.of(problem, divisor)
     rows = job_rows(problem, objective, unit, tick)
     _check_sums(rows, windows, capacity)
     costs = np.empty(len(nodes), dtype=np.int64)
@@ -95,6 +95,28 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     lengths = np.diff(windows.edges).tolist()
     paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
     return mean_of(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
+
+
+class Machine(NamedTuple):
+    """The units of nodes that jobs take, shape (jobs,), and those that there are."""
+
+    nodes: IntArray
+    capacity: int
+
+    @classmethod
+    def of(cls, problem: WorkloadProblem, divisor: int) -> Machine:
+        """Return the machine of a problem in units of so many nodes, all of them rounded down.
+
+        Raises
+        ------
+        InvalidAnswer
+            If there are so many units that knapsacks of them take gigabytes.
+        """
+        capacity = problem.num_nodes // divisor
+        if capacity > _MAX_UNITS:
+            msg = f"nodes {divisor} of the certificate make {capacity} units, which are too many"
+            raise InvalidAnswer(msg)
+        return cls(frozen(problem.packed.nodes // divisor), capacity)
 
 
 def check_kind(
@@ -212,7 +234,7 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
     """Refuse numbers whose sums might not fit into 64 bits, and knapsacks that would take minutes."""
     edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
     steps = float(len(windows.prices)) * (capacity + 1) + len(edges)
-    if steps > _MAX_STEPS or capacity > _MAX_STEPS // 1000:
+    if steps > _MAX_STEPS:
         msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
         raise InvalidAnswer(msg)
     owners = np.repeat(np.arange(len(counts)), counts)

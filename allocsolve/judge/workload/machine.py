@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.judge.messages import shown_seconds
+from allocsolve.judge.sums import held_after
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
@@ -62,12 +63,9 @@ def _overloads(
     moments, first_at, at = np.unique(counted, return_index=True, return_inverse=True)
     shown = np.concatenate([starts, piece_ends, begins, ends])[first_at]
     pieces = len(held)
-    use, closed = (np.zeros(len(moments), dtype=np.int64) for _ in range(2))
-    np.add.at(use, at[:pieces], held)
-    np.add.at(use, at[pieces : 2 * pieces], -held)
-    np.add.at(closed, at[2 * pieces : 2 * pieces + len(amounts)], amounts)
-    np.add.at(closed, at[2 * pieces + len(amounts) :], -amounts)
-    use, free = np.cumsum(use), np.maximum(there - np.cumsum(closed), 0)
+    use = held_after(len(moments), *np.split(at[: 2 * pieces], 2), held)
+    closed = held_after(len(moments), *np.split(at[2 * pieces :], 2), amounts)
+    free = np.maximum(there - closed, 0)
     excess = use - free
     over = excess > 0
     lines = []
@@ -115,6 +113,7 @@ def open_node_seconds(problem: WorkloadProblem, first: float, last: float) -> fl
     """Return the node-seconds that are there from an instant to another one."""
     begins, ends, amounts = _closures(problem, "nodes", problem.num_nodes)
     edges = np.unique(np.concatenate([begins, ends, [first, last]]).clip(first, last))
-    closed = np.array([amounts[(begins <= edge) & (edge < ends)].sum() for edge in edges[:-1]])
+    at = (np.searchsorted(edges, times.clip(first, last)) for times in (begins, ends))
+    closed = held_after(len(edges), *at, amounts)[:-1]
     open_nodes = np.maximum(problem.num_nodes - closed, 0)
     return float((open_nodes * np.diff(edges)).sum())

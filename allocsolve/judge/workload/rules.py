@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.messages import overloads, shown_seconds
 from allocsolve.judge.quantiles import quantile
+from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.elastic import elastic_violations, needed_sizes
 from allocsolve.judge.workload.machine import (
     early_violations,
@@ -58,12 +59,12 @@ def reconfigurations(
     fields |= {"expansions_per_job": 0.0, "shrinks_per_job": 0.0}
     inner = np.ones(len(schedule.nodes), dtype=bool)
     inner[schedule.offsets[:-1]] = False
-    change = np.diff(schedule.nodes, prepend=0)[inner]
+    change = np.diff(summable(schedule.nodes), prepend=0)[inner]
     if len(change):
         # An infeasible schedule may divide rigid jobs into pieces, too.
         elastic = max(1, int((problem.jobs.packed.kind >= MALLEABLE).sum()))
         fields["resizes"] = int((change != 0).sum())
-        fields["resized_nodes"] = int(np.abs(change).sum())
+        fields["resized_nodes"] = int(summable(np.abs(change)).sum())
         fields["expansions_per_job"] = int((change > 0).sum()) / elastic
         fields["shrinks_per_job"] = int((change < 0).sum()) / elastic
     return fields
@@ -186,7 +187,10 @@ def _run_violations(
     nodes, lasted = schedule.nodes[at], schedule.ends[at] - schedule.starts[at]
     times = problem.run_times(nodes, jobs)
     wrong_size = np.isnan(times)
-    wrong_time = ~wrong_size & ~(np.abs(lasted - times) <= tolerance)
+    in_time = np.abs(lasted - times) <= tolerance
+    if not tolerance:  # then what is rounded away counts
+        in_time &= are_sums(schedule.ends[at], schedule.starts[at], times)
+    wrong_time = ~wrong_size & ~in_time
     violations = []
     for row in np.flatnonzero(wrong_size | wrong_time).tolist():
         idx = int(jobs[row])
@@ -211,8 +215,9 @@ def _capacity_violations(
     begun = np.argsort(schedule.starts, kind="stable")
     ended = np.argsort(left, kind="stable")
     starts, ends = schedule.starts[begun], left[ended]
-    taken = np.cumsum(schedule.nodes[begun])
-    returned = np.concatenate([[0], np.cumsum(schedule.nodes[ended])])
+    nodes = summable(schedule.nodes)
+    taken = np.cumsum(nodes[begun])
+    returned = np.concatenate([[0], np.cumsum(nodes[ended])])
     used = taken - returned[np.searchsorted(ends, starts, side="right")]
     # Of several starts at one instant, the last one counts all of them.
     last = np.ones(len(starts), dtype=bool)
@@ -225,11 +230,10 @@ def _capacity_violations(
 def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, left: FloatArray) -> list[str]:
     """Return a line for each span of time in which more than all nodes are held, by a sweep."""
     times = np.concatenate([schedule.starts, left])
-    change = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
     moments, first, at = np.unique(times, return_index=True, return_inverse=True)
-    usage = np.cumsum(np.bincount(at, weights=change, minlength=len(moments))).astype(np.int64)
+    held = held_after(len(moments), *np.split(at, 2), schedule.nodes)
     shown = np.concatenate([schedule.starts, schedule.ends])[first]
-    return overloads(shown, usage, problem.num_nodes)
+    return overloads(shown, held, problem.num_nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +326,7 @@ def _job_areas(schedule: WorkloadSchedule) -> FloatArray:
     areas = (schedule.ends - schedule.starts) * schedule.nodes
     if len(areas) == len(schedule.offsets) - 1:
         return areas
-    before = np.concatenate([[0.0], np.cumsum(areas)])
-    total: FloatArray = before[schedule.offsets[1:]] - before[schedule.offsets[:-1]]
+    total: FloatArray = np.add.reduceat(areas, schedule.offsets[:-1])
     return total
 
 
