@@ -24,9 +24,9 @@ _TOGETHER = (1, 1, 1, 2, 2, 3, 5)
 #: The share of the judged documents after which the climb begins again.
 _RESTARTS = 0.03
 #: The share of the steps downhill that are taken.
-_DOWNHILL = 0.1
+_DOWNHILL = 0.2
 #: The share of the changes that are made to a list or an object as a whole, and not to something in it.
-_WHOLE = 0.25
+_WHOLE = 0.4
 
 
 def climb(
@@ -105,7 +105,7 @@ def _change(document: Document, words: list[str], rng: Random) -> None:
         del holder[key]
 
 
-def _number(value: float, document: Document, rng: Random) -> float:
+def _number(value: Any, document: Document, rng: Random) -> Any:
     """Return another number: one nearby mostly, one from elsewhere, or one at the edge of a range."""
     what, sign = rng.randrange(12), rng.choice((-1, 1))
     if what < 4:
@@ -113,9 +113,8 @@ def _number(value: float, document: Document, rng: Random) -> float:
     if what < 8:
         share = 2 ** rng.randint(1, 12)
         return value + sign * (abs(value) // share if isinstance(value, int) else value / share)
-    if what < 10:
-        return rng.choice(_alike(document, int, float))
-    return rng.choice((0, 1, -1, -value, 2 * value, 0.5, 2**31, 2**53, 2**62))
+    known = rng.choice(_alike(document, int, float))
+    return rng.choice((known, -value, rng.choice((0, 1, -1, 2 * value, 0.5, 2**31, 2**53, 2**62))))
 
 
 def _beside(values: list[Any], holder: Any, rng: Random) -> list[list[Any]]:
@@ -137,7 +136,8 @@ def _change_list(lists: list[list[Any]], document: Document, rng: Random) -> Non
         if what == 0:
             del each[at : at + 1]
         elif what in (1, 2):
-            each.insert(at + 1, entry + later if type(entry) is int else copy.deepcopy(entry))
+            near = rng.choice((entry + later, entry, -entry)) if type(entry) is int else copy.deepcopy(entry)
+            each.insert(at + 1, near)
         elif what == 3:
             each[low:high] = each[low:high][::-1]
         elif what == 4:

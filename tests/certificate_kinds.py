@@ -82,7 +82,7 @@ class Attacked(NamedTuple):
     #: What is changed, for a problem and a term: a certificate that holds, but for what `sealed` adds to it.
     document: Callable[[Any, str], dict[str, Any]]
     #: The least value of a term of all answers; infinity if there is none.
-    optimum: Callable[[Any, str], Any]
+    optimum: Callable[[Any, Any], Any]
     #: The certificate that a changed document becomes.
     sealed: Callable[[Any, str, dict[str, Any]], dict[str, Any]] = _as_it_is
     #: By how much optima may be too low, relative to them if they are above 1: linear programs and sums of
@@ -177,7 +177,7 @@ def _job_prices(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
     by_time = time_prices(problem, term)
     if not by_time.certificate["prices"]:  # no job waits: there is nothing to pay, in one slot as well
         by_time = replace(by_time, certificate={**by_time.certificate, "edges": [0, 9], "prices": [0]})
-    found = dict(job_prices(problem, term, by_time, clock=Clock(math.inf)).certificate)
+    found: dict[str, Any] = dict(job_prices(problem, term, by_time, clock=Clock(math.inf)).certificate)
     if found["kind"] == "job-prices":
         return found
     slots, count = len(found["prices"]), len(problem.jobs)
@@ -217,8 +217,7 @@ def _one_leaf(by_job: dict[str, Any]) -> dict[str, Any]:
 
 def _forest(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
     """Return trees of one or two jobs each."""
-    few = {"_ONE": 1, "_FEWEST": 1, "_MOST": 2, "_MARGIN": 30}
-    with mock.patch.multiple(_date_forest, **few):
+    with mock.patch.multiple(_date_forest, _ONE=1, _FEWEST=1, _MOST=2, _MARGIN=30):
         found = _dates(problem, term)
     if found["kind"] == "date-trees":
         return found
@@ -249,8 +248,9 @@ REALS = st.floats(0.1, 9) | st.just(1 / 3)
 @st.composite
 def rigid_problems(draw: DrawFn, units: Sequence[SearchStrategy[float] | None]) -> WorkloadProblem:
     times = draw(st.sampled_from(units))
-    few = {"min_jobs": 3, "max_jobs": 5, "max_nodes": 3, "max_submit": 3}
-    return draw(workload_problems(**few, moldable=False, times=times))
+    return draw(
+        workload_problems(min_jobs=3, max_jobs=5, max_nodes=3, max_submit=3, moldable=False, times=times)
+    )
 
 
 @st.composite
@@ -286,7 +286,7 @@ def malleable_problems(draw: DrawFn) -> WorkloadProblem:
 
 RIGID = rigid_problems([None, QUARTERS])
 RIGID_REALS = rigid_problems([REALS])
-MOLDABLE = workload_problems(min_jobs=2, max_jobs=3, max_submit=3).filter(lambda toy: not toy.is_rigid)
+MOLDABLE = workload_problems(min_jobs=1, max_jobs=3, max_submit=3).filter(lambda toy: not toy.is_rigid)
 PROFILES = profile_problems()
 MALLEABLE = malleable_problems()
 EVOLVING = evolving_toys(("phases", "requests")) | evolving_toys(("requests", "phases", "rigid"))
@@ -310,7 +310,7 @@ def _makespan(problem: WorkloadProblem, _: str) -> dict[str, Any]:
 
 
 def _node_prices(problem: Any, term: Any) -> dict[str, Any]:
-    return dict(node_prices(replace(problem, leaking=False), term).certificate)
+    return {**(node_prices(replace(problem, leaking=False), term).certificate or {})}
 
 
 def _reserved(problem: Any, term: str) -> float:
@@ -320,7 +320,7 @@ def _reserved(problem: Any, term: str) -> float:
 
 def _knapsack(problem: PlacementProblem, term: Any) -> dict[str, Any]:
     found = TreeKnapsack((term,))(problem, Budget()).certificate
-    return dict(found or {"kind": "knapsack", "term": term, "bound": 0})
+    return {**(found or {"kind": "knapsack", "term": term, "bound": 0})}
 
 
 def _placed(problem: PlacementProblem, term: str) -> float:

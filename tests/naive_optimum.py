@@ -138,7 +138,7 @@ def _least(
     Second by second, for each situation that all can be in, the least cost so far. Costs only grow, so what
     is no better than a finished schedule is dropped.
     """
-    done = tuple(life.done for life in lives)
+    done: tuple[_Where, ...] = tuple(life.done for life in lives)
     best: tuple[_Cost, ...] | None = None
     costs: dict[tuple[_Where, ...], tuple[_Cost, ...] | None] = {tuple((-1, 0) for _ in lives): None}
     for time in range(horizon + 1):
@@ -149,7 +149,8 @@ def _least(
                 then, nodes, waste = zip(*moves, strict=True) if moves else ((), (), ())
                 if sum(nodes) > num_nodes:
                     continue
-                second = costs_of(time, [*map(operator.ne, then, done)], sum(waste))
+                unfinished = [where != end for where, end in zip(then, done, strict=True)]
+                second = costs_of(time, unfinished, sum(waste))
                 total = second if cost is None else tuple(map(operator.add, cost, second))
                 if best is not None and total >= best:
                     continue
