@@ -6,6 +6,7 @@ Optima are by brute force, which shares nothing with judge, bounds and solvers.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from dataclasses import replace
@@ -81,7 +82,8 @@ class Attacked(NamedTuple):
     terms: Sequence[str]
     #: What is changed, for a problem and a term: a certificate that holds, but for what `sealed` adds to it.
     document: Callable[[Any, str], dict[str, Any]]
-    #: The least value of a term of all answers; infinity if there is none.
+    #: The least value of a term of all answers, infinity if there is none. For reservations of a shape, and jobs
+    #: with phases or requests, that of problems which allow more.
     optimum: Callable[[Any, Any], Any]
     #: The certificate that a changed document becomes.
     sealed: Callable[[Any, str, dict[str, Any]], dict[str, Any]] = _as_it_is
@@ -99,6 +101,7 @@ def _learned(problem: EvolutionProblem, term: str) -> dict[str, Any]:
     return {**certificate, "log": _listed(items_of(certificate))}
 
 
+@functools.lru_cache(maxsize=1)
 def _least_of_applications(problem: EvolutionProblem, term: Any) -> float:
     return evolution_optimum(problem, (term,))[0]
 
@@ -314,7 +317,7 @@ def _node_prices(problem: Any, term: Any) -> dict[str, Any]:
 
 
 def _reserved(problem: Any, term: str) -> float:
-    """Return the least share that may be rejected: none where jobs may leak, which may do anything."""
+    """Return the least share that is rejected where nodes only count; 0 where jobs may leak."""
     return 0.0 if problem.leaking else reservation_optimum(problem, (term,))[0]
 
 
@@ -331,6 +334,16 @@ def _placed(problem: PlacementProblem, term: str) -> float:
 SPREAD = spread_problems() | partition_problems(contiguous=None)
 PLACEMENTS = placement_problems(max_nodes=8)
 WHOLE_TERMS = tuple(term for term in PLACEMENT_OBJECTIVES if term != "bottleneck")
+
+#: Kinds of jobs: problems, means that prices of node-seconds bound, their optimum, and how far off it may be.
+JOBS: tuple[tuple[str, SearchStrategy[WorkloadProblem], Sequence[str], Any, float], ...] = (
+    ("rigid jobs", RIGID, MEANS, workload_optimum, 0.0),
+    ("moldable jobs", MOLDABLE, ENDS, workload_optimum, 0.0),
+    ("profiles", PROFILES, ENDS, profile_optimum, 0.0),
+    ("malleable jobs", MALLEABLE, ENDS, malleable_optimum, 1e-7),
+    ("phases and requests", EVOLVING, ENDS, slotted_optimum_of_evolving, 1e-9),
+    ("real times", RIGID_REALS, MEANS, workload_optimum, 1e-12),
+)
 
 #: By name: the kind, and the jobs if there are several.
 ATTACKED: dict[str, Attacked] = {
@@ -354,18 +367,14 @@ ATTACKED: dict[str, Attacked] = {
     "partition-certificate": Attacked(
         "partition-certificate", SPREAD, ("pairwise",), _multipliers, _partition_optimum
     ),
-    "time-prices of rigid jobs": Attacked("time-prices", RIGID, MEANS, _time_prices, workload_optimum),
-    "time-prices of moldable jobs": Attacked("time-prices", MOLDABLE, ENDS, _time_prices, workload_optimum),
-    "time-prices of profiles": Attacked("time-prices", PROFILES, ENDS, _time_prices, profile_optimum),
-    "time-prices of malleable jobs": Attacked(
-        "time-prices", MALLEABLE, ENDS, _time_prices, malleable_optimum, tolerance=1e-7
-    ),
-    "time-prices of phases and requests": Attacked(
-        "time-prices", EVOLVING, ENDS, _time_prices, slotted_optimum_of_evolving, tolerance=1e-9
-    ),
-    "time-prices of real times": Attacked(
-        "time-prices", RIGID_REALS, MEANS, _time_prices, workload_optimum, tolerance=1e-12
-    ),
+    **{
+        f"{kind} of {jobs}": Attacked(kind, problems, terms, document, optimum, tolerance=tolerance)
+        for jobs, problems, means, optimum, tolerance in JOBS
+        for kind, terms, document in (
+            ("time-prices", means, _time_prices),
+            ("makespan", MAKESPAN, _makespan),
+        )
+    },
     "job-prices": Attacked("job-prices", RIGID, MEANS, _job_prices, workload_optimum),
     "job-prices of real times": Attacked(
         "job-prices", RIGID_REALS, MEANS, _job_prices, workload_optimum, tolerance=1e-12
@@ -378,18 +387,6 @@ ATTACKED: dict[str, Attacked] = {
     "machine-prices": Attacked("machine-prices", MACHINES, MEANS, _machine_prices, machine_optimum),
     "machine-prices of real times": Attacked(
         "machine-prices", MACHINES_REALS, MEANS, _machine_prices, machine_optimum, tolerance=1e-12
-    ),
-    "makespan of rigid jobs": Attacked("makespan", RIGID, MAKESPAN, _makespan, workload_optimum),
-    "makespan of real times": Attacked(
-        "makespan", RIGID_REALS, MAKESPAN, _makespan, workload_optimum, tolerance=1e-12
-    ),
-    "makespan of moldable jobs": Attacked("makespan", MOLDABLE, MAKESPAN, _makespan, workload_optimum),
-    "makespan of profiles": Attacked("makespan", PROFILES, MAKESPAN, _makespan, profile_optimum),
-    "makespan of malleable jobs": Attacked(
-        "makespan", MALLEABLE, MAKESPAN, _makespan, malleable_optimum, tolerance=1e-7
-    ),
-    "makespan of phases and requests": Attacked(
-        "makespan", EVOLVING, MAKESPAN, _makespan, slotted_optimum_of_evolving, tolerance=1e-9
     ),
     "reservation-certificate": Attacked(
         "reservation-certificate",
