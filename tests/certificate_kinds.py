@@ -33,6 +33,7 @@ from strategies import box_problems, evolution_problems, partition_problems, wor
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.workload import machine_prices, makespan_bound, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
+from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound, TreeKnapsack
 from allocsolve.exact.partition import _cut_search
 from allocsolve.exact.workload import _date_forest
@@ -82,8 +83,8 @@ class Attacked(NamedTuple):
     terms: Sequence[str]
     #: What is changed, for a problem and a term: a certificate that holds, but for what `sealed` adds to it.
     document: Callable[[Any, str], dict[str, Any]]
-    #: The least value of a term of all answers, infinity if there is none. For reservations of a shape, and jobs
-    #: with phases or requests, that of problems which allow more.
+    #: The least value of a term of all answers, infinity if there is none. For reservations of a shape, and
+    #: jobs with phases or requests, that of problems which allow more.
     optimum: Callable[[Any, Any], Any]
     #: The certificate that a changed document becomes.
     sealed: Callable[[Any, str, dict[str, Any]], dict[str, Any]] = _as_it_is
@@ -206,7 +207,10 @@ def _dates(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
             tree.split(leaf, leaf.bound + 4 * problem.horizon)
         for leaf in itertools.islice(tree.root.leaves(), 2):
             tree.climb(leaf, lambda: False)
-    return forest.certificate()[0]
+    try:
+        return forest.certificate()[0]
+    except InvalidAnswer:  # prices of real times may be too large for what trees add up
+        return _one_leaf(by_job)
 
 
 def _one_leaf(by_job: dict[str, Any]) -> dict[str, Any]:
