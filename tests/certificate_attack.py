@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["climb"]
 
 Document: TypeAlias = dict[str, Any]
-#: A list or an object of a document, and the index or key of something in it.
-Place: TypeAlias = tuple[Any, Any]
 
 #: How many changes are made before a judge is asked.
 _TOGETHER = (1, 1, 1, 2, 2, 3, 5)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from naive import longest, mean
 
-from allocsolve.model import Profile, SpeedupTable
+from allocsolve.model import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ def optimum(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[f
 
 
 def profile_optimum(problem: WorkloadProblem, term: WorkloadTerm) -> Fraction:
-    """Return the least value of a term: of jobs in whole seconds, rigid, moldable or with profiles.
+    """Return the least value of a term: of jobs in whole seconds, rigid or with profiles.
 
     A second costs the weight of each job that is not done; of a slowdown, when it is above 1, the share of
     the weight that a second is of the run time.
@@ -108,23 +108,15 @@ def profile_optimum(problem: WorkloadProblem, term: WorkloadTerm) -> Fraction:
         late = zip(per_second, begins, unfinished, strict=True)
         return (sum((cost for cost, begin, open_ in late if open_ and time >= begin), Fraction(0)),)
 
-    values = []
-    for runs in itertools.product(*map(_runs, problem.jobs)):
-        lives = [
-            _Life(steps, int(job.submit), limit)
-            for (steps, limit), job in zip(runs, problem.jobs, strict=True)
-        ]
-        values.append(least + _least(lives, problem.num_nodes, int(problem.horizon), costs)[0])
+    (value,) = _least([_life(job) for job in problem.jobs], problem.num_nodes, int(problem.horizon), costs)
     total = Fraction(1) if term == "makespan" else sum(weights, Fraction(0))
-    return min(values) / total if total else Fraction(0)
+    return (least + value) / total if total else Fraction(0)
 
 
-def _runs(job: Job) -> list[tuple[Sequence[tuple[int, int]], float]]:
-    """Return the steps that a job may have, and how far each may be expanded."""
+def _life(job: Job) -> _Life:
     if isinstance(job.evolution, Profile):
-        return [(job.evolution.steps, job.evolution.expand_limit)]
-    rows = job.speedup.rows if isinstance(job.speedup, SpeedupTable) else [(job.nodes, job.runtime)]
-    return [([(int(seconds), nodes)], 1) for nodes, seconds in rows]
+        return _Life(job.evolution.steps, int(job.submit), job.evolution.expand_limit)
+    return _Life([(int(job.runtime), job.nodes)], int(job.submit), 1)
 
 
 def _least(
