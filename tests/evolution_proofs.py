@@ -10,12 +10,29 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from naive import longest
 
+from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
+from allocsolve.exact.evolution._offset_model import OffsetModel
+from allocsolve.exact.evolution._proof_log import ProofLog
+from allocsolve.model import Budget
+
 if TYPE_CHECKING:
     from allocsolve import EvolutionProblem
 
-__all__ = ["CLAUSE", "COVER", "DELETION", "HORIZON", "certificate_of", "items_of", "refuted_horizon"]
+__all__ = [
+    "CLAUSE",
+    "COVER",
+    "DELETION",
+    "HORIZON",
+    "SIZE",
+    "certificate_of",
+    "items_of",
+    "refutation",
+    "refuted_horizon",
+]
 
 HORIZON, COVER, CLAUSE, DELETION = range(4)
+#: Bytes for which the log of a solver has room.
+SIZE = 10**8
 
 #: Its kind, then: the horizon; blocks (application, first, last); facts (arc, value); the number of a clause.
 Item: TypeAlias = tuple[int, Any]
@@ -90,6 +107,21 @@ def certificate_of(problem: EvolutionProblem, items: list[Item]) -> dict[str, An
             last = content
     log = base64.b64encode(zlib.compress(bytes(out))).decode()
     return {"kind": "learned-clauses", "points": _Moves(problem).steps, "log": log}
+
+
+def refutation(problem: EvolutionProblem, time: int, slices: int) -> dict[str, Any]:
+    """Return the proof that nothing ends by a time."""
+    model = OffsetModel(problem, time, Budget().start(), seed=0, log=ProofLog(SIZE))
+    while not model.contradiction:
+        outcome = model.search(slices)
+        if outcome == NO_ANSWER:
+            break
+        if outcome == ANSWER:
+            for cover in model.violated(*model.read_times()):
+                model.exclude(cover)
+    certificate = model.certificate(time)
+    assert certificate is not None
+    return certificate
 
 
 class _Contradiction(Exception):  # noqa: N818 - no error: what is looked for

@@ -1,29 +1,36 @@
-"""The optimum of tiny evolution problems, second by second: plain Python, nothing shared with any solver."""
+"""The optimum of tiny problems of profiles, second by second: nothing shared with any solver."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import operator
-from typing import TYPE_CHECKING, TypeAlias
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from naive import longest, mean
 
-if TYPE_CHECKING:
-    from allocsolve.model import EvolutionObjective, EvolutionProblem, EvolutionProfile
+from allocsolve.model import Profile
 
-__all__ = ["optimum"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from allocsolve.model import EvolutionObjective, EvolutionProblem, Job, WorkloadProblem, WorkloadTerm
+
+__all__ = ["optimum", "profile_optimum"]
+
+_Cost = TypeVar("_Cost", int, Fraction)
 
 #: Where an application is: (step, seconds in it); (-1, 0) before it starts, (steps, 0) after it ended.
 _Where: TypeAlias = tuple[int, int]
 
 
 class _Life:
-    """What an application may do in the next second."""
+    """What an application or a job may do in the next second."""
 
-    def __init__(self, app: EvolutionProfile, release: int, expand_limit: float) -> None:
-        self.steps, self.release, self.expand_limit = app.steps, release, expand_limit
-        self.done: _Where = (len(app.steps), 0)
+    def __init__(self, steps: Sequence[tuple[int, int]], release: int, expand_limit: float) -> None:
+        self.steps, self.release, self.expand_limit = steps, release, expand_limit
+        self.done: _Where = (len(steps), 0)
         self.known: dict[tuple[_Where, bool], list[tuple[_Where, int, int]]] = {}
 
     def moves(self, where: _Where, time: int) -> list[tuple[_Where, int, int]]:
@@ -60,37 +67,89 @@ class _Life:
 def optimum(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[float, ...]:
     """Return the least value of the objective over all schedules, one number per term.
 
-    Second by second, for each situation that the applications can be in, the least cost so far: a second
-    costs 1 of makespan if any application is not done, 1 of total completion for each of them, and the nodes
-    that are held for nothing. Costs only grow, so what is no better than a finished schedule is dropped.
+    A second costs 1 of makespan if any application is not done, 1 of total completion for each of them, and
+    the nodes that are held for nothing.
     """
     lives = [
-        _Life(app, release, problem.expand_limit)
+        _Life(app.steps, release, problem.expand_limit)
         for app, release in zip(problem.applications, problem.releases, strict=True)
     ]
-    done = tuple(life.done for life in lives)
-    best: tuple[int, ...] | None = None
-    costs = {tuple((-1, 0) for _ in lives): (0,) * len(objective)}
-    for time in range(problem.horizon + 1):
-        after: dict[tuple[_Where, ...], tuple[int, ...]] = {}
+
+    def costs(_: int, unfinished: Sequence[bool], waste: int) -> tuple[int, ...]:
+        second = {"makespan": int(any(unfinished)), "completion": sum(unfinished), "waste": waste}
+        return tuple(second[term] for term in objective)
+
+    best = _least(lives, problem.num_nodes, problem.horizon, costs)
+    return tuple(
+        mean(int(total), len(lives)) if term == "completion" else float(total)
+        for term, total in zip(objective, best, strict=True)
+    )
+
+
+def profile_optimum(problem: WorkloadProblem, term: WorkloadTerm) -> Fraction:
+    """Return the least value of a term: of jobs in whole seconds, rigid or with profiles.
+
+    A second costs the weight of each job that is not done; of a slowdown, when it is above 1, the share of
+    the weight that a second is of the run time.
+    """
+    weights = [Fraction(job.weight) for job in problem.jobs]
+    per_second = list(weights)
+    begins = [int(job.submit) for job in problem.jobs]
+    least = Fraction(0)
+    if term == "slowdown":
+        floors = [max(10, int(job.runtime)) for job in problem.jobs]
+        per_second = [weight / floor for weight, floor in zip(weights, floors, strict=True)]
+        begins = list(map(operator.add, begins, floors))
+        least = sum(weights, least)
+
+    def costs(time: int, unfinished: Sequence[bool], _: int) -> tuple[Fraction, ...]:
+        if term == "makespan":
+            return (Fraction(any(unfinished)),)
+        late = zip(per_second, begins, unfinished, strict=True)
+        return (sum((cost for cost, begin, open_ in late if open_ and time >= begin), Fraction(0)),)
+
+    (value,) = _least([_life(job) for job in problem.jobs], problem.num_nodes, int(problem.horizon), costs)
+    total = Fraction(1) if term == "makespan" else sum(weights, Fraction(0))
+    return (least + value) / total if total else Fraction(0)
+
+
+def _life(job: Job) -> _Life:
+    if isinstance(job.evolution, Profile):
+        return _Life(job.evolution.steps, int(job.submit), job.evolution.expand_limit)
+    return _Life([(int(job.runtime), job.nodes)], int(job.submit), 1)
+
+
+def _least(
+    lives: Sequence[_Life],
+    num_nodes: int,
+    horizon: int,
+    costs_of: Callable[[int, Sequence[bool], int], tuple[_Cost, ...]],
+) -> tuple[_Cost, ...]:
+    """Return the least sum of what each second costs: for its time, who is not done, and nodes wasted.
+
+    Second by second, for each situation that all can be in, the least cost so far. Costs only grow, so what
+    is no better than a finished schedule is dropped.
+    """
+    done: tuple[_Where, ...] = tuple(life.done for life in lives)
+    best: tuple[_Cost, ...] | None = None
+    costs: dict[tuple[_Where, ...], tuple[_Cost, ...] | None] = {tuple((-1, 0) for _ in lives): None}
+    for time in range(horizon + 1):
+        after: dict[tuple[_Where, ...], tuple[_Cost, ...]] = {}
         for situation, cost in costs.items():
             choices = [life.moves(where, time) for life, where in zip(lives, situation, strict=True)]
             for moves in itertools.product(*choices):
                 then, nodes, waste = zip(*moves, strict=True) if moves else ((), (), ())
-                if sum(nodes) > problem.num_nodes:
+                if sum(nodes) > num_nodes:
                     continue
-                unfinished = sum(map(operator.ne, then, done))
-                second = {"makespan": int(unfinished > 0), "completion": unfinished, "waste": sum(waste)}
-                total = tuple([c + second[term] for c, term in zip(cost, objective, strict=True)])
+                unfinished = [where != end for where, end in zip(then, done, strict=True)]
+                second = costs_of(time, unfinished, sum(waste))
+                total = second if cost is None else tuple(map(operator.add, cost, second))
                 if best is not None and total >= best:
                     continue
                 if then == done:
                     best = total
                 elif then not in after or total < after[then]:
                     after[then] = total
-        costs = after
+        costs = {**after}
     assert best is not None
-    return tuple(
-        mean(total, len(lives)) if term == "completion" else float(total)
-        for term, total in zip(objective, best, strict=True)
-    )
+    return best

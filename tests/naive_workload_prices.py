@@ -27,10 +27,8 @@ def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
         assert isinstance(law, SpeedupTable)
         return list(law.rows)
     sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
-    return [
-        (n, float(problem.run_times(np.maximum(np.minimum(n, packed.max_nodes), packed.min_nodes))[job_idx]))
-        for n in sizes
-    ]
+    times = [float(problem.run_times(np.array([n]), np.array([job_idx]))[0]) for n in sizes]
+    return [(n, seconds) for n, seconds in zip(sizes, times, strict=True) if not math.isnan(seconds)]
 
 
 def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fraction:

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from evolution_proofs import CLAUSE, COVER, DELETION, HORIZON, certificate_of, items_of, refuted_horizon
+from evolution_proofs import (
+    CLAUSE,
+    COVER,
+    DELETION,
+    HORIZON,
+    SIZE,
+    certificate_of,
+    items_of,
+    refutation,
+    refuted_horizon,
+)
 from hypothesis import assume, given, settings, strategies as st
 from naive_optimum import optimum
 from strategies import evolution_problems
@@ -22,7 +32,7 @@ from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution import _makespan_lanes
-from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
+from allocsolve.exact.evolution._kernels_offset_search import NO_ANSWER
 from allocsolve.exact.evolution._makespan_lanes import FromAbove, FromBelow, Knowledge
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.exact.evolution._proof_log import ProofLog
@@ -44,7 +54,6 @@ elastic_problems = evolution_problems(
 )
 problems = rigid_problems | elastic_problems
 MAKESPAN: EvolutionObjective = ("makespan",)
-SIZE = 10**8
 
 
 def bound_of(problem: EvolutionProblem, certificate: Any) -> int | None:
@@ -53,21 +62,6 @@ def bound_of(problem: EvolutionProblem, certificate: Any) -> int | None:
         return evolution_certified_bound(problem, certificate, MAKESPAN)
     except InvalidAnswer:
         return None
-
-
-def refutation(problem: EvolutionProblem, time: int, slices: int) -> dict[str, Any]:
-    """Return the proof that nothing ends by a time."""
-    model = OffsetModel(problem, time, Budget().start(), seed=0, log=ProofLog(SIZE))
-    while not model.contradiction:
-        outcome = model.search(slices)
-        if outcome == NO_ANSWER:
-            break
-        if outcome == ANSWER:
-            for cover in model.violated(*model.read_times()):
-                model.exclude(cover)
-    certificate = model.certificate(time)
-    assert certificate is not None
-    return certificate
 
 
 @settings(max_examples=examples(200))

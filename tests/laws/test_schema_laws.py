@@ -36,6 +36,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.instances.formats.envelope import (
+    Proof,
     parse_problem,
     parse_solution,
     read_certificate,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from allocsolve.instances.formats.envelope import Proof
     from allocsolve.model import Problem
 
 SCHEMAS = schemas()
@@ -171,6 +171,17 @@ def test_schema_and_judge_take_the_same_certificates(
         assert refused is not None, (content, shown)
     else:
         assert refused is None or not refused.breaks_schema, (content, refused)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_certificate_of_a_term_that_the_schema_refuses_proves_nothing(name: str) -> None:
+    example = EXAMPLES[name]
+    for term in family_of(example.problem).objectives:
+        document = certificate_document(example)
+        if "term" in document["certificate"]:
+            document["certificate"]["term"] = term
+        if not Draft202012Validator(SCHEMAS["certificate"]).is_valid(document):
+            assert judged(example, Proof((term,), document["certificate"])) is not None, term
 
 
 @given(data=st.data())

@@ -136,6 +136,9 @@ def workload_certified_bound(
 
 
 def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
+    if term == "makespan":
+        msg = "prices bound means over the jobs, not the makespan"
+        raise InvalidAnswer(msg)
     if term == "wait" and not problem.is_rigid:
         msg = "prices do not bound the wait of jobs that are not rigid"
         raise InvalidAnswer(msg)
