@@ -67,9 +67,7 @@ def waits_in_scenarios(
     strata = rng.permuted(np.tile(np.arange(SCENARIOS), (len(nodes), 1)), axis=1)
     chances = (strata + rng.random(strata.shape)) / SCENARIOS
     drawn = np.maximum(run_times.drawn(nodes, limits, elapsed, chances), _SHORTEST_S)
-    waits = np.empty((len(snapshot.nodes), SCENARIOS))
-    for idx in range(SCENARIOS):
-        waits[:, idx] = snapshot.starts(policy, drawn[:running, idx], drawn[running:, idx]) - snapshot.now
+    waits: FloatArray = snapshot.starts(policy, drawn[:running].T, drawn[running:].T).T - snapshot.now
     return waits
 
 

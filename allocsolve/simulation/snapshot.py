@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import RIGID
-from allocsolve.simulation.forecast import starts_after
+from allocsolve.simulation.forecast import starts_in_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,40 +125,64 @@ class QueueSnapshot:
     def starts(self, policy: PolicyLike, running_times: FloatArray, run_times: FloatArray) -> FloatArray:
         """Return when each queued job starts if jobs run so long, and no more are submitted.
 
+        What a policy keeps from call to call, such as reservations, it makes now, in the order of the queue:
+        it does not matter when jobs were submitted, but to a policy whose order tells that.
+
         Parameters
         ----------
         policy
             As for `allocsolve.simulation.forecast`; it sees limits, not run times.
         running_times, run_times
-            Shapes (running,) and (queued,), seconds: the whole run times. A running job ends now at the
-            earliest.
+            Shapes (running,) and (queued,), or (scenarios, running) and (scenarios, queued), seconds: the
+            whole run times. A running job ends a moment after now at the earliest.
 
         Returns
         -------
         numpy.ndarray
-            Shape (queued,), seconds; NaN for a job that the policy never starts.
+            Shape of `run_times`, seconds; NaN for a job that the policy never starts.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If the machine is not plain, and the policy takes plain machines only.
         """
         if not len(self.nodes):
-            return np.empty(0)
+            return np.empty(run_times.shape)
         count = len(self.running_nodes)
-        # Seconds from now on: small numbers keep their digits. Whoever waits keeps his place in the queue, by
-        # submissions in that order; who must not start yet is submitted when he may.
-        first = np.minimum.accumulate((self.submits - self.now)[::-1])[::-1]
-        arrival = np.where(self.eligible > self.now, self.eligible - self.now, first)
-        begun = self.running_starts - self.now
-        origin = min(float(begun.min(initial=0)), float(arrival.min()))
-        problem = WorkloadProblem(
+        problem, origin = self._problem()
+        begun = problem.jobs.packed.submit[:count] + origin
+        before = begun - self.running_starts  # who has started now counts as started a moment before
+        over = np.maximum(np.atleast_2d(running_times) - before, self.now - begun + _MOMENT_S)
+        runtimes = frozen(np.column_stack([over, np.atleast_2d(run_times)]))
+        told = starts_in_scenarios(problem, np.arange(count), self.now - origin, policy, runtimes)
+        starts: FloatArray = np.maximum(told[:, count:] + origin, self.now)
+        return starts.reshape(run_times.shape)
+
+    def _problem(self) -> tuple[WorkloadProblem, float]:
+        """Return the jobs that run, then those that wait, as a workload, and the time of its second 0.
+
+        Whoever waits keeps his place in the queue, by submissions in that order; who must not start yet is
+        submitted when he may. Times are as they are, so that what a policy does at multiples of an interval
+        it does then; only those before 0 are moved, by whole days.
+        """
+        first = np.minimum.accumulate(self.submits[::-1])[::-1]
+        arrival = np.where(self.eligible > self.now, self.eligible, first)
+        begun = np.minimum(self.running_starts, self.now - _MOMENT_S)
+        earliest = min(float(begun.min(initial=self.now)), float(arrival.min()))
+        origin = min(math.floor(earliest / _DAY_S) * _DAY_S, 0.0)
+        limits = np.concatenate([self.running_limits + (self.running_starts - begun), self.limits])
+        return WorkloadProblem(
             self.num_nodes,
             Jobs(
                 np.concatenate([begun, arrival]) - origin,
                 np.concatenate([self.running_nodes, self.nodes]),
-                np.concatenate([np.maximum(running_times, -begun + _MOMENT_S), run_times]),
-                np.concatenate([self.running_limits, self.limits]),
+                limits,
+                limits,
             ),
-        )
-        starts = starts_after(problem, np.arange(count), -origin, policy)[count:]
-        return np.maximum(starts + origin, 0.0) + self.now
+        ), origin
 
 
-#: Within which a running job ends whose time is over, in seconds.
+#: A running job has started by so much before now at the latest, and ends by so much after it at the earliest,
+#: in seconds: at the instant at which the policy is called first nothing happens but what it decides.
 _MOMENT_S = 1.0
+_DAY_S = 86_400
