@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.prediction.answers import analogue_quantiles, best_method, features, past_answers
-from allocsolve.prediction.scenarios import levels, run_times_until, waits_by_limits, waits_in_scenarios
+from allocsolve.prediction.scenarios import predicted, run_times_until
 from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:
@@ -92,10 +92,9 @@ def when(
             for moment, is_asked in moments
             if is_asked
         ]
-    scenarios = waits_in_scenarios(snapshot, policy, run_times_until(history, now), seed=seed)
-    predicted, plan = levels(scenarios), waits_by_limits(snapshot, policy)
-    asked = features(snapshot, predicted, plan)
-    waits = predicted.copy()
+    quantiles, plan = predicted(snapshot, policy, run_times_until(history, now), seed=seed)
+    asked = features(snapshot, quantiles, plan)
+    waits = quantiles.copy()
     methods: list[Method] = ["simulation"] * len(waits)
     questions = [0] * len(waits)
     for answers in past:
@@ -103,7 +102,7 @@ def when(
         if not (len(rows) and len(answers.times)):
             continue
         best = best_method(answers, now)
-        chosen = predicted[rows]
+        chosen = quantiles[rows]
         if best.method == "analogues":
             chosen = analogue_quantiles(answers, asked[rows], now)
         waits[rows] = best.shifts.applied(chosen)

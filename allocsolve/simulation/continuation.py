@@ -77,6 +77,7 @@ class Restart:
     ----------
     written
         Tuples of arrays and of such tuples, as they are before the first run. Read-only arrays are left out.
+        Of a state, its first two fields are enough: they say that its lists are empty.
     """
 
     def __init__(self, *written: tuple[Any, ...]) -> None:

@@ -223,7 +223,7 @@ class Conservative(CompiledSolver):
             *(problem.num_nodes, len(running)),
             *(packed.nodes[order], packed.runtime[order], packed.estimate[order]),
         )
-        restart = Restart(state, plan)
+        restart = Restart(state[:2], plan)
         for row, runtime in enumerate(runtimes):
             restart()
             jobs = packed._replace(runtime=runtime)

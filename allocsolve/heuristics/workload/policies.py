@@ -182,7 +182,7 @@ def queue_starts_from(
     estimates, memory = _prepared(problem, policy)
     state = then.state(problem, ordered=rule.kind in _ORDERED)
     free = new_free_nodes(problem.num_nodes, len(packed.submit)) if rule.kind == RESERVING else ()
-    restart = Restart(state, estimates, memory, free)
+    restart = Restart(state[:2], estimates, memory, free)
     for row, runtime in enumerate(runtimes):
         restart()
         jobs = packed._replace(runtime=runtime)

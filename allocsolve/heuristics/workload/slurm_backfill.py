@@ -154,7 +154,7 @@ class SlurmBackfill(CompiledSolver):
         then, packed, begun = Continuation.of(problem, running, now), problem.packed, np.empty(runtimes.shape)
         state = then.state(problem, ordered=True)
         given = self._given(problem.num_nodes, len(packed.submit))
-        restart = Restart(state, given)
+        restart = Restart(state[:2], given)
         for row, runtime in enumerate(runtimes):
             restart()
             run_slurm(packed._replace(runtime=runtime), state, *given, then.started)
