@@ -32,12 +32,20 @@ def add_machine_options(parser: argparse.ArgumentParser, fields: Collection[str]
     if "priority" in fields:
         help_text = "make head starts of priorities: PriorityWeightAge and PriorityMaxAge in days, as 1000,7"
         parser.add_argument("--priority-age", type=opt.priority_age, metavar="WEIGHT,DAYS", help=help_text)
+    add_closed_options(parser)
+
+
+def add_closed_options(parser: argparse.ArgumentParser) -> None:
+    """Add what tells when a part of the machine is closed."""
     help_text = (
         "a time in which a part of the machine is closed, as 2022-11-08T08:00+8h,nodes=50 or START/END; "
         "may be given several times"
     )
     parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
-    help_text = "close nodes while they were down or drained: what sacctmgr -P show event printed"
+    help_text = (
+        "close nodes while they are down, drained or reserved: what sacctmgr -P show event or "
+        "scontrol show reservation printed"
+    )
     parser.add_argument("--events", type=Path, metavar="FILE", help=help_text)
 
 

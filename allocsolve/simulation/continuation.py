@@ -62,9 +62,7 @@ class Continuation(NamedTuple):
     def state(self, problem: WorkloadProblem, *, ordered: bool | None) -> State:
         """Return the state of the engine in which kernels place the running jobs first; see `initial_state`."""
         packed = problem.jobs.packed
-        state = initial_state(
-            problem.num_nodes, self.arrivals, ordered=ordered, num_jobs=len(packed.submit)
-        )
+        state = initial_state(problem.num_nodes, self.arrivals, ordered=ordered, num_jobs=len(packed.submit))
         arrivals = records(Entry, len(self.arrivals), frozen=True, time=self.arrivals, item=self.waiting)
         state.job["size"][self.started.jobs] = packed.nodes[self.started.jobs]
         return state._replace(arrivals=arrivals)

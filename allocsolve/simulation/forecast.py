@@ -12,7 +12,6 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnsupportedProblem
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import array_of
-from allocsolve.model.checks import shown
 from allocsolve.model.job_kinds import EVOLVING, size_set
 from allocsolve.model.speedup import (
     AMDAHL,
@@ -227,7 +226,9 @@ def _compiled_starts(
         if starts is not None:
             return _now_or_later(starts, now)
     if not problem.is_plain:
-        msg = f"{shown(policy)} is for plain machines, and this one has {problem.beyond_plain}"
+        name = getattr(policy, "__name__", type(policy).__name__)
+        others = "fcfs, first-fit, easy and conservative take account of them"
+        msg = f"the policy {name} is for plain machines, and this one has {problem.beyond_plain}: {others}"
         raise UnsupportedProblem(msg)
     return None
 

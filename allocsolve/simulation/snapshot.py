@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, packed_machine
 from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import RIGID
 from allocsolve.simulation.forecast import starts_in_scenarios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.machine import Amounts
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.view import QueueView
 
@@ -39,6 +40,13 @@ class QueueSnapshot:
         Shape (queued,): the jobs that wait, in the order in which the machine serves them.
     eligible
         Shape (queued,): before when a job must not start, in seconds; now or earlier if it may.
+    closed
+        When a part of the machine is closed, in seconds from the same origin; see
+        `allocsolve.model.WorkloadProblem`. Jobs that run keep what they hold.
+    resources
+        Counted resources beside the nodes, and how much there is of each.
+    running_needs, needs
+        What each job needs of them, for all running and all queued jobs; nothing if left out.
 
     Raises
     ------
@@ -56,6 +64,10 @@ class QueueSnapshot:
     submits: FloatArray
     limits: FloatArray
     eligible: FloatArray
+    closed: tuple[ClosedWindow, ...] = ()
+    resources: Mapping[str, int] | Amounts = ()
+    running_needs: tuple[Mapping[str, int], ...] = ()
+    needs: tuple[Mapping[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("running_nodes", "nodes"):
@@ -158,6 +170,34 @@ class QueueSnapshot:
         starts: FloatArray = np.maximum(told[:, count:] + origin, self.now)
         return starts.reshape(run_times.shape)
 
+    def first_open(self, starts: FloatArray) -> FloatArray:
+        """Return when each queued job can start at the earliest, whoever runs: windows are closed to it.
+
+        Parameters
+        ----------
+        starts
+            Shape (queued, n), seconds: not before these times. Infinite and NaN ones stay as they are.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (queued, n), seconds: the first times from which on what is open is enough for the job until
+            its limit.
+        """
+        if not self.closed or not len(self.nodes):
+            return starts
+        problem, origin = self._problem()
+        machine, count = packed_machine(problem), len(self.running_nodes)
+        first = starts - origin
+        ends = np.append(machine.times[1:], np.inf)
+        for job, times in enumerate(first):
+            rows = slice(machine.offsets[count + job], machine.offsets[count + job + 1])
+            short = (machine.capacity[:, machine.resource[rows]] < machine.amount[rows]).any(axis=1)
+            for step in np.flatnonzero(short).tolist():
+                meets = (times < ends[step]) & (times + self.limits[job] > machine.times[step])
+                times[meets] = ends[step]
+        return first + origin
+
     def _problem(self) -> tuple[WorkloadProblem, float]:
         """Return the jobs that run, then those that wait, as a workload, and the time of its second 0.
 
@@ -178,7 +218,13 @@ class QueueSnapshot:
                 np.concatenate([self.running_nodes, self.nodes]),
                 limits,
                 limits,
+                needs=[*self.running_needs, *self.needs] or None,
             ),
+            resources=self.resources,
+            closed=[
+                ClosedWindow(window.start - origin, window.end - origin, window.amounts)
+                for window in self.closed
+            ],
         ), origin
 
 

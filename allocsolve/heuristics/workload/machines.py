@@ -93,9 +93,7 @@ def queue_starts_on_machine(
     """Return the start of each job if some have started and FCFS, first fit or EASY goes on from there."""
     _check_rule(problem, rule, estimates, running=then.started.jobs)
     state = then.state(problem, ordered=_is_ordered(rule))
-    _run(
-        problem, packed_machine(problem), state, rule, reservations, estimates, then.started, coalesce=True
-    )
+    _run(problem, packed_machine(problem), state, rule, reservations, estimates, then.started, coalesce=True)
     starts: FloatArray = state.job["start"]
     return starts
 
