@@ -22,7 +22,7 @@ from allocsolve.instances.formats.squeue_reasons import MAINTENANCE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from allocsolve.cli.when_machine import Machine
     from allocsolve.instances import JobLog, QueueListing
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 #: What messages and tables call a job that is not submitted yet.
 _NEW = "new job"
+_NO_CHANCES = "Chances need the past of the machine: --log."
 #: With fewer questions of the past, the ends of intervals are those of one or two of them.
 _ENOUGH = 100
 #: Of how many jobs the longest limit that starts them before a window is looked for.
@@ -109,7 +110,8 @@ def when(args: argparse.Namespace) -> int:
         | _shorter_row(shorter.get(places.get(idx, -1)))
         for idx in shown
     ]
-    remarks = _remarks(args, listing, machine, intervals, history, asked, rows)
+    remarks = [*machine.lines, *_window_remarks(machine, rows, len(asked)), *_cut_remarks(listing)]
+    remarks.append(_chances_remark(intervals, asked) if history else _NO_CHANCES)
     if args.json:
         write_json({**_document(args, listing, rows, intervals, now), "remarks": remarks})
     else:
@@ -322,34 +324,26 @@ def _limit_text(seconds: int) -> str:
     return (f"{days}-" if days else "") + f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
-def _remarks(
-    args: argparse.Namespace,
-    listing: QueueListing,
-    machine: Machine,
-    intervals: StartIntervals,
-    history: JobHistory | None,
-    asked: Sequence[int],
-    rows: Sequence[Mapping[str, Any]],
-) -> list[str]:
-    """Return what has to be known to read the table."""
-    remarks = [*machine.lines]
+def _window_remarks(machine: Machine, rows: Sequence[Mapping[str, Any]], asked: int) -> Iterator[str]:
+    """Yield what has to be known about times at which the machine is closed."""
     if not machine.windows and any(row["blocked"] == MAINTENANCE.block for row in rows):
-        remarks.append("When the maintenance is tells --closed, or --events with scontrol show reservation.")
-    if machine.windows and len(asked) > _SHORTER:
-        remarks.append(f"Shorter limits are told of the first {_SHORTER} jobs; --job tells that of another.")
+        yield "--closed, or --events with what scontrol show reservation prints, says when maintenance is."
+    if machine.windows and asked > _SHORTER:
+        yield f"Shorter limits are told of the first {_SHORTER} jobs; --job tells that of another."
+
+
+def _cut_remarks(listing: QueueListing) -> Iterator[str]:
     if listing.cut_arrays:
-        remarks.append(
-            f"The list of tasks is cut off, there are more of them: {', '.join(listing.cut_arrays)}"
-        )
-    if history is None:
-        return [*remarks, "Chances need the past of the machine: --log."]
+        yield f"The list of tasks is cut off, there are more of them: {', '.join(listing.cut_arrays)}"
+
+
+def _chances_remark(intervals: StartIntervals, asked: Sequence[int]) -> str:
+    """Return where the chances come from."""
     questions = max((intervals.questions[place] for place in asked), default=0)
     methods = " and ".join(sorted({intervals.methods[place] for place in asked}))
-    if questions:
-        rough = "; they are too few, so the chances are rough" if questions < _ENOUGH else ""
-        remarks.append(
-            f"Chances by {methods}; {questions} questions of the past say how far off such answers are{rough}."
-        )
-    elif asked:
-        remarks.append(f"Chances by {methods}, not calibrated: no question of the past could be asked.")
-    return remarks
+    if not asked:
+        return "No job that is shown waits in line, so there are no chances."
+    if not questions:
+        return f"Chances by {methods}, not calibrated: no question of the past could be asked."
+    rough = "; they are too few, so the chances are rough" if questions < _ENOUGH else ""
+    return f"Chances by {methods}; {questions} questions of the past say how far off such answers are{rough}."

@@ -76,8 +76,8 @@ def when(
     goes on in 40 scenarios; the ends of the intervals are moved so that they would have held 90 % of the last
     600 times. A job that is submitted now is judged by questions at submissions, others by those at any
     instant. Where the waits of similar questions of the past would have given better intervals, by the
-    interval score of the last 400, they are taken in place of the scenarios. Questions of the past are asked of
-    the whole machine, always open: what windows and counted resources add, the scenarios of today know.
+    interval score of the last 400, they are taken in place of the scenarios. Questions of the past are asked
+    of a machine that is always open: what windows and counted resources add, the scenarios of now know.
 
     *Guarantee*: none for a single job; over many, 90 % if the future is as the past.
     *Complexity*: 40 runs of the policy over the jobs that run or wait; without `past` a thousand times as

@@ -1,4 +1,4 @@
-"""Jobs that would not end before a part of the machine is closed: with which limit they would start before."""
+"""Jobs that would not end before a part of the machine is closed: which limits would start them before."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def shorter_limits(
     Returns
     -------
     dict
-        By place; only jobs that would start earlier if nothing were closed, and that some shorter limit starts
-        before a window that begins by their start: the last one of these that can be.
+        By place; only jobs that would start earlier if nothing were closed, and that some shorter limit
+        starts before a window that begins by their start: the last one of these that can be.
 
     Notes
     -----

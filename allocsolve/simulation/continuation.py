@@ -41,8 +41,8 @@ class Continuation(NamedTuple):
     started: Started
     #: Shape (waiting,): the other jobs, in the order in which they come to the queue.
     waiting: IntArray
-    #: Shape (waiting,), seconds: when they come. Who has been submitted comes when the policy is called first:
-    #: now, or an instant later if a job has started now.
+    #: Shape (waiting,), seconds: when they come. Who has been submitted comes when the policy is called
+    #: first: now, or an instant later if a job has started now.
     arrivals: FloatArray
 
     @classmethod
@@ -60,7 +60,7 @@ class Continuation(NamedTuple):
         return cls(Started(frozen(by_start), frozen(starts)), frozen(waiting), frozen(arrivals))
 
     def state(self, problem: WorkloadProblem, *, ordered: bool | None) -> State:
-        """Return the state of the engine in which kernels place the running jobs first; see `initial_state`."""
+        """Return the state in which kernels place the running jobs first; see `initial_state`."""
         packed = problem.jobs.packed
         state = initial_state(problem.num_nodes, self.arrivals, ordered=ordered, num_jobs=len(packed.submit))
         arrivals = records(Entry, len(self.arrivals), frozen=True, time=self.arrivals, item=self.waiting)

@@ -203,13 +203,13 @@ class QueueSnapshot:
 
         Whoever waits keeps his place in the queue, by submissions in that order; who must not start yet is
         submitted when he may. Times are as they are, so that what a policy does at multiples of an interval
-        it does then; only those before 0 are moved, by whole days.
+        it does then; only those before 0 are moved, by a multiple of usual intervals.
         """
         first = np.minimum.accumulate(self.submits[::-1])[::-1]
         arrival = np.where(self.eligible > self.now, self.eligible, first)
         begun = np.minimum(self.running_starts, self.now - _MOMENT_S)
         earliest = min(float(begun.min(initial=self.now)), float(arrival.min()))
-        origin = min(math.floor(earliest / _DAY_S) * _DAY_S, 0.0)
+        origin = min(math.floor(earliest / _SHIFT_S) * _SHIFT_S, 0.0)
         limits = np.concatenate([self.running_limits + (self.running_starts - begun), self.limits])
         return WorkloadProblem(
             self.num_nodes,
@@ -228,7 +228,8 @@ class QueueSnapshot:
         ), origin
 
 
-#: A running job has started by so much before now at the latest, and ends by so much after it at the earliest,
-#: in seconds: at the instant at which the policy is called first nothing happens but what it decides.
+#: A running job has started so much before now at the latest, and ends so much after it at the earliest, in
+#: seconds: at the instant at which the policy is called first nothing happens but what it decides.
 _MOMENT_S = 1.0
-_DAY_S = 86_400
+#: 77 days, a multiple of all whole seconds up to 12 and of all that divide a day.
+_SHIFT_S = 6_652_800

@@ -204,6 +204,25 @@ def _hold(machine: Machine, job: int, sign: int) -> None:
         machine.held[machine.resource[at]] += sign * machine.amount[at]
 
 
+@inner_kernel
+def _place(
+    jobs: PlannedJobs,
+    machine: Machine,
+    table: Timetable,
+    running: Running,
+    places: IntArray,
+    plan: Plan,
+    started: Started,
+) -> None:
+    """Let jobs run that have started."""
+    for at in range(len(started.jobs)):
+        job, begun = started.jobs[at], started.starts[at]
+        plan.starts[job] = begun
+        _hold(machine, job, 1)
+        take(table, machine, job, begun, begun + jobs.estimate[job])
+        _run(running, places, job, begun + jobs.runtime[job])
+
+
 @kernel
 def conservative_on_machine(
     jobs: PlannedJobs,
@@ -225,12 +244,7 @@ def conservative_on_machine(
     late = np.empty(count, dtype=np.int64)
     submitted, due, freed = 0, np.inf, 0.0
     write_capacities(table, machine)
-    for at in range(len(started.jobs)):
-        job, begun = started.jobs[at], started.starts[at]
-        plan.starts[job] = begun
-        _hold(machine, job, 1)
-        take(table, machine, job, begun, begun + jobs.estimate[job])
-        _run(running, unnoted, job, begun + jobs.runtime[job])
+    _place(jobs, machine, table, running, unnoted, plan, started)
     while submitted < to_come or waiting.behind[count] != count:
         now = due
         if submitted < to_come:

@@ -83,7 +83,7 @@ def run_queue_on_machine(
     _check_rule(problem, rule, estimates)
     packed = packed_machine(problem)
     state = initial_state(problem.num_nodes, packed.release, ordered=_is_ordered(rule))
-    _run(problem, packed, state, rule, reservations, estimates, NOBODY, coalesce=coalesce)
+    _run(problem, packed, state, rule, reservations, estimates, coalesce=coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -92,8 +92,8 @@ def queue_starts_on_machine(
 ) -> FloatArray:
     """Return the start of each job if some have started and FCFS, first fit or EASY goes on from there."""
     _check_rule(problem, rule, estimates, running=then.started.jobs)
-    state = then.state(problem, ordered=_is_ordered(rule))
-    _run(problem, packed_machine(problem), state, rule, reservations, estimates, then.started, coalesce=True)
+    state, packed = then.state(problem, ordered=_is_ordered(rule)), packed_machine(problem)
+    _run(problem, packed, state, rule, reservations, estimates, started=then.started)
     starts: FloatArray = state.job["start"]
     return starts
 
@@ -118,9 +118,9 @@ def _run(
     rule: QueueRule,
     reservations: int,
     estimates: Estimates,
-    started: Started,
     *,
-    coalesce: bool,
+    started: Started = NOBODY,
+    coalesce: bool = True,
 ) -> None:
     """Run from a state on to the end of a workload."""
     # In any order of the queue a job counts as submitted earlier, by its head start.
@@ -142,8 +142,8 @@ def conservative_plan_on_machine(
 ) -> Plan:
     """Return when jobs start under conservative backfilling, why, and what they were promised.
 
-    See `check_machine` for what is refused. If `then` is given, some jobs have started, and the policy goes on
-    from there.
+    See `check_machine` for what is refused. If `then` is given, some jobs have started, and the policy goes
+    on from there.
     """
     started = NOBODY if then is None else then.started
     check_machine(problem, estimates, running=started.jobs)
@@ -164,7 +164,7 @@ def conservative_plan_on_machine(
         frozen(release), frozen(jobs.runtime[queue]), frozen(estimates[queue]), frozen(arrivals)
     )
     packed = _renumbered(packed, queue)
-    ordered = Plan(np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))
+    ordered = Plan(np.empty(count), np.empty(count), np.full(count, -1))
     conservative_on_machine(
         planned,
         machine_state(packed, planned.release, remember=False),

@@ -6,7 +6,6 @@ whole workload, and one view) and the solvers, with the EASYs of other tools as 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
@@ -42,7 +41,6 @@ from allocsolve.heuristics.workload.long_queue import long_queue
 from allocsolve.heuristics.workload.machines import queue_starts_on_machine, run_queue_on_machine
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.kernels.free_nodes import new_free_nodes
-from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, integer, natural, shown
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
@@ -168,7 +166,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
 def queue_starts_from(
     problem: WorkloadProblem, policy: QueuePolicy, running: IntArray, now: float, runtimes: FloatArray
 ) -> FloatArray:
-    """Return the start of each job in each scenario if those `running` have started and the policy goes on."""
+    """Return the start of each job in each scenario if those `running` have started and a policy goes on."""
     then, rule = Continuation.of(problem, running, now), policy.rule
     if not problem.is_plain:
         problems = (replace(problem, jobs=problem.jobs.with_runtimes(row)) for row in runtimes)
@@ -181,8 +179,8 @@ def queue_starts_from(
     packed, begun = problem.packed, np.empty(runtimes.shape)
     estimates, memory = _prepared(problem, policy)
     state = then.state(problem, ordered=rule.kind in _ORDERED)
-    free = new_free_nodes(problem.num_nodes, len(packed.submit)) if rule.kind == RESERVING else ()
-    restart = Restart(state[:2], estimates, memory, free)
+    free = new_free_nodes(problem.num_nodes, len(packed.submit) if rule.kind == RESERVING else 0)
+    restart, coalesce = Restart(state[:2], estimates, memory, free), True
     for row, runtime in enumerate(runtimes):
         restart()
         jobs = packed._replace(runtime=runtime)
@@ -191,9 +189,9 @@ def queue_starts_from(
         if policy.queued == "actual":
             estimates.queued[:] = runtime
         if rule.kind == RESERVING:
-            run_reserving(jobs, state, estimates, rule, policy.reservations, free, True, then.started)
+            run_reserving(jobs, state, estimates, rule, policy.reservations, free, coalesce, then.started)
         else:
-            run(jobs, state, estimates, rule, memory, True, then.started)
+            run(jobs, state, estimates, rule, memory, coalesce, then.started)
         begun[row] = state.job["start"]
     return begun
 

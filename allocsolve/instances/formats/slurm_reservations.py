@@ -1,7 +1,7 @@
-"""When nodes are reserved, as Slurm's ``scontrol show reservation`` prints it: times at which they are closed.
+"""When nodes are reserved, as Slurm's ``scontrol show reservation`` prints it: then they are closed.
 
-A record begins with ``ReservationName=`` and lasts for one line or several (``-o`` prints one). Whoever may use
-a reservation is not told apart: its nodes are closed to the queue. One without nodes, such as of licences,
+A record begins with ``ReservationName=`` and lasts for one line or several (``-o`` prints one). Who may use a
+reservation is not told apart: its nodes are closed to the queue. One without nodes, such as of licences,
 closes nothing. Of one that is repeated only the next time is printed.
 
 Source: the page scontrol of Slurm's documentation.

@@ -46,12 +46,15 @@ _TITLES: Final = (
 )
 #: States of jobs that hold their nodes, also if they do not compute, as words and as squeue's short forms.
 _RUNNING: Final = frozenset(
-    "RUNNING R CONFIGURING CF COMPLETING CG SUSPENDED S STOPPED ST RESIZING RS SIGNALING SI STAGE_OUT SO".split()
+    {
+        *("RUNNING", "R", "CONFIGURING", "CF", "COMPLETING", "CG", "SUSPENDED", "S", "STOPPED", "ST"),
+        *("RESIZING", "RS", "SIGNALING", "SI", "STAGE_OUT", "SO"),
+    }
 )
 _SUSPENDED: Final = frozenset({"SUSPENDED", "S"})
 #: States of jobs that wait; of those that are held; and of those that a run leaves before they wait again.
-_HELD: Final = frozenset("REQUEUE_HOLD RH SPECIAL_EXIT SE RESV_DEL_HOLD RD".split())
-_REQUEUED: Final = frozenset("REQUEUED RQ REQUEUE_FED RF".split())
+_HELD: Final = frozenset({"REQUEUE_HOLD", "RH", "SPECIAL_EXIT", "SE", "RESV_DEL_HOLD", "RD"})
+_REQUEUED: Final = frozenset({"REQUEUED", "RQ", "REQUEUE_FED", "RF"})
 _PENDING: Final = frozenset({"PENDING", "PD"}) | _HELD | _REQUEUED
 _STATE: Final = re.compile(r"[A-Z_]{1,20}", re.ASCII)
 #: Texts that stand for nothing.
@@ -160,8 +163,9 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     Notes
     -----
     A pending array is as many jobs as it has tasks, of which those above its limit of tasks at a time are
-    blocked. A job of priority 0 is held, whatever its reason. Jobs that are completing or suspended hold their
-    nodes. Jobs that neither run nor wait are counted: ``squeue --json`` prints them whatever is asked for.
+    blocked. A job of priority 0 is held, whatever its reason. Jobs that are completing or suspended hold
+    their nodes. Jobs that neither run nor wait are counted: ``squeue --json`` prints them whatever is asked
+    for.
     """
     source = str(path)
     clock = Clock(zone(timezone))

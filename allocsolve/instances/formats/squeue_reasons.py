@@ -3,8 +3,8 @@
 A reason is compared without regard to capitals, as Slurm does itself. What stands behind a comma or in
 brackets explains it, and some reasons are whole sentences.
 
-Source: the page "Job Reason Codes" of Slurm's documentation, and its source, job_state_reason, from version 15
-to 25, for the names; what a job with one can do, from the same page.
+Source: the page "Job Reason Codes" of Slurm's documentation, and the names in its source, job_state_reason,
+of versions 15 to 25.
 """
 
 from __future__ import annotations
