@@ -42,7 +42,8 @@ def reservation_rows(text: str, source: str) -> Iterator[tuple[int, Mapping[str,
     """
     line = 1
     for record in re.split(rf"^(?=\s*{_BEGIN})", text, flags=re.MULTILINE):
-        fields = dict(_FIELD.findall(record))
+        listed = _FIELD.findall(record)
+        fields = dict(listed)
         at = line + record[: len(record) - len(record.lstrip())].count("\n")
         line += record.count("\n")
         if record.strip().startswith(_NONE) or not record.strip():
@@ -50,9 +51,12 @@ def reservation_rows(text: str, source: str) -> Iterator[tuple[int, Mapping[str,
         missing = [name for name in _NEEDED if name not in fields]
         if missing:
             raise FormatError(source, [f"line {at}: a reservation without {', '.join(missing)}"])
-        listed = fields["Nodes"]
+        names = [name for name, _ in listed]
+        twice = [name for name in _NEEDED if names.count(name) > 1]
+        if twice:
+            raise FormatError(source, [f"line {at}: {twice[0]} stands there twice"])
         try:
-            nodes = [] if listed in _NOTHING else host_names(listed)
+            nodes = [] if fields["Nodes"] in _NOTHING else host_names(fields["Nodes"])
         except ValueError as fault:
             raise FormatError(source, [f"line {at}: {fault}"]) from None
         cells = {

@@ -60,6 +60,7 @@ _NAMES: Final[dict[Reason, str]] = {
     Reason("blocked", "is cleaned up after its last run"): "Cleaning",
     Reason("blocked", "waits for the other clusters"): "FedJobLock",
     Reason("blocked", "waits for ports of MPI"): "MpiPortsBusy",
+    Reason("blocked", "waits for channels between GPUs"): "NvidiaImexChannels",
     Reason("blocked", "a limit of power"): "MaxPoweredUpNodes PowerNotAvail PowerReserved",
     Reason("blocked", "waits for a block of nodes"): "BlockMaxError BlockFreeAction",
     _ACCOUNT: (
@@ -148,7 +149,7 @@ REASONS: Final[dict[str, Reason]] = {
 }
 _BY_LOWER: Final = {name.lower(): reason for name, reason in REASONS.items()}
 #: Beginnings of sentences, in lower case, that Slurm prints in place of a name, and what they say.
-_SENTENCES: Final = {"nodes required for job are down, drained or reserved": _LINE}
+_SENTENCES: Final = {"nodes required for job are down, drained": _LINE}
 
 
 def reason_of(text: str) -> Reason:
