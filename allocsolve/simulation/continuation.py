@@ -74,11 +74,11 @@ class Restart:
     Parameters
     ----------
     written
-        Tuples of arrays and of such tuples, as they are before the first run. Read-only arrays are left out.
-        Of a state, its first two fields are enough: they say that its lists are empty.
+        Arrays and tuples of them, as they are before the first run. Read-only arrays are left out. Of a state,
+        its first two fields are enough: they say that its lists are empty.
     """
 
-    def __init__(self, *written: tuple[Any, ...]) -> None:
+    def __init__(self, *written: Any) -> None:  # noqa: ANN401 - arrays, in tuples or not
         self._kept = [(array, array.copy()) for array in _writable(written)]
 
     def __call__(self) -> None:

@@ -180,7 +180,8 @@ def queue_starts_from(
     estimates, memory = _prepared(problem, policy)
     state = then.state(problem, ordered=rule.kind in _ORDERED)
     free = new_free_nodes(problem.num_nodes, len(packed.submit) if rule.kind == RESERVING else 0)
-    restart, coalesce = Restart(state[:2], estimates, memory, free), True
+    learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
+    restart, coalesce = Restart(state[:2], learned, memory.flags), True
     for row, runtime in enumerate(runtimes):
         restart()
         jobs = packed._replace(runtime=runtime)
