@@ -184,10 +184,8 @@ def _answer(
 
     if history is not None:
         is_new = snapshot.submits[[*asked]] == snapshot.now
-        moments: list[Moment] = [
-            *(["submission"] if is_new.any() else []),
-            *(["instant"] if (~is_new).any() else []),
-        ]
+        told: dict[Moment, bool] = {"submission": is_new.any(), "instant": (~is_new).any()}
+        moments = [moment for moment, is_asked in told.items() if is_asked]
         past = []
         for moment in moments:
             with count_lines("asking the past") as update:

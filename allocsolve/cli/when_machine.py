@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.cli.machine_options import event_remarks
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import LogFields, TimeOrigin, closed_window, event_windows, read_node_events
 from allocsolve.instances.formats.squeue_reasons import MAINTENANCE
 from allocsolve.model.machine import NODES
-from allocsolve.pictures.chart import counted
 from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size
         If a window is none, has passed, or closes what there is not; or if the events cannot be read.
     """
     partitions = dict(LogFields(partitions=args.partitions).partitions)
-    told = {name for job in listing.queued for name in job.partitions}
-    told |= {job.partition for job in listing.running}
-    lines = [f"No job is in the partition {name}." for name in partitions if name not in told]
+    used = {name for job in listing.queued for name in job.partitions}
+    used |= {job.partition for job in listing.running}
+    lines = [f"no job is in the partition {name}" for name in partitions if name not in used]
     origin = TimeOrigin(0.0, 0.0, args.timezone)
     windows = [closed_window(text, origin) for text in args.closed]
     for text, window in zip(args.closed, windows, strict=True):
@@ -89,18 +89,8 @@ def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size
             (dict(window.amounts)[NODES] for window in found.windows if window.end == now + _FOR_EVER_S),
             default=0,
         )
-        counts = {
-            "over": len(events.events) - len(to_come),
-            "without an end": found.open,
-            "that close nothing": events.others,
-        }
-        more = "".join(f", {count} {what}" for what, count in counts.items() if count)
-        made = f"{counted(found.nodes, 'node')}, {counted(len(found.windows), 'window')}"
-        lines.append(f"{args.events}: {counted(len(events.events), 'event')}{more}; {made}.")
-        if found.cut:
-            lines.append(
-                f"At times {found.cut} more {unit} are closed than the machine has: all of it is then."
-            )
+        told = {"over": len(events.events) - len(to_come), "without an end": found.open}
+        lines += event_remarks(events, found, told)
     return Machine(size, unit, partitions, tuple(windows), down, tuple(lines))
 
 
@@ -205,10 +195,8 @@ def snapshot_of(
     InvalidOption
         If no limit is known, or running jobs hold more than there is.
     """
-    told = [
-        *(job.limit for job in [*listing.running, *listing.queued]),
-        *(unit.limit for unit in units),
-    ]
+    told = [job.limit for job in listing.running] + [job.limit for job in listing.queued]
+    told += [unit.limit for unit in units]
     known = [limit for limit in told if not math.isnan(limit)]
     longest = max([*known, *limits], default=math.nan)
     if math.isnan(longest) and (units or listing.running):

@@ -74,8 +74,8 @@ class Restart:
     Parameters
     ----------
     written
-        Arrays and tuples of them, as they are before the first run. Read-only arrays are left out. Of a state,
-        its first two fields are enough: they say that its lists are empty.
+        Arrays and tuples of them, as they are before the first run. Read-only arrays are left out. Of a
+        state, its first two fields are enough: they say that its lists are empty.
     """
 
     def __init__(self, *written: Any) -> None:  # noqa: ANN401 - arrays, in tuples or not

@@ -51,7 +51,8 @@ def snapshots(draw: Any, *, now: float | None = None) -> QueueSnapshot:
     """Draw a queue; some running jobs have started now, or have run for longer than they may."""
     now = draw(st.sampled_from([0.0, 50.0, 1_764_063_000.0])) if now is None else now
     num_nodes = draw(st.integers(1, 8))
-    running, free = [], num_nodes
+    running: list[tuple[int, float, int]] = []
+    free = num_nodes
     while free and len(running) < 5 and draw(st.booleans()):
         running.append((draw(st.integers(1, free)), now - draw(st.integers(0, 20)), draw(st.integers(1, 40))))
         free -= running[-1][0]
@@ -62,7 +63,8 @@ def snapshots(draw: Any, *, now: float | None = None) -> QueueSnapshot:
     held, starts, running_limits = zip(*running, strict=True) if running else ((), (), ())
     nodes, submits, limits = zip(*queued, strict=True)
     late = [now + 7 if draw(st.integers(0, 5)) == 0 else now for _ in queued]
-    return QueueSnapshot(num_nodes, now, held, starts, running_limits, nodes, submits, limits, late)
+    columns: Any = (held, starts, running_limits, nodes, submits, limits, late)
+    return QueueSnapshot(num_nodes, now, *columns)
 
 
 def run_times(snapshot: QueueSnapshot, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -76,14 +78,14 @@ def run_times(snapshot: QueueSnapshot, seed: int) -> tuple[FloatArray, FloatArra
 @planning
 @settings(max_examples=examples(60))
 @given(snapshot=snapshots(), seed=st.integers(0, 9))
-def test_it_does_not_matter_when_jobs_were_submitted(
-    snapshot: QueueSnapshot, seed: int, policy: Any
-) -> None:
+def test_it_does_not_matter_when_jobs_were_submitted(snapshot: QueueSnapshot, seed: int, policy: Any) -> None:
     """Moving all submissions to now, in their order, changes no answer; nor does moving them apart."""
     times = run_times(snapshot, seed)
     told = snapshot.starts(policy, *times)
     count = len(snapshot.nodes)
-    for submits in (np.full(count, snapshot.now), snapshot.now - 1000.0 * np.arange(count, 0, -1)):
+    before: FloatArray = np.arange(count, 0, -1, dtype=np.float64)
+    moves: list[FloatArray] = [np.full(count, snapshot.now), np.array(snapshot.now - 1000 * before)]
+    for submits in moves:
         moved = replace(snapshot, submits=submits)
         assert np.array_equal(moved.starts(policy, *times), told, equal_nan=True)
     assert (told >= snapshot.now).all()
@@ -133,7 +135,7 @@ def test_a_resource_of_which_there_is_enough_changes_nothing(
 
 @st.composite
 def closed_snapshots(draw: Any) -> QueueSnapshot:
-    snapshot = draw(snapshots())
+    snapshot: QueueSnapshot = draw(snapshots())
     windows = []
     for _ in range(draw(st.integers(1, 3))):
         begin = snapshot.now + draw(st.integers(0, 40))

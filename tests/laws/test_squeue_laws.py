@@ -15,14 +15,15 @@ from tiers import examples
 
 from allocsolve.cli.when_machine import Machine, blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.heuristics import Conservative, Easy
-from allocsolve.instances.formats.squeue import QueueListing
-from allocsolve.instances.formats.squeue_reasons import REASONS, reason_of
+from allocsolve.instances.formats.squeue_reasons import MAINTENANCE, REASONS, reason_of
 from allocsolve.prediction.scenarios import waits_by_limits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+    from allocsolve.instances import QueueListing
 
 #: What names of reasons say by their parts, the first that fits: how Slurm has made them.
 FAMILIES = (
@@ -61,7 +62,7 @@ def test_sentences_and_what_is_not_known() -> None:
     for held in ("launch failed requeued held", "job_requeued_in_held_state"):
         assert reason_of(held) == ("held", f"held: {held}")
     assert reason_of("Sunspots") == ("blocked", "Sunspots")
-    assert reason_of("ReqNodeNotAvail, Reserved for maintenance").block == "would not end before a maintenance"
+    assert reason_of("ReqNodeNotAvail, Reserved for maintenance") == MAINTENANCE
     assert reason_of("").standing == "line"
 
 
@@ -194,7 +195,12 @@ def test_priority_and_states_of_json(tmp_path: Path) -> None:
     unset = {"set": False, "infinite": False, "number": 0}
     jobs = [
         {**running, "job_state": ["COMPLETED", "COMPLETING"]},
-        {**running, "job_id": 5, "job_state": ["SUSPENDED"], "pre_sus_time": {**unset, "set": True, "number": 60}},
+        {
+            **running,
+            "job_id": 5,
+            "job_state": ["SUSPENDED"],
+            "pre_sus_time": {**unset, "set": True, "number": 60},
+        },
         {**waiting, "priority": unset},
         {**waiting, "job_id": 8, "priority": {**unset, "set": True}},
         {**waiting, "job_id": 9, "job_state": ["PENDING", "REQUEUE_HOLD"]},
@@ -229,5 +235,5 @@ def test_nodes_that_are_down_without_an_end(tmp_path: Path) -> None:
     assert machine.down == 1
     assert blocks_of([*listing.queued], machine) == ["asks for 8 of 7 nodes that are up, 1 are not"]
     assert [line.partition(": ")[2] for line in machine.lines] == [
-        "3 events, 1 over, 1 without an end; 2 nodes, 3 windows."
+        "3 events, 1 over, 1 without an end; 2 nodes, 3 windows"
     ]

@@ -182,7 +182,8 @@ def _starts(capsys: Capture, *args: object) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(
-    "policy", ["conservative", "conservative(compression=none)", "easy(reservations=3)", "slurm-backfill", "easy"]
+    "policy",
+    ["conservative", "conservative(compression=none)", "easy(reservations=3)", "slurm-backfill", "easy"],
 )
 def test_who_delays_nobody_starts_now(case: Case, capsys: Capture, policy: str) -> None:
     queue = case(f"{SECOND}/queue_simple.txt")

@@ -152,8 +152,8 @@ SIMPLE = """\
 1|a|std|normal|RUNNING|3|3|2024-03-05T10:00:00|2024-03-05T12:00:00|4:00:00|1:00:00|900|None|(null)
 2|b|std|normal|PENDING|4|4|2024-03-05T12:30:00|N/A|2:00:00|0:00|800|Resources|(null)
 3|c|long|normal|PENDING|1|1|2024-03-05T12:40:00|N/A|30:00|0:00|700|Priority|(null)
-4|d|std|normal|PENDING|1|1|2024-03-05T12:50:00|N/A|9:00:00|0:00|600|ReqNodeNotAvail, Reserved for maintenance|(null)
-"""
+4|d|std|normal|PENDING|1|1|2024-03-05T12:50:00|N/A|9:00:00|0:00|600|{}|(null)
+""".format("ReqNodeNotAvail, Reserved for maintenance")
 MAINTENANCE = """\
 ReservationName=maint StartTime=2024-03-05T19:00:00 EndTime=2024-03-05T22:00:00 Duration=03:00:00
    Nodes=n[1-3],n4 NodeCnt=4 CoreCnt=128 Features=(null) PartitionName=(null) Flags=MAINT,SPEC_NODES,ALL_NODES
@@ -174,7 +174,7 @@ def unix(clock: str) -> int:
 
 
 def test_a_maintenance_is_told_of(simple: Path, tmp_path: Path, capsys: Capture) -> None:
-    """By a window, or by what scontrol prints; without it the job is blocked, and told how to be answered."""
+    """By a window, or by what scontrol prints; without it the job is blocked, and the options are named."""
     shown = run(capsys, "when", simple, "--nodes", 4)
     assert "would not end before a maintenance" in shown
     assert "--events with what scontrol show reservation prints" in shown
@@ -191,7 +191,7 @@ def test_a_maintenance_is_told_of(simple: Path, tmp_path: Path, capsys: Capture)
         assert told["jobs"][0]["shorter_limit"] is None
         shown = run(capsys, "when", simple, "--nodes", 4, *given)
         assert "the window of 2024-03-05 19:00; with a limit of 2:30:00 starts 2024-03-05 13:30" in shown
-    assert f"{events}: 1 event; 4 nodes, 1 window." in shown
+    assert f"{events}: 1 event; 4 nodes, 1 window" in shown
     asked = run_json(capsys, "when", simple, "--nodes", 4, *given, "--new", "nodes=1,limit=2-00:00:00")
     assert (asked["jobs"][0]["shorter_limit"], asked["jobs"][0]["start_with_it"]) == (9000, unix("13:30"))
     told = run_json(capsys, "when", simple, "--unit", "processors", "--nodes", 8, "--events", events)
@@ -210,12 +210,13 @@ def test_chances_are_not_in_a_window(simple: Path, tmp_path: Path, capsys: Captu
 
 def test_events_that_are_none(simple: Path, tmp_path: Path, capsys: Capture) -> None:
     plain = run_json(capsys, "when", simple, "--nodes", 4)["jobs"]
-    for number, text in enumerate(("NodeName|TimeStart|TimeEnd|State|Reason|\n", "No reservations in the system\n")):
+    texts = ("NodeName|TimeStart|TimeEnd|State|Reason|\n", "No reservations in the system\n")
+    for number, text in enumerate(texts):
         path = tmp_path / f"events{number}"
         path.write_text(text)
         told = run_json(capsys, "when", simple, "--nodes", 4, "--events", path)
         assert told["jobs"] == plain
-        assert f"{path}: 0 events; 0 nodes, 0 windows." in told["remarks"]
+        assert f"{path}: 0 events; 0 nodes, 0 windows" in told["remarks"]
 
 
 def test_partitions(simple: Path, capsys: Capture) -> None:
@@ -223,7 +224,7 @@ def test_partitions(simple: Path, capsys: Capture) -> None:
     starts = {job["job"]: job["by_limits"] for job in told["jobs"]}
     assert starts["2"] == unix("16:00")  # all of its partition
     assert starts["3"] == unix("13:00")
-    assert "No job is in the partition fast." in told["remarks"]
+    assert "no job is in the partition fast" in told["remarks"]
     assert "running jobs hold 3 nodes of std, which has 2" in refused(
         capsys, "when", simple, "--nodes", 8, "--partitions", "std=2"
     )

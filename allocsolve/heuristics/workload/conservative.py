@@ -220,8 +220,11 @@ class Conservative(CompiledSolver):
         order, begun = then.waiting, np.empty(runtimes.shape)
         state = then.state(problem, ordered=None)
         plan = no_reservations(
-            *(problem.num_nodes, len(running)),
-            *(packed.nodes[order], packed.runtime[order], packed.estimate[order]),
+            problem.num_nodes,
+            len(running),
+            packed.nodes[order],
+            packed.runtime[order],
+            packed.estimate[order],
         )
         restart = Restart(state[:2], plan)
         for row, runtime in enumerate(runtimes):
