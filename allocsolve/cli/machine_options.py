@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 def add_machine_options(parser: argparse.ArgumentParser, fields: Collection[str]) -> None:
     """Add what can be asked of a format whose logs tell these fields of jobs."""
+    add_field_options(parser, fields)
+    help_text = (
+        "a time in which a part of the machine is closed, as 2022-11-08T08:00+8h,nodes=50 or START/END; "
+        "may be given several times"
+    )
+    parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
+    add_events(parser)
+
+
+def add_field_options(parser: argparse.ArgumentParser, fields: Collection[str]) -> None:
+    """Add what can be asked of jobs beside nodes and times, of a log that tells these fields."""
     parser.set_defaults(resources={}, partitions={}, eligible=False, priority_age=None)
     if "needs" in fields:
         help_text = "counted resources and how much there is of each, such as gpus=32 (default: none)"
@@ -32,16 +43,10 @@ def add_machine_options(parser: argparse.ArgumentParser, fields: Collection[str]
     if "priority" in fields:
         help_text = "make head starts of priorities: PriorityWeightAge and PriorityMaxAge in days, as 1000,7"
         parser.add_argument("--priority-age", type=opt.priority_age, metavar="WEIGHT,DAYS", help=help_text)
-    add_closed_options(parser)
 
 
-def add_closed_options(parser: argparse.ArgumentParser) -> None:
-    """Add what tells when a part of the machine is closed."""
-    help_text = (
-        "a time in which a part of the machine is closed, as 2022-11-08T08:00+8h,nodes=50 or START/END; "
-        "may be given several times"
-    )
-    parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
+def add_events(parser: argparse.ArgumentParser) -> None:
+    """Add the file of times in which nodes were down."""
     help_text = (
         "close nodes while they are down, drained or reserved: what sacctmgr -P show event or "
         "scontrol show reservation printed"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.machine_options import add_closed_options
+from allocsolve.cli.machine_options import add_machine_options
 from allocsolve.cli.output import count_lines, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.cli.when_machine import blocks_of, machine_of, snapshot_of, units_of
@@ -45,7 +45,7 @@ def add_when(parser: argparse.ArgumentParser) -> None:
     help_text = "the past of the machine, as for whatif: without it there are no chances"
     parser.add_argument("--log", metavar="FILE", help=help_text)
     which = parser.add_mutually_exclusive_group()
-    help_text = "only this job, or the tasks of this array"
+    help_text = "only this job, the tasks of this array, or the parts of this heterogeneous job"
     which.add_argument("--job", metavar="ID", help=help_text)
     help_text = "a job that would be submitted now, such as nodes=64,limit=4:00:00"
     which.add_argument("--new", type=_new_job, metavar="nodes=N,limit=TIME", help=help_text)
@@ -53,9 +53,7 @@ def add_when(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
     help_text = "what sizes count (default: what those of the log do, else nodes)"
     parser.add_argument("--unit", choices=SWF_UNITS, help=help_text)
-    help_text = "partitions and how many nodes the jobs of each hold at most at once (default: none)"
-    parser.add_argument("--partitions", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
-    add_closed_options(parser)
+    add_machine_options(parser, {"partition"})
     help_text = "the queue policy that the machine is thought to have (default: %(default)s)"
     parser.add_argument("--policy", default="easy", metavar="NAME", help=help_text)
     help_text = "when the queue was printed (default: as running jobs or the JSON tell)"

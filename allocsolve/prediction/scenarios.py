@@ -67,6 +67,12 @@ def waits_by_limits(snapshot: QueueSnapshot, policy: PolicyLike) -> FloatArray:
     return _waits(snapshot, policy, _limits(snapshot)[None])[:, 0]
 
 
+def levels(waits: FloatArray) -> FloatArray:
+    """Return `LEVELS` of the waits of each job in scenarios. Shape (queued, 3)."""
+    quantiles: FloatArray = np.quantile(waits, LEVELS, axis=1).T
+    return quantiles
+
+
 class Predicted(NamedTuple):
     """What is predicted of the waits of queued jobs, in seconds."""
 
@@ -82,7 +88,7 @@ def predicted(
     """Return what `waits_in_scenarios` and `waits_by_limits` tell, in one run over all."""
     rows = np.vstack([_drawn(snapshot, run_times, seed), _limits(snapshot)])
     waits = _waits(snapshot, policy, rows)
-    return Predicted(np.quantile(waits[:, :-1], LEVELS, axis=1).T, waits[:, -1])
+    return Predicted(levels(waits[:, :-1]), waits[:, -1])
 
 
 def _drawn(snapshot: QueueSnapshot, run_times: RunTimes, seed: int) -> FloatArray:
