@@ -107,10 +107,8 @@ class Unit(NamedTuple):
 
 def blocks_of(jobs: Sequence[QueuedJob], machine: Machine) -> list[str]:
     """Return what keeps each job from starting for certain; empty texts for those that wait in line."""
-    blocks = [
-        "" if machine.windows and job.block == MAINTENANCE.block else job.block or _too_large(job, machine)
-        for job in jobs
-    ]
+    ends = MAINTENANCE.block if machine.windows else None  # what windows tell the end of
+    blocks = [(job.block if job.block != ends else "") or _too_large(job, machine) for job in jobs]
     wholes: dict[str, list[int]] = {}
     for idx, job in enumerate(jobs):
         wholes.setdefault(job.whole, []).append(idx)

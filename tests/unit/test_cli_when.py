@@ -198,6 +198,12 @@ def test_a_maintenance_is_told_of(simple: Path, tmp_path: Path, capsys: Capture)
     assert {job["job"]: job["by_limits"] for job in told["jobs"]}["4"] == unix("22:00")
 
 
+def test_who_waits_for_a_maintenance_may_be_too_large(simple: Path, capsys: Capture) -> None:
+    simple.write_text(SIMPLE.replace("PENDING|1|1|2024-03-05T12:50", "PENDING|9|9|2024-03-05T12:50"))
+    told = run_json(capsys, "when", simple, "--nodes", 4, "--closed", "2024-03-05T19:00+3h")
+    assert told["jobs"][-1]["blocked"] == "asks for 9 of 4 nodes"
+
+
 def test_chances_are_not_in_a_window(simple: Path, tmp_path: Path, capsys: Capture) -> None:
     log = tmp_path / "log.txt"
     log.write_text(LOG.replace("2025-11-2", "2024-02-2"))
