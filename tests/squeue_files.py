@@ -53,7 +53,7 @@ def good() -> list[dict[str, str]]:
     rows[4] |= cells(PRIORITY="900", REASON="Dependency", DEPENDENCY="afterok:802(unfulfilled)")
     rows[5] |= cells(PRIORITY="800", REASON="BeginTime", START_TIME=at(40_000))
     rows[6] |= cells(PRIORITY="0", REASON="JobHeldUser")
-    rows[7] |= cells(PRIORITY="0", REASON="AssocGrpCpuLimit")
+    rows[7] |= cells(PRIORITY="5", REASON="AssocGrpCpuLimit")
     return rows
 
 

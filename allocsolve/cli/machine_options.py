@@ -11,9 +11,9 @@ from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from allocsolve.instances import JobLog, LogFields
+    from allocsolve.instances import EventWindows, JobLog, LogFields, NodeEvents
     from allocsolve.model import ClosedWindow, WorkloadProblem, WorkloadSchedule
 
 
@@ -47,7 +47,10 @@ def add_field_options(parser: argparse.ArgumentParser, fields: Collection[str]) 
 
 def add_events(parser: argparse.ArgumentParser) -> None:
     """Add the file of times in which nodes were down."""
-    help_text = "close nodes while they were down or drained: what sacctmgr -P show event printed"
+    help_text = (
+        "close nodes while they are down, drained or reserved: what sacctmgr -P show event or "
+        "scontrol show reservation printed"
+    )
     parser.add_argument("--events", type=Path, metavar="FILE", help=help_text)
 
 
@@ -81,7 +84,7 @@ def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[
         return ClosedParts((), ())
     origin = time_origin(log, timezone=args.timezone, from_job=args.from_job, origin=args.origin)
     windows = [closed_window(text, origin) for text in windows_given]
-    lines = []
+    lines: list[str] = []
     if args.events:
         events = read_node_events(args.events, timezone=args.timezone)
         found = event_windows(
@@ -99,15 +102,29 @@ def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[
         told = {
             "outside the time of the log": found.outside,
             "still open, closed to its end": found.open,
-            "that close nothing": events.others,
         }
-        counts = "".join(f", {count} {what}" for what, count in told.items() if count)
-        made = f"{counted(found.nodes, 'node')}, {counted(len(found.windows), 'window')}"
-        lines.append(f"{args.events}: {counted(len(events.events), 'event')}{counts}; {made}")
-        if found.cut:
-            what = f"at times {found.cut} more nodes were down than the machine has"
-            lines.append(f"{what}: all of it is closed then")
+        lines += event_remarks(events, found, told)
     return ClosedParts(tuple(windows), tuple(lines))
+
+
+def event_remarks(events: NodeEvents, found: EventWindows, told: Mapping[str, int]) -> list[str]:
+    """Return what is said of events and of what they close, in lines.
+
+    Parameters
+    ----------
+    events, found
+        What was read, and the windows made of it.
+    told
+        How many of the events are something, by what they are; zeros are left out.
+    """
+    others = {**told, "that close nothing": events.others}
+    counts = "".join(f", {count} {what}" for what, count in others.items() if count)
+    made = f"{counted(found.nodes, 'node')}, {counted(len(found.windows), 'window')}"
+    lines = [f"{events.source}: {counted(len(events.events), 'event')}{counts}; {made}"]
+    if found.cut:
+        what = f"at times {found.cut} more nodes were down than the machine has"
+        lines.append(f"{what}: all of it is closed then")
+    return lines
 
 
 def _last(log: JobLog) -> float:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
@@ -249,6 +250,27 @@ class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text("" if not speed else f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each")
+
+
+@contextmanager
+def count_lines(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many things are done, also if stderr is no terminal: there in a line for each tenth of them.
+
+    Yields the function to update it, of (done, total). What is over in a moment is not shown.
+    """
+    begun = time.monotonic()
+    tenths = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal tenths
+        if 10 * done // total > tenths:
+            tenths = 10 * done // total
+            if time.monotonic() - begun > DELAY_S:
+                sys.stderr.write(f"{visible(what)}: {done:,} of {total:,}\n")
+
+    with count_bar(what) as update:
+        is_shown = Console(stderr=True).is_interactive
+        yield (lambda done, total: update(done, total, what)) if is_shown else tell
 
 
 @contextmanager

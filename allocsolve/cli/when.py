@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.output import say, show_table, time_bar, write_json
+from allocsolve.cli.machine_options import add_machine_options
+from allocsolve.cli.output import count_lines, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
+from allocsolve.cli.when_machine import blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.instances import log_format, read_squeue, read_swf_log, read_table_log
 from allocsolve.instances.formats.log_times import Clock, date_of, time_limit, zone
-from allocsolve.instances.formats.squeue import QueuedJob, RunningJob
-from allocsolve.simulation import QueueSnapshot
+from allocsolve.instances.formats.logs import SWF_UNITS
+from allocsolve.instances.formats.squeue import QueuedJob
+from allocsolve.instances.formats.squeue_reasons import MAINTENANCE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from allocsolve.cli.when_machine import Machine
     from allocsolve.instances import JobLog, QueueListing
-    from allocsolve.model import FloatArray
-    from allocsolve.prediction import JobHistory, Method, StartIntervals
-    from allocsolve.simulation import RunnablePolicy
+    from allocsolve.prediction import JobHistory, Method, Moment, ShorterLimit, StartIntervals
+    from allocsolve.simulation import QueueSnapshot, RunnablePolicy
 
 #: What messages and tables call a job that is not submitted yet.
 _NEW = "new job"
+_NO_CHANCES = "Chances need the past of the machine: --log."
 #: With fewer questions of the past, the ends of intervals are those of one or two of them.
 _ENOUGH = 100
+#: Of how many jobs the longest limit that starts them before a window is looked for.
+_SHORTER = 100
 
 
 def add_when(parser: argparse.ArgumentParser) -> None:
@@ -38,12 +44,15 @@ def add_when(parser: argparse.ArgumentParser) -> None:
     help_text = "the past of the machine, as for whatif: without it there are no chances"
     parser.add_argument("--log", metavar="FILE", help=help_text)
     which = parser.add_mutually_exclusive_group()
-    help_text = "only this job, or the tasks of this array"
+    help_text = "only this job, the tasks of this array, or the parts of this heterogeneous job"
     which.add_argument("--job", metavar="ID", help=help_text)
     help_text = "a job that would be submitted now, such as nodes=64,limit=4:00:00"
     which.add_argument("--new", type=_new_job, metavar="nodes=N,limit=TIME", help=help_text)
-    help_text = "size of the machine (default: that of the log)"
+    help_text = "size of the machine, in the unit (default: that of the log)"
     parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = "what sizes count (default: what those of the log do, else nodes)"
+    parser.add_argument("--unit", choices=SWF_UNITS, help=help_text)
+    add_machine_options(parser, {"partition"})
     help_text = "the queue policy that the machine is thought to have (default: %(default)s)"
     parser.add_argument("--policy", default="easy", metavar="NAME", help=help_text)
     help_text = "when the queue was printed (default: as running jobs or the JSON tell)"
@@ -83,45 +92,38 @@ def when(args: argparse.Namespace) -> int:
     if args.new:
         jobs.append(_as_queued(args.new, now))
     history = _history(log, now) if log else None
-    machine = _machine(args, log, history)
-    sizes = [machine.needs(job) for job in jobs]
-    blocks = [
-        job.block or (f"asks for {need} of {machine.size} {machine.unit}" if need > machine.size else "")
-        for job, need in zip(jobs, sizes, strict=True)
-    ]
-    free = [idx for idx, block in enumerate(blocks) if not block]
-    snapshot = _snapshot(listing, [jobs[idx] for idx in free], machine, now)
+    machine = machine_of(args, listing, now, *_size(args, log))
+    blocks = blocks_of(jobs, machine)
+    units = units_of(jobs, blocks, machine)
+    limits = () if history is None else (history.longest_limit,)
+    snapshot = snapshot_of(listing, units, machine, limits, now)
     shown = _chosen(args, jobs)
-    with time_bar("asking the past" if history else "running the policy forward"):
-        intervals = _answer(snapshot, policy, history)
-    places = {idx: place for place, idx in enumerate(free)}
-    rows = [_row(jobs[idx], sizes[idx], blocks[idx], intervals, places.get(idx), now) for idx in shown]
+    places = {idx: place for place, unit in enumerate(units) for idx in unit.members}
+    asked = [places[idx] for idx in shown if idx in places]
+    intervals = _answer(snapshot, policy, history, asked)
+    shorter = _shorter_limits(snapshot, policy, intervals, asked)
+    rows = [
+        _row(jobs[idx], machine.needs(jobs[idx]), blocks[idx], intervals, places.get(idx), now)
+        | _shorter_row(shorter.get(places.get(idx, -1)))
+        for idx in shown
+    ]
+    remarks = [*machine.lines, *_window_remarks(machine, rows, len(asked)), *_cut_remarks(listing)]
+    remarks.append(_chances_remark(intervals, asked) if history else _NO_CHANCES)
     if args.json:
-        write_json(_document(args, listing, rows, intervals, now))
+        write_json({**_document(args, listing, rows, intervals, now), "remarks": remarks})
     else:
-        _show(args, listing, rows, intervals, now)
+        _show(args, listing, rows, remarks, now)
     return 0
 
 
-class _Machine(NamedTuple):
-    """The machine: how much there is of what jobs need, and the limits that the past knows."""
-
-    size: int
-    unit: str
-    limits: tuple[float, ...]
-
-    def needs(self, job: QueuedJob | RunningJob) -> int:
-        """Return how much of it a job needs."""
-        return job.processors if self.unit == "processors" else job.nodes
-
-
-def _machine(args: argparse.Namespace, log: JobLog | None, history: JobHistory | None) -> _Machine:
-    if log is not None and history is not None:
-        return _Machine(log.num_nodes, log.machine.unit, (history.longest_limit,))
+def _size(args: argparse.Namespace, log: JobLog | None) -> tuple[int, str]:
+    """Return the size of the machine, and its unit."""
+    if log is not None:
+        return log.num_nodes, log.machine.unit
     if args.nodes is None:
         msg = "nothing tells the size of the machine: give --nodes, or --log"
         raise InvalidOption(msg)
-    return _Machine(args.nodes, "nodes", ())
+    return args.nodes, args.unit or SWF_UNITS[0]
 
 
 def _now(args: argparse.Namespace, listing: QueueListing) -> float:
@@ -144,9 +146,9 @@ def _now(args: argparse.Namespace, listing: QueueListing) -> float:
 def _read(args: argparse.Namespace) -> JobLog:
     kind = log_format(args.log)
     if kind == "swf":
-        log = read_swf_log(args.log, num_nodes=args.nodes)
+        log = read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit)
     else:
-        log = read_table_log(args.log, kind, num_nodes=args.nodes, timezone=args.timezone)
+        log = read_table_log(args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
     if log.machine.unit not in {"nodes", "processors"}:
         msg = f"{args.log} counts {log.machine.unit}, of which squeue tells nothing"
         raise InvalidOption(msg)
@@ -170,52 +172,50 @@ def _as_queued(new: tuple[int, float], now: float) -> QueuedJob:
     return QueuedJob(_NEW, "", nodes, nodes, now, limit, 0, math.nan, math.nan, "", "")
 
 
-def _snapshot(
-    listing: QueueListing, jobs: Sequence[QueuedJob], machine: _Machine, now: float
-) -> QueueSnapshot:
-    """Return the queue as the policy finds it; a limit that is not known is the longest one that is."""
-    told = [*(job.limit for job in listing.running), *(job.limit for job in [*listing.queued, *jobs])]
-    known = [limit for limit in told if not math.isnan(limit)]
-    longest = max([*known, *machine.limits], default=math.nan)
-    if math.isnan(longest) and (jobs or listing.running):
-        msg = f"{listing.source}: no job in it has a time limit, and there is no log"
-        raise InvalidOption(msg)
-
-    def limits(listed: Sequence[QueuedJob] | Sequence[RunningJob]) -> FloatArray:
-        return np.array([longest if math.isnan(job.limit) else job.limit for job in listed])
-
-    held = np.array([machine.needs(job) for job in listing.running], dtype=np.int64)
-    if held.sum() > machine.size:
-        msg = (
-            f"{listing.source}: running jobs hold {held.sum()} {machine.unit} of a machine of {machine.size}"
-        )
-        raise InvalidOption(f"{msg}: --nodes gives its size in {machine.unit}")
-    submits = np.array([min(job.submit, now) for job in jobs])
-    eligible = np.array([job.eligible for job in jobs])
-    return QueueSnapshot(
-        machine.size,
-        now,
-        held,
-        np.array([min(job.start, now) for job in listing.running]),
-        limits(listing.running),
-        np.array([machine.needs(job) for job in jobs], dtype=np.int64),
-        submits,
-        limits(jobs),
-        np.where(np.isnan(eligible), submits, eligible),
-    )
-
-
-def _answer(snapshot: QueueSnapshot, policy: RunnablePolicy, history: JobHistory | None) -> StartIntervals:
-    from allocsolve.prediction import StartIntervals, when as answer  # noqa: PLC0415 - when the command runs
+def _answer(
+    snapshot: QueueSnapshot, policy: RunnablePolicy, history: JobHistory | None, asked: Sequence[int]
+) -> StartIntervals:
+    """Return when the jobs start; questions of the past are those that tell about the asked ones."""
+    from allocsolve.prediction import StartIntervals, past_answers, when as answer  # noqa: PLC0415 - when the command runs
     from allocsolve.prediction.scenarios import waits_by_limits  # noqa: PLC0415 - when the command runs
 
     if history is not None:
-        return answer(snapshot, policy, history)
+        is_new = snapshot.submits[[*asked]] == snapshot.now
+        told: dict[Moment, bool] = {"submission": is_new.any(), "instant": (~is_new).any()}
+        moments = [moment for moment, is_asked in told.items() if is_asked]
+        past = []
+        for moment in moments:
+            with count_lines("asking the past") as update:
+                past.append(past_answers(history, policy, moment, before=snapshot.now, progress=update))
+        with time_bar("running the policy forward"):
+            return answer(snapshot, policy, history, past=past)
     count = len(snapshot.nodes)
     nothing = np.full(count, np.nan)
-    plan = waits_by_limits(snapshot, policy) + snapshot.now
+    with time_bar("running the policy forward"):
+        plan = waits_by_limits(snapshot, policy) + snapshot.now
     methods: list[Method] = ["simulation"] * count
     return StartIntervals(nothing, nothing, nothing, plan, tuple(methods), (0,) * count)
+
+
+def _shorter_limits(
+    snapshot: QueueSnapshot, policy: RunnablePolicy, intervals: StartIntervals, asked: Sequence[int]
+) -> dict[int, ShorterLimit]:
+    """Return by place with which limit jobs would start before a window, of the first `_SHORTER` ones."""
+    from allocsolve.prediction import shorter_limits  # noqa: PLC0415 - when the command runs
+
+    with time_bar("looking for shorter limits"):
+        return shorter_limits(snapshot, policy, intervals.by_limits, asked[:_SHORTER])
+
+
+def _shorter_row(shorter: ShorterLimit | None) -> dict[str, Any]:
+    """Return what is said of a shorter limit, as JSON has it."""
+    if shorter is None:
+        return {"shorter_limit": None, "start_with_it": None, "window": None}
+    return {
+        "shorter_limit": round(shorter.limit),
+        "start_with_it": round(shorter.start),
+        "window": round(shorter.window),
+    }
 
 
 def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
@@ -224,9 +224,8 @@ def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
         return [len(jobs) - 1]
     if args.job is None:
         return [*range(len(jobs))]
-    chosen = [
-        idx for idx, job in enumerate(jobs) if job.name == args.job or job.name.startswith(f"{args.job}_")
-    ]
+    parts = (f"{args.job}_", f"{args.job}+")
+    chosen = [idx for idx, job in enumerate(jobs) if job.name == args.job or job.name.startswith(parts)]
     if not chosen:
         what = "queued job"
         raise UnknownName(what, args.job, [job.name for job in jobs])
@@ -252,6 +251,7 @@ def _row(
         "planned": time(job.planned),
         "blocked_until": time(blocked_until),
         "blocked": block,
+        "standing": job.standing if job.block == block else "blocked" if block else "line",
         "reason": job.reason,
     }
 
@@ -281,7 +281,7 @@ def _show(
     args: argparse.Namespace,
     listing: QueueListing,
     rows: list[dict[str, Any]],
-    intervals: StartIntervals,
+    remarks: Sequence[str],
     now: float,
 ) -> None:
     """Print the table and what has to be known to read it."""
@@ -296,6 +296,11 @@ def _show(
     table = []
     for row in rows:
         blocked = row["blocked"] or (f"until {time(row['blocked_until'])}" if row["blocked_until"] else "")
+        if row["shorter_limit"]:
+            limit = _limit_text(row["shorter_limit"])
+            begins, starts = time(row["window"]), time(row["start_with_it"])
+            shorter = f"too long for the window of {begins}; with a limit of {limit} starts {starts}"
+            blocked = f"{blocked}; {shorter}" if blocked else shorter
         times = [time(row[name]) for name in ("earliest", "median", "latest") if knows]
         table.append(
             [row["job"], str(row["nodes"]), *times, time(row["by_limits"]), time(row["planned"]), blocked]
@@ -304,15 +309,36 @@ def _show(
     say(f"{listing.source}: {counts}, {time(now)} ({args.timezone})", "")
     show_table(heads, table, texts=(0, len(heads) - 1))
     say("")
+    for remark in remarks:
+        say(remark)
+
+
+def _limit_text(seconds: int) -> str:
+    """Return a time limit as Slurm takes it."""
+    days, rest = divmod(seconds, 86_400)
+    return (f"{days}-" if days else "") + f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+def _window_remarks(machine: Machine, rows: Sequence[Mapping[str, Any]], asked: int) -> Iterator[str]:
+    """Yield what has to be known about times at which the machine is closed."""
+    if not machine.windows and any(row["blocked"] == MAINTENANCE.block for row in rows):
+        yield "--closed, or --events with what scontrol show reservation prints, says when maintenance is."
+    if machine.windows and asked > _SHORTER:
+        yield f"Shorter limits are told of the first {_SHORTER} jobs; --job tells that of another."
+
+
+def _cut_remarks(listing: QueueListing) -> Iterator[str]:
     if listing.cut_arrays:
-        say(f"The list of tasks is cut off, there are more of them: {', '.join(listing.cut_arrays)}")
-    if not knows:
-        say("Chances need the past of the machine: --log.")
-        return
-    asked = max(intervals.questions, default=0)
-    methods = " and ".join(sorted({*intervals.methods}))
-    if asked:
-        rough = "; they are too few, so the chances are rough" if asked < _ENOUGH else ""
-        say(f"Chances by {methods}; {asked} questions of the past say how far off such answers are{rough}.")
-    elif rows:
-        say(f"Chances by {methods}, not calibrated: no job of the log waited.")
+        yield f"The list of tasks is cut off, there are more of them: {', '.join(listing.cut_arrays)}"
+
+
+def _chances_remark(intervals: StartIntervals, asked: Sequence[int]) -> str:
+    """Return where the chances come from."""
+    questions = max((intervals.questions[place] for place in asked), default=0)
+    methods = " and ".join(sorted({intervals.methods[place] for place in asked}))
+    if not asked:
+        return "No job that is shown waits in line, so there are no chances."
+    if not questions:
+        return f"Chances by {methods}, not calibrated: no question of the past could be asked."
+    rough = "; they are too few, so the chances are rough" if questions < _ENOUGH else ""
+    return f"Chances by {methods}; {questions} questions of the past say how far off such answers are{rough}."

@@ -46,6 +46,7 @@ from .formats.network import (
 )
 from .formats.network_files import read_free_nodes as read_free_nodes, read_network as read_network
 from .formats.node_events import (
+    EventWindows as EventWindows,
     NodeEvent as NodeEvent,
     NodeEvents as NodeEvents,
     event_windows as event_windows,

@@ -376,6 +376,11 @@ class Jobs(Sequence[Job]):
             ]
         return _restored(submit, nodes, np.where(over, self.limit, packed.runtime), *columns)
 
+    def with_runtimes(self, runtimes: FloatArray) -> Jobs:
+        """Return the jobs with other run times on `Job.nodes` nodes; shape (jobs,), seconds."""
+        submit, nodes, _, *columns = self._columns()
+        return _restored(submit, nodes, runtimes, *columns)
+
     def without_requirements(self) -> Jobs:
         """Return the jobs as if they needed nothing beside nodes."""
         *columns, _ = self._columns()

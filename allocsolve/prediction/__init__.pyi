@@ -7,3 +7,4 @@ from .answers import (
 from .history import JobHistory as JobHistory, Moment as Moment
 from .run_times import RunTimes as RunTimes
 from .when import StartIntervals as StartIntervals, when as when
+from .windows import ShorterLimit as ShorterLimit, shorter_limits as shorter_limits

@@ -12,9 +12,11 @@ import numpy as np
 
 from allocsolve.model.arrays import frozen
 from allocsolve.prediction.intervals import LEVELS, Shifts, conformal_shifts, interval_scores, log_wait
-from allocsolve.prediction.scenarios import levels, run_times_until, waits_by_limits, waits_in_scenarios
+from allocsolve.prediction.scenarios import RECENT_JOBS, predicted, run_times_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from allocsolve.model.arrays import BoolArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.prediction.history import JobHistory, Moment
@@ -34,6 +36,11 @@ CHOOSING: Final = 400
 ANALOGUES: Final = 40
 #: With fewer earlier questions, a question of the past tells nothing of a method.
 _LEAST: Final = 100
+#: What is known of run times is made anew when so many more jobs have been submitted, as a share of all that
+#: tell about them.
+_NEW_JOBS: Final = 0.01
+#: How many numbers `features` makes of a question.
+_FEATURES: Final = 9
 
 
 class PastAnswers(NamedTuple):
@@ -87,6 +94,7 @@ def past_answers(
     count: int = QUESTIONS,
     before: float = np.inf,
     seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> PastAnswers:
     """Ask questions of the past, each with what was known when it is asked.
 
@@ -100,6 +108,8 @@ def past_answers(
         See `JobHistory.questions`.
     seed
         Of instants and scenarios.
+    progress
+        Called after each question with how many have been asked, and how many there are.
 
     Notes
     -----
@@ -107,19 +117,24 @@ def past_answers(
     """
     asked = history.questions(count, moment, before=before, seed=seed)
     rows: list[FloatArray] = []
-    predicted: list[FloatArray] = []
+    told: list[FloatArray] = []
+    known, seen = run_times_until(history, -np.inf), 0
     for idx, (job, now) in enumerate(zip(asked.jobs.tolist(), asked.times.tolist(), strict=True)):
         snapshot, queued = history.snapshot(now)
-        scenarios = waits_in_scenarios(snapshot, policy, run_times_until(history, now), seed=seed + idx)
-        quantiles, plan = levels(scenarios), waits_by_limits(snapshot, policy)
+        submitted = int(np.searchsorted(history.submits, now, side="right"))
+        if submitted - seen > _NEW_JOBS * min(seen, RECENT_JOBS):
+            known, seen = run_times_until(history, now), submitted
+        quantiles, plan = predicted(snapshot, policy, known, seed=seed + idx)
         at = int(np.searchsorted(queued, job))
-        predicted.append(quantiles[at])
+        told.append(quantiles[at])
         rows.append(features(snapshot, quantiles, plan)[at])
+        if progress is not None:
+            progress(idx + 1, len(asked.times))
     return PastAnswers(
         moment,
         asked.times,
-        frozen(np.array(predicted).reshape(-1, 3)),
-        frozen(np.array(rows).reshape(len(rows), -1)),
+        frozen(np.array(told).reshape(-1, 3)),
+        frozen(np.array(rows).reshape(-1, _FEATURES)),
         frozen(history.starts[asked.jobs] - asked.times),
     )
 

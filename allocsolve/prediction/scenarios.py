@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -59,23 +59,12 @@ def waits_in_scenarios(
     -----
     *Complexity*: `SCENARIOS` runs of the policy over the jobs that run or wait.
     """
-    rng = np.random.default_rng(seed)
-    running = len(snapshot.running_nodes)
-    nodes = np.concatenate([snapshot.running_nodes, snapshot.nodes])
-    limits = np.concatenate([snapshot.running_limits, snapshot.limits])
-    elapsed = np.concatenate([snapshot.now - snapshot.running_starts, np.zeros(len(snapshot.nodes))])
-    strata = rng.permuted(np.tile(np.arange(SCENARIOS), (len(nodes), 1)), axis=1)
-    chances = (strata + rng.random(strata.shape)) / SCENARIOS
-    drawn = np.maximum(run_times.drawn(nodes, limits, elapsed, chances), _SHORTEST_S)
-    waits = np.empty((len(snapshot.nodes), SCENARIOS))
-    for idx in range(SCENARIOS):
-        waits[:, idx] = snapshot.starts(policy, drawn[:running, idx], drawn[running:, idx]) - snapshot.now
-    return waits
+    return _waits(snapshot, policy, _drawn(snapshot, run_times, seed))
 
 
 def waits_by_limits(snapshot: QueueSnapshot, policy: PolicyLike) -> FloatArray:
     """Return how much longer each queued job waits if all jobs run as long as they may, in seconds."""
-    return snapshot.starts(policy, snapshot.running_limits, snapshot.limits) - snapshot.now
+    return _waits(snapshot, policy, _limits(snapshot)[None])[:, 0]
 
 
 def levels(waits: FloatArray) -> FloatArray:
@@ -86,6 +75,46 @@ def levels(waits: FloatArray) -> FloatArray:
     """
     quantiles: FloatArray = np.quantile(waits, LEVELS, axis=1).T
     return quantiles
+
+
+class Predicted(NamedTuple):
+    """What is predicted of the waits of queued jobs, in seconds."""
+
+    #: Shape (queued, 3): `LEVELS` of the waits in scenarios.
+    quantiles: FloatArray
+    #: Shape (queued,): the waits if all jobs run as long as they may.
+    plan: FloatArray
+
+
+def predicted(
+    snapshot: QueueSnapshot, policy: PolicyLike, run_times: RunTimes, *, seed: int = 0
+) -> Predicted:
+    """Return what `waits_in_scenarios` and `waits_by_limits` tell, in one run over all."""
+    rows = np.vstack([_drawn(snapshot, run_times, seed), _limits(snapshot)])
+    waits = _waits(snapshot, policy, rows)
+    return Predicted(levels(waits[:, :-1]), waits[:, -1])
+
+
+def _drawn(snapshot: QueueSnapshot, run_times: RunTimes, seed: int) -> FloatArray:
+    """Return run times of the running and the queued jobs. Shape (`SCENARIOS`, running + queued), seconds."""
+    rng = np.random.default_rng(seed)
+    nodes = np.concatenate([snapshot.running_nodes, snapshot.nodes])
+    elapsed = np.concatenate([snapshot.now - snapshot.running_starts, np.zeros(len(snapshot.nodes))])
+    strata = rng.permuted(np.tile(np.arange(SCENARIOS), (len(nodes), 1)), axis=1)
+    chances = (strata + rng.random(strata.shape)) / SCENARIOS
+    drawn: FloatArray = run_times.drawn(nodes, _limits(snapshot), elapsed, chances).T
+    return np.maximum(drawn, _SHORTEST_S)
+
+
+def _limits(snapshot: QueueSnapshot) -> FloatArray:
+    return np.concatenate([snapshot.running_limits, snapshot.limits])
+
+
+def _waits(snapshot: QueueSnapshot, policy: PolicyLike, run_times: FloatArray) -> FloatArray:
+    """Return the waits if jobs run so long; shape (queued, scenarios), seconds."""
+    running = len(snapshot.running_nodes)
+    starts = snapshot.starts(policy, run_times[:, :running], run_times[:, running:])
+    return starts.T - snapshot.now
 
 
 #: A job runs at least so long, in seconds.

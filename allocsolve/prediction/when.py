@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.prediction.answers import analogue_quantiles, best_method, features, past_answers
-from allocsolve.prediction.scenarios import levels, run_times_until, waits_by_limits, waits_in_scenarios
+from allocsolve.prediction.scenarios import predicted, run_times_until
 from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def when(
     goes on in 40 scenarios; the ends of the intervals are moved so that they would have held 90 % of the last
     600 times. A job that is submitted now is judged by questions at submissions, others by those at any
     instant. Where the waits of similar questions of the past would have given better intervals, by the
-    interval score of the last 400, they are taken in place of the scenarios.
+    interval score of the last 400, they are taken in place of the scenarios. Questions of the past are asked
+    of a machine that is always open: what windows and counted resources add, the scenarios of now know.
 
     *Guarantee*: none for a single job; over many, 90 % if the future is as the past.
     *Complexity*: 40 runs of the policy over the jobs that run or wait; without `past` a thousand times as
@@ -92,10 +93,9 @@ def when(
             for moment, is_asked in moments
             if is_asked
         ]
-    scenarios = waits_in_scenarios(snapshot, policy, run_times_until(history, now), seed=seed)
-    predicted, plan = levels(scenarios), waits_by_limits(snapshot, policy)
-    asked = features(snapshot, predicted, plan)
-    waits = predicted.copy()
+    quantiles, plan = predicted(snapshot, policy, run_times_until(history, now), seed=seed)
+    asked = features(snapshot, quantiles, plan)
+    waits = quantiles.copy()
     methods: list[Method] = ["simulation"] * len(waits)
     questions = [0] * len(waits)
     for answers in past:
@@ -103,7 +103,7 @@ def when(
         if not (len(rows) and len(answers.times)):
             continue
         best = best_method(answers, now)
-        chosen = predicted[rows]
+        chosen = quantiles[rows]
         if best.method == "analogues":
             chosen = analogue_quantiles(answers, asked[rows], now)
         waits[rows] = best.shifts.applied(chosen)
@@ -111,5 +111,5 @@ def when(
             methods[row] = best.method
             questions[row] = len(answers.times)
     waits = np.maximum(waits, (snapshot.eligible - now)[:, None])  # moved ends, too, are not before that
-    earliest, median, latest = (waits + now).T
+    earliest, median, latest = snapshot.first_open(waits + now).T
     return StartIntervals(earliest, median, latest, plan + now, tuple(methods), tuple(questions))

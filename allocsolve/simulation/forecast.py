@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnsupportedProblem
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import array_of
 from allocsolve.model.job_kinds import EVOLVING, size_set
@@ -52,12 +53,26 @@ class Continuing(CompiledPolicy, Protocol):
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy."""
 
-    def starts_from(self, problem: WorkloadProblem, running: IntArray, now: float) -> FloatArray | None:
-        """Return the start of each job if the policy goes on now; shape (jobs,), seconds.
+    def starts_from(
+        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+    ) -> FloatArray | None:
+        """Return the start of each job in each scenario if the policy goes on now.
 
-        The jobs `running` have started at their submission on their own nodes; the others wait. Where one has
-        started now, the policy is called an instant later. All events of an instant come at once. None if the
-        policy has no such loop.
+        The jobs `running` have started at their submission on their own nodes; the others wait, and come to
+        the queue as soon as the policy is called: now, or an instant later where one has started now. All
+        events of an instant come at once.
+
+        Parameters
+        ----------
+        problem, running, now
+            As for `starts_after`.
+        runtimes
+            Shape (scenarios, jobs), seconds, read-only: in place of those of the problem.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (scenarios, jobs), seconds; None if the policy has no such loop.
         """
 
 
@@ -143,7 +158,8 @@ def starts_after(
     now
         Seconds.
     policy, rules
-        As for `forecast`; a copy of the policy is run. Here it makes no reservations beforehand.
+        As for `forecast`; a copy of the policy is run. What it keeps from call to call, such as reservations,
+        it makes now, in the order of the queue.
 
     Returns
     -------
@@ -154,16 +170,77 @@ def starts_after(
     ------
     IllegalDecision
         If the policy breaks a rule.
+    UnsupportedProblem
+        If the machine is not plain, and the policy takes plain machines only.
 
     Notes
     -----
     *Complexity*: as of `forecast`.
     """
     policy = instantiated(policy)
+    starts = _compiled_starts(problem, running, now, policy, problem.jobs.packed.runtime[None], rules)
+    return _starts_on_engine(problem, running, now, policy, rules) if starts is None else starts[0]
+
+
+def starts_in_scenarios(
+    problem: WorkloadProblem,
+    running: IntArray,
+    now: float,
+    policy: PolicyLike | Reserving,
+    runtimes: FloatArray,
+    rules: EngineRules | None = None,
+) -> FloatArray:
+    """Return when each job starts, as `starts_after` does, in scenarios that differ in the run times.
+
+    Parameters
+    ----------
+    problem, running, now, policy, rules
+        As for `starts_after`.
+    runtimes
+        Shape (scenarios, jobs), seconds, read-only.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (scenarios, jobs), seconds; NaN for a job that the policy never starts.
+    """
+    policy = instantiated(policy)
+    starts = _compiled_starts(problem, running, now, policy, runtimes, rules)
+    if starts is not None:
+        return starts
+    scenarios = (replace(problem, jobs=problem.jobs.with_runtimes(row)) for row in runtimes)
+    return np.array([_starts_on_engine(one, running, now, policy, rules) for one in scenarios])
+
+
+def _compiled_starts(
+    problem: WorkloadProblem,
+    running: IntArray,
+    now: float,
+    policy: PolicyLike | Reserving,
+    runtimes: FloatArray,
+    rules: EngineRules | None,
+) -> FloatArray | None:
+    """Return the start of each job in each scenario; None if the policy has no loop for that."""
     if isinstance(policy, Continuing) and rules in {None, policy.rules} and policy.rules.coalesce:
-        starts = policy.starts_from(problem, running, now)
+        starts = policy.starts_from(problem, running, now, runtimes)
         if starts is not None:
             return _now_or_later(starts, now)
+    if not problem.is_plain:
+        name = getattr(policy, "__name__", type(policy).__name__)
+        others = "fcfs, first-fit, easy and conservative take account of them"
+        msg = f"the policy {name} is for plain machines, and this one has {problem.beyond_plain}: {others}"
+        raise UnsupportedProblem(msg)
+    return None
+
+
+def _starts_on_engine(
+    problem: WorkloadProblem,
+    running: IntArray,
+    now: float,
+    policy: PolicyLike | Reserving,
+    rules: EngineRules | None,
+) -> FloatArray:
+    """Return the start of each job, calling a copy of the policy from Python."""
     copied = runnable(copy.deepcopy(policy))
     held = np.zeros(len(problem.jobs), dtype=np.int64)
     held[running] = problem.packed.nodes[running]

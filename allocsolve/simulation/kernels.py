@@ -14,6 +14,7 @@ from allocsolve.simulation._kernels_resizes import (
     take_running,
 )
 from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio, work_left
+from allocsolve.simulation.continuation import NOBODY, Continuation, Restart, Started
 from allocsolve.simulation.state import Resizing, State, initial_resizing, initial_state, roomier
 from allocsolve.simulation.view_states import (
     packed_jobs,
@@ -26,7 +27,11 @@ from allocsolve.simulation.view_states import (
 )
 
 __all__ = [
+    "NOBODY",
+    "Continuation",
     "Resizing",
+    "Restart",
+    "Started",
     "State",
     "advance",
     "answer",

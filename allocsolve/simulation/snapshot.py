@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, packed_machine
 from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import RIGID
-from allocsolve.simulation.forecast import starts_after
+from allocsolve.simulation.forecast import starts_in_scenarios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.machine import Amounts
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.view import QueueView
 
@@ -38,6 +40,13 @@ class QueueSnapshot:
         Shape (queued,): the jobs that wait, in the order in which the machine serves them.
     eligible
         Shape (queued,): before when a job must not start, in seconds; now or earlier if it may.
+    closed
+        When a part of the machine is closed, in seconds from the same origin; see
+        `allocsolve.model.WorkloadProblem`. Jobs that run keep what they hold.
+    resources
+        Counted resources beside the nodes, and how much there is of each.
+    running_needs, needs
+        What each job needs of them, for all running and all queued jobs; nothing if left out.
 
     Raises
     ------
@@ -55,6 +64,10 @@ class QueueSnapshot:
     submits: FloatArray
     limits: FloatArray
     eligible: FloatArray
+    closed: tuple[ClosedWindow, ...] = ()
+    resources: Mapping[str, int] | Amounts = ()
+    running_needs: tuple[Mapping[str, int], ...] = ()
+    needs: tuple[Mapping[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("running_nodes", "nodes"):
@@ -124,40 +137,99 @@ class QueueSnapshot:
     def starts(self, policy: PolicyLike, running_times: FloatArray, run_times: FloatArray) -> FloatArray:
         """Return when each queued job starts if jobs run so long, and no more are submitted.
 
+        What a policy keeps from call to call, such as reservations, it makes now, in the order of the queue:
+        it does not matter when jobs were submitted, but to a policy whose order tells that.
+
         Parameters
         ----------
         policy
             As for `allocsolve.simulation.forecast`; it sees limits, not run times.
         running_times, run_times
-            Shapes (running,) and (queued,), seconds: the whole run times. A running job ends now at the
-            earliest.
+            Shapes (running,) and (queued,), or (scenarios, running) and (scenarios, queued), seconds: the
+            whole run times. A running job ends a moment after now at the earliest.
 
         Returns
         -------
         numpy.ndarray
-            Shape (queued,), seconds; NaN for a job that the policy never starts.
+            Shape of `run_times`, seconds; NaN for a job that the policy never starts.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If the machine is not plain, and the policy takes plain machines only.
         """
         if not len(self.nodes):
-            return np.empty(0)
+            return np.empty(run_times.shape)
         count = len(self.running_nodes)
-        # Seconds from now on: small numbers keep their digits. Whoever waits keeps his place in the queue, by
-        # submissions in that order; who must not start yet is submitted when he may.
-        first = np.minimum.accumulate((self.submits - self.now)[::-1])[::-1]
-        arrival = np.where(self.eligible > self.now, self.eligible - self.now, first)
-        begun = self.running_starts - self.now
-        origin = min(float(begun.min(initial=0)), float(arrival.min()))
-        problem = WorkloadProblem(
+        problem, origin = self._problem()
+        begun = problem.jobs.packed.submit[:count] + origin
+        before = begun - self.running_starts  # who has started now counts as started a moment before
+        over = np.maximum(np.atleast_2d(running_times) - before, self.now - begun + _MOMENT_S)
+        runtimes = frozen(np.column_stack([over, np.atleast_2d(run_times)]))
+        told = starts_in_scenarios(problem, np.arange(count), self.now - origin, policy, runtimes)
+        starts: FloatArray = np.maximum(told[:, count:] + origin, self.now)
+        return starts.reshape(run_times.shape)
+
+    def first_open(self, starts: FloatArray) -> FloatArray:
+        """Return when each queued job can start at the earliest, whoever runs: windows are closed to it.
+
+        Parameters
+        ----------
+        starts
+            Shape (queued, n), seconds: not before these times. Infinite and NaN ones stay as they are.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (queued, n), seconds: the first times from which on what is open is enough for the job until
+            its limit.
+        """
+        if not self.closed or not len(self.nodes):
+            return starts
+        problem, origin = self._problem()
+        machine, count = packed_machine(problem), len(self.running_nodes)
+        first = starts - origin
+        ends = np.append(machine.times[1:], np.inf)
+        for job, times in enumerate(first):
+            rows = slice(machine.offsets[count + job], machine.offsets[count + job + 1])
+            short = (machine.capacity[:, machine.resource[rows]] < machine.amount[rows]).any(axis=1)
+            for step in np.flatnonzero(short).tolist():
+                meets = (times < ends[step]) & (times + self.limits[job] > machine.times[step])
+                times[meets] = ends[step]
+        return first + origin
+
+    def _problem(self) -> tuple[WorkloadProblem, float]:
+        """Return the jobs that run, then those that wait, as a workload, and the time of its second 0.
+
+        Whoever waits keeps his place in the queue, by submissions in that order; who must not start yet is
+        submitted when he may. Times are as they are, so that what a policy does at multiples of an interval
+        it does then; only those before 0 are moved, by a multiple of usual intervals.
+        """
+        first = np.minimum.accumulate(self.submits[::-1])[::-1]
+        arrival = np.where(self.eligible > self.now, self.eligible, first)
+        begun = np.minimum(self.running_starts, self.now - _MOMENT_S)
+        earliest = min(float(begun.min(initial=self.now)), float(arrival.min()))
+        origin = min(math.floor(earliest / _SHIFT_S) * _SHIFT_S, 0.0)
+        limits = np.concatenate([self.running_limits + (self.running_starts - begun), self.limits])
+        return WorkloadProblem(
             self.num_nodes,
             Jobs(
                 np.concatenate([begun, arrival]) - origin,
                 np.concatenate([self.running_nodes, self.nodes]),
-                np.concatenate([np.maximum(running_times, -begun + _MOMENT_S), run_times]),
-                np.concatenate([self.running_limits, self.limits]),
+                limits,
+                limits,
+                needs=[*self.running_needs, *self.needs] or None,
             ),
-        )
-        starts = starts_after(problem, np.arange(count), -origin, policy)[count:]
-        return np.maximum(starts + origin, 0.0) + self.now
+            resources=self.resources,
+            closed=[
+                ClosedWindow(window.start - origin, window.end - origin, window.amounts)
+                for window in self.closed
+            ],
+        ), origin
 
 
-#: Within which a running job ends whose time is over, in seconds.
+#: A running job has started so much before now at the latest, and ends so much after it at the earliest, in
+#: seconds: at the instant at which the policy is called first nothing happens but what it decides.
 _MOMENT_S = 1.0
+#: 77 days, a multiple of all whole seconds up to 12 and of all that divide a day.
+_SHIFT_S = 6_652_800

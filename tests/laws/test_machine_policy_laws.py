@@ -22,7 +22,7 @@ from allocsolve.heuristics.workload.machines import conservative_plan_on_machine
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, _prepared, run_queue
 from allocsolve.judge import workload_violations
 from allocsolve.model import WorkloadSchedule, packed_machine
-from allocsolve.simulation.kernels import initial_state
+from allocsolve.simulation.kernels import NOBODY, initial_state
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -141,7 +141,7 @@ def test_on_a_plain_machine_the_general_kernel_does_what_the_plain_one_does(
     state = initial_state(problem.num_nodes, packed.release, ordered=True)
     estimates, _ = _prepared(problem, policy)
     machine = machine_state(packed, problem.packed.submit, remember=True)
-    run_on_machine(problem.packed, state, estimates, policy.rule, machine, coalesce)
+    run_on_machine(problem.packed, state, estimates, policy.rule, machine, coalesce, NOBODY)
     plain = run_queue(problem, policy, rules)
     assert np.array_equal(state.job["start"], plain.schedule.first_starts)
 

@@ -1,4 +1,4 @@
-"""When will my job start? 1,000 queued jobs are answered in 1 s, once the past has been asked.
+"""When will my job start? 1,000 queued jobs are answered in 1 s, once the past has been asked; 400 with it.
 
 How good the answers are on whole logs takes minutes each: it is measured if ``ALLOCSOLVE_LONG_BENCHMARKS`` is
 set.
@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from when_tools import easy_history, measured, plan_errors, recorded_history
 
+from allocsolve.adaptors import named_policy
 from allocsolve.heuristics import Easy
-from allocsolve.prediction import JobHistory, PastAnswers, StartIntervals, when
+from allocsolve.prediction import JobHistory, PastAnswers, StartIntervals, past_answers, when
 from allocsolve.prediction.answers import QUESTIONS
 from allocsolve.simulation import QueueSnapshot
 
@@ -40,18 +41,18 @@ def history(count: int, rng: np.random.Generator) -> JobHistory:
     )
 
 
-def queue(now: float, rng: np.random.Generator) -> QueueSnapshot:
+def queue(now: float, rng: np.random.Generator, count: int = QUEUED) -> QueueSnapshot:
     """Return a full machine, and a queue of jobs like those of the past."""
     running = np.full(NODES // 8, 8)
-    limits = rng.choice([1800.0, 7200.0, 43_200.0], QUEUED)
-    submits = now - np.sort(rng.exponential(20_000, QUEUED))[::-1]
+    limits = rng.choice([1800.0, 7200.0, 43_200.0], count)
+    submits = now - np.sort(rng.exponential(20_000, count))[::-1]
     return QueueSnapshot(
         NODES,
         now,
         running,
         now - rng.random(len(running)) * 7200,
         np.full(len(running), 7200.0),
-        rng.integers(1, 65, QUEUED),
+        rng.integers(1, 65, count),
         submits,
         limits,
         submits,
@@ -80,6 +81,33 @@ def test_a_thousand_queued_jobs(benchmark: BenchmarkFixture) -> None:
     assert (told.earliest <= told.median).all()
     assert (told.median <= told.latest).all()
     assert np.isfinite(told.latest).all()
+
+
+#: Seconds of CPU for a queue of 400 jobs and the 1,000 questions of the past.
+WITH_THE_PAST_S = {"easy": 5.0, "conservative": 15.0}
+
+
+@pytest.mark.parametrize("name", WITH_THE_PAST_S)
+def test_400_queued_jobs_and_the_past(benchmark: BenchmarkFixture, name: str) -> None:
+    """What `when --log` computes: some 16 jobs wait and 90 run when a question of the past is asked."""
+    rng = np.random.default_rng(0)
+    past = history(20_000, rng)
+    snapshot = queue(float(past.submits[-1]) + 1, rng, 400)
+    policy = named_policy(name)
+    past_answers(past, policy, "instant", count=2)  # compiles
+
+    def answer() -> tuple[StartIntervals, float]:
+        begin = time.process_time()
+        asked = [past_answers(past, policy, "instant", before=snapshot.now)]
+        told = when(snapshot, policy, past, past=asked)
+        return told, time.process_time() - begin
+
+    told, seconds = benchmark.pedantic(answer, rounds=1)
+    assert seconds < WITH_THE_PAST_S[name]
+    assert told.questions == (QUESTIONS,) * 400
+    assert (snapshot.now <= told.earliest).all()
+    assert np.isfinite(told.latest).all()
+    assert (told.by_limits == snapshot.starts(policy, snapshot.running_limits, snapshot.limits)).all()
 
 
 long = pytest.mark.skipif(

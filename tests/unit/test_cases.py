@@ -166,3 +166,41 @@ def test_ht_c1p1(case: Case, capsys: Capture, solver: str) -> None:
     """A search ends when its value meets the bound: long before its time."""
     told = run_json(capsys, "solve", case("ht_c1p1.json"), "--solver", solver, "--seconds", "600")
     assert (told["objective"], told["limit"]) == (20, None)
+
+
+SECOND = "when_and_networks"
+
+
+def _starts(capsys: Capture, *args: object) -> dict[str, str | None]:
+    """Return the time of the day at which each job starts if all run to their limits."""
+    told = run_json(capsys, "when", *args, "--nodes", 4)["jobs"]
+    clocks = {job["job"]: job["by_limits"] for job in told}
+    return {
+        name: None if seconds is None else f"{seconds // 3600 % 24}:{seconds // 60 % 60:02}"
+        for name, seconds in clocks.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["conservative", "conservative(compression=none)", "easy(reservations=3)", "slurm-backfill", "easy"],
+)
+def test_who_delays_nobody_starts_now(case: Case, capsys: Capture, policy: str) -> None:
+    queue = case(f"{SECOND}/queue_simple.txt")
+    assert _starts(capsys, queue, "--policy", policy) == {"2": "16:00", "3": "13:00", "4": "18:00"}
+
+
+def test_a_log_in_which_nobody_waited(case: Case, capsys: Capture) -> None:
+    queue, log = case(f"{SECOND}/queue_simple.txt"), case(f"{SECOND}/log_nobody_waited.txt")
+    shown = run(capsys, "when", queue, "--nodes", 4, "--log", log)
+    assert "5 % chance" in shown
+    assert shown.count("no question of the past could be asked") == 1
+
+
+def test_held_jobs_start_never(case: Case, capsys: Capture) -> None:
+    queue = case(f"{SECOND}/queue_held.txt")
+    assert _starts(capsys, queue) == {"302": None, "303": "13:00", "301": None}
+    jobs = {job["job"]: job for job in run_json(capsys, "when", queue, "--nodes", 4)["jobs"]}
+    assert jobs["301"]["standing"] == "held"
+    assert jobs["302"]["blocked"] == "a limit of its account"
+    assert [jobs[name]["standing"] for name in ("302", "303")] == ["blocked", "line"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
 from squeue_files import NOW, as_text, at, good, written
+
+from allocsolve.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,3 +161,130 @@ def test_arrays_that_are_cut_off_are_told(tmp_path: Path, capsys: Capture) -> No
     assert "The list of tasks is cut off, there are more of them: 803_[4,5,...]" in run(
         capsys, "when", path, "--nodes", 6
     )
+
+
+#: A queue of four nodes: three run until 16:00, it is 13:00.
+SIMPLE = """\
+1|a|std|normal|RUNNING|3|3|2024-03-05T10:00:00|2024-03-05T12:00:00|4:00:00|1:00:00|900|None|(null)
+2|b|std|normal|PENDING|4|4|2024-03-05T12:30:00|N/A|2:00:00|0:00|800|Resources|(null)
+3|c|long|normal|PENDING|1|1|2024-03-05T12:40:00|N/A|30:00|0:00|700|Priority|(null)
+4|d|std|normal|PENDING|1|1|2024-03-05T12:50:00|N/A|9:00:00|0:00|600|{}|(null)
+""".format("ReqNodeNotAvail, Reserved for maintenance")
+MAINTENANCE = """\
+ReservationName=maint StartTime=2024-03-05T19:00:00 EndTime=2024-03-05T22:00:00 Duration=03:00:00
+   Nodes=n[1-3],n4 NodeCnt=4 CoreCnt=128 Features=(null) PartitionName=(null) Flags=MAINT,SPEC_NODES,ALL_NODES
+   TRES=cpu=8
+   Users=root Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+"""
+
+
+@pytest.fixture
+def simple(tmp_path: Path) -> Path:
+    path = tmp_path / "simple.txt"
+    path.write_text(SIMPLE)
+    return path
+
+
+def unix(clock: str) -> int:
+    return round(datetime.fromisoformat(f"2024-03-05T{clock}+00:00").timestamp())
+
+
+def test_a_maintenance_is_told_of(simple: Path, tmp_path: Path, capsys: Capture) -> None:
+    """By a window, or by what scontrol prints; without it the job is blocked, and the options are named."""
+    shown = run(capsys, "when", simple, "--nodes", 4)
+    assert "would not end before a maintenance" in shown
+    assert "--events with what scontrol show reservation prints" in shown
+    events = tmp_path / "reservations.txt"
+    events.write_text(MAINTENANCE)
+    for given in (("--closed", "2024-03-05T19:00+3h"), ("--events", events)):
+        told = run_json(capsys, "when", simple, "--nodes", 4, *given)
+        starts = {job["job"]: job["by_limits"] for job in told["jobs"]}
+        assert starts == {"2": unix("16:00"), "3": unix("13:00"), "4": unix("22:00")}
+        last = told["jobs"][-1]
+        assert (last["shorter_limit"], last["start_with_it"], last["window"]) == (
+            *(2 * 3600 + 1800, unix("13:30"), unix("19:00")),
+        )
+        assert told["jobs"][0]["shorter_limit"] is None
+        shown = run(capsys, "when", simple, "--nodes", 4, *given)
+        assert "the window of 2024-03-05 19:00; with a limit of 2:30:00 starts 2024-03-05 13:30" in shown
+    assert f"{events}: 1 event; 4 nodes, 1 window" in shown
+    asked = run_json(capsys, "when", simple, "--nodes", 4, *given, "--new", "nodes=1,limit=2-00:00:00")
+    assert (asked["jobs"][0]["shorter_limit"], asked["jobs"][0]["start_with_it"]) == (9000, unix("13:30"))
+    told = run_json(capsys, "when", simple, "--unit", "processors", "--nodes", 8, "--events", events)
+    assert {job["job"]: job["by_limits"] for job in told["jobs"]}["4"] == unix("22:00")
+
+
+def test_who_waits_for_a_maintenance_may_be_too_large(simple: Path, capsys: Capture) -> None:
+    simple.write_text(SIMPLE.replace("PENDING|1|1|2024-03-05T12:50", "PENDING|9|9|2024-03-05T12:50"))
+    told = run_json(capsys, "when", simple, "--nodes", 4, "--closed", "2024-03-05T19:00+3h")
+    assert told["jobs"][-1]["blocked"] == "asks for 9 of 4 nodes"
+
+
+def test_chances_are_not_in_a_window(simple: Path, tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(LOG.replace("2025-11-2", "2024-02-2"))
+    told = run_json(capsys, "when", simple, "--nodes", 4, "--log", log, "--closed", "2024-03-05T14:00+8h")
+    for job in told["jobs"]:
+        for name in ("earliest", "median", "latest"):
+            start = job[name]
+            assert start + job["limit"] <= unix("14:00") or start >= unix("22:00"), (job["job"], name)
+
+
+def test_events_that_are_none(simple: Path, tmp_path: Path, capsys: Capture) -> None:
+    plain = run_json(capsys, "when", simple, "--nodes", 4)["jobs"]
+    texts = ("NodeName|TimeStart|TimeEnd|State|Reason|\n", "No reservations in the system\n")
+    for number, text in enumerate(texts):
+        path = tmp_path / f"events{number}"
+        path.write_text(text)
+        told = run_json(capsys, "when", simple, "--nodes", 4, "--events", path)
+        assert told["jobs"] == plain
+        assert f"{path}: 0 events; 0 nodes, 0 windows" in told["remarks"]
+
+
+def test_partitions(simple: Path, capsys: Capture) -> None:
+    told = run_json(capsys, "when", simple, "--nodes", 8, "--partitions", "std=4,long=8,fast=2")
+    starts = {job["job"]: job["by_limits"] for job in told["jobs"]}
+    assert starts["2"] == unix("16:00")  # all of its partition
+    assert starts["3"] == unix("13:00")
+    assert "no job is in the partition fast" in told["remarks"]
+    assert "running jobs hold 3 nodes of std, which has 2" in refused(
+        capsys, "when", simple, "--nodes", 8, "--partitions", "std=2"
+    )
+
+
+def test_windows_that_are_refused(simple: Path, capsys: Capture) -> None:
+    args = ("when", simple, "--nodes", 4, "--closed")
+    assert "it ends before the queue was printed" in refused(capsys, *args, "2024-03-05T10:00+1h")
+    assert "closes 5 nodes of 4" in refused(capsys, *args, "2024-03-05T14:00+1h,nodes=5")
+    assert "closes 1 gpus of 0" in refused(capsys, *args, "2024-03-05T14:00+1h,gpus=1")
+    assert "is for plain machines" in refused(
+        capsys, *args, "2024-03-05T14:00+1h", "--policy", "slurm-backfill"
+    )
+
+
+@pytest.mark.parametrize("shift", ["one job", "later", "nobody waited"])
+def test_logs_of_which_nothing_can_be_asked(shift: str, queue: Path, tmp_path: Path, capsys: Capture) -> None:
+    head, *lines = LOG.splitlines()
+    kept = {"one job": lines[:1], "later": lines, "nobody waited": lines[::2]}[shift]
+    text = "\n".join([head, *kept]) + "\n"
+    path = tmp_path / "log.txt"
+    path.write_text(text.replace("2025-11-2", "2026-11-2") if shift == "later" else text)
+    for policy in ("easy", "conservative"):
+        args = ("when", queue, "--nodes", 6, "--log", path, "--policy", policy)
+        told = run_json(capsys, *args)
+        assert told["questions"] == 0
+        assert "no question of the past could be asked" in told["remarks"][-1]
+        assert all(job["earliest"] is not None for job in told["jobs"] if not job["blocked"])
+
+
+def test_progress_is_told_off_a_terminal(
+    queue: Path, log: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allocsolve.cli.output.DELAY_S", -1.0)
+    main(["when", str(queue), "--nodes", "6", "--log", str(log), "--json"])
+    told = capsys.readouterr()
+    lines = told.err.splitlines()
+    assert lines[0].startswith("asking the past: ")
+    assert lines[-1] == "asking the past: 20 of 20"
+    assert len(lines) <= 10
+    assert told.out.startswith("{")

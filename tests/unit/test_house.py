@@ -188,7 +188,7 @@ OF_A_FAMILY = (
     *("judge/evolution", "judge/partition", "judge/workload", "judge/reservation"),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
-    *("instances/formats/log", "instances/formats/network", "instances/formats/squeue.py"),
+    *("instances/formats/log", "instances/formats/network", "instances/formats/squeue"),
     *("instances/formats/reservation.py", "instances/formats/partition.py"),
     *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),
@@ -200,7 +200,9 @@ OF_A_FAMILY = (
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
     "cli/network.py",
-    "cli/machine_options.py",  # where a partition is one of Slurm
+    # where partitions and reservations are those of Slurm
+    *("cli/machine_options.py", "cli/when", "instances/formats/node_events.py"),
+    "instances/formats/slurm_reservations.py",
 )
 #: Words that only code of a family says.
 FAMILY_WORDS = re.compile(

@@ -268,3 +268,52 @@ def test_the_command_closes_nodes(tmp_path: Path, capsys: Capture) -> None:
         {"start": 3600, "end": 5400, "nodes": 4},
         {"start": 5400, "end": 10_800, "nodes": 3},
     ]
+
+
+RESERVATIONS = """\
+ReservationName=maint StartTime=2024-03-04T09:00:00 EndTime=2024-03-04T10:00:00 Duration=01:00:00
+   Nodes=n[01-02],n04 NodeCnt=3 CoreCnt=24 Features=(null) PartitionName=(null) Flags=MAINT,SPEC_NODES
+   TRES=cpu=49,gres/gpu=6
+   Users=root Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+
+ReservationName=cfd StartTime=2024-03-04T15:00:00 EndTime=2024-03-04T20:00:00 Duration=05:00:00
+   Nodes=(null) NodeCnt=0 CoreCnt=0 Features=(null) PartitionName=(null) Flags=
+   Users=tau Accounts=(null) Licenses=cfd:4 State=INACTIVE BurstBuffer=(null) Watts=n/a
+"""
+
+
+def test_reservations_are_events(tmp_path: Path) -> None:
+    path = tmp_path / "reservations"
+    origin = TimeOrigin(EIGHT)
+    one_line = RESERVATIONS.replace("\n   ", " ")
+    for text in (RESERVATIONS, one_line, one_line.replace("\n\n", "\n"), f"\n{RESERVATIONS}"):
+        path.write_text(text)
+        events = read_node_events(path)
+        assert [event.nodes for event in events.events] == [("n01",), ("n02", "n04")]
+        assert {event.reason for event in events.events} == {"maint"}
+        assert events.others == 1
+        for unit, there, closed in (
+            ("nodes", {"nodes": 8, "gpus": 32}, {"nodes": 3, "gpus": 6}),
+            ("processors", {"nodes": 128}, {"nodes": 49}),
+        ):
+            (window,) = event_windows(events, origin, until=1e6, there=there, unit=unit).windows
+            assert window == ClosedWindow(3600, 7200, closed)
+    path.write_text("No reservations in the system\n")
+    assert read_node_events(path) == NodeEvents(str(path), (), 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("StartTime=2024-03-04T09:00:00", "", "line 1: a reservation without StartTime"),
+        ("EndTime=2024-03-04T20:00:00", "EndTime=soon", "line 6: TimeEnd 'soon'"),
+        ("2024-03-04T10:00:00", "2024-03-04T08:00:00", "line 1: TimeEnd .* is before TimeStart"),
+        ("n[01-02]", "n[01-02", "line 1: "),
+        ("ReservationName=cfd", "Name=cfd", "line 1: StartTime stands there twice"),
+    ],
+)
+def test_broken_reservations(old: str, new: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "reservations"
+    path.write_text(RESERVATIONS.replace(old, new))
+    with pytest.raises(FormatError, match=said):
+        read_node_events(path)

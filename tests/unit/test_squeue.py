@@ -26,7 +26,7 @@ def test_all_versions_tell_the_same(version: str, tmp_path: Path) -> None:
         ("803_2", 1, NOW - 600, 1800),
     ]
     assert [job.name for job in listing.queued] == [
-        *("802", "803_4", "803_5", "803_6", "803_7", "803_8", "803_9", "804", "805", "806", "807")
+        *("802", "803_4", "803_5", "803_6", "803_7", "803_8", "803_9", "804", "805", "807", "806")
     ]
     by_name = {job.name: job for job in listing.queued}
     assert by_name["802"].limit == 7200

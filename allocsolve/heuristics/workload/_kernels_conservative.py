@@ -17,10 +17,10 @@ from allocsolve.kernels.free_nodes import FreeNodes, change, earliest, forget_pa
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import Record, Records, record, records
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.kernels import State, advance, begin
+from allocsolve.simulation.kernels import Started, State, advance, begin
 
 if TYPE_CHECKING:
-    from allocsolve.model import FloatArray, IntArray
+    from allocsolve.model import FloatArray, IntArray, PackedJobs
 
 #: What happens to reservations when a job ends before its expected end.
 NO_COMPRESSION: Final = 0
@@ -223,8 +223,19 @@ def _one_call(state: State, compression: int, plan: Reservations, early: bool) -
 
 
 @kernel
-def run_conservative(state: State, compression: int, plan: Reservations) -> None:
-    """Run a workload to its end."""
+def run_conservative(
+    state: State, compression: int, plan: Reservations, jobs: PackedJobs, started: Started
+) -> None:
+    """Run a workload to its end, after placing the jobs that have started.
+
+    Jobs are in `plan` by their places in the queue; `jobs` are looked at for those that have started.
+    """
+    for at in range(len(started.jobs)):
+        job, clock = started.jobs[at], started.starts[at]
+        state.engine.clock = clock
+        nodes, end = jobs.nodes[job], clock + jobs.estimate[job]
+        begin(state, job, nodes, jobs.runtime[job], jobs.estimate[job], end, AT_HEAD, -1)
+        change(plan.free, clock, end, -nodes)
     while advance(state, plan.numbers.due, True):
         forget_past(plan.free, state.engine.clock)
         early = _release(state, plan)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_machines import Machine
     from allocsolve.heuristics.workload._kernels_timetable import Timetable
     from allocsolve.model import FloatArray, IntArray
+    from allocsolve.simulation.kernels import Started
 
 
 class PlannedJobs(NamedTuple):
@@ -39,7 +40,7 @@ class PlannedJobs(NamedTuple):
     runtime: FloatArray
     #: The run time that the policy expects, in seconds.
     estimate: FloatArray
-    #: All jobs in the order in which they come to the queue.
+    #: The jobs that do not run yet, in the order in which they come to the queue.
     arrivals: IntArray
 
 
@@ -203,6 +204,25 @@ def _hold(machine: Machine, job: int, sign: int) -> None:
         machine.held[machine.resource[at]] += sign * machine.amount[at]
 
 
+@inner_kernel
+def _place(
+    jobs: PlannedJobs,
+    machine: Machine,
+    table: Timetable,
+    running: Running,
+    places: IntArray,
+    plan: Plan,
+    started: Started,
+) -> None:
+    """Let jobs run that have started."""
+    for at in range(len(started.jobs)):
+        job, begun = started.jobs[at], started.starts[at]
+        plan.starts[job] = begun
+        _hold(machine, job, 1)
+        take(table, machine, job, begun, begun + jobs.estimate[job])
+        _run(running, places, job, begun + jobs.runtime[job])
+
+
 @kernel
 def conservative_on_machine(
     jobs: PlannedJobs,
@@ -212,19 +232,22 @@ def conservative_on_machine(
     running: Running,
     compression: int,
     plan: Plan,
+    started: Started,
 ) -> None:
     """Run a workload to its end; write into `plan` when and why jobs start and what they were promised.
 
-    At first the timetable is empty, nobody runs and nobody waits; all have room for all jobs.
+    At first the timetable is empty, nobody runs but who has started, and nobody waits; all have room for all
+    jobs.
     """
-    count, times = len(jobs.release), machine.times
+    count, times, to_come = len(jobs.release), machine.times, len(jobs.arrivals)
     unnoted = waiting.before[:0]  # nobody asks where a job is on the heap
     late = np.empty(count, dtype=np.int64)
     submitted, due, freed = 0, np.inf, 0.0
     write_capacities(table, machine)
-    while submitted < count or waiting.behind[count] != count:
+    _place(jobs, machine, table, running, unnoted, plan, started)
+    while submitted < to_come or waiting.behind[count] != count:
         now = due
-        if submitted < count:
+        if submitted < to_come:
             now = min(now, jobs.release[jobs.arrivals[submitted]])
         if running.in_use[0]:
             now = min(now, running.ends[0].time)
@@ -244,7 +267,7 @@ def conservative_on_machine(
             freed = 0.0
         elif early and compression == COMPRESS:
             freed = _compress(table, machine, jobs, waiting, now, freed)
-        while submitted < count and jobs.release[jobs.arrivals[submitted]] <= now:
+        while submitted < to_come and jobs.release[jobs.arrivals[submitted]] <= now:
             job = jobs.arrivals[submitted]
             _reserve(table, machine, jobs, waiting, job, now)
             plan.promised[job] = waiting.reserved[job]

@@ -13,6 +13,7 @@ from allocsolve.heuristics.workload._kernels_machines import (
     is_open,
     move_on,
     next_step,
+    place_on,
     start_heads_on,
     start_on,
     take_in,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.heuristics.workload._kernels_timetable import Timetable
     from allocsolve.model.jobs import PackedJobs
-    from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.kernels import Started, State
 
 
 @inner_kernel
@@ -134,8 +135,10 @@ def run_reserving_on_machine(
     machine: Machine,
     table: Timetable,
     coalesce: bool,
+    started: Started,
 ) -> None:
-    """Run a workload to its end under EASY with that many reservations; jobs arrive when they may start."""
+    """Run a workload to its end under EASY with that many reservations, after placing who has started."""
+    place_on(jobs, state, estimates, machine, started)
     engine, wake = state.engine, np.inf
     while advance(state, wake, coalesce):
         move_on(state, machine)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.kernels import Started, State
 
 
 class Machine(NamedTuple):
@@ -182,6 +182,16 @@ def start_on(
 
 
 @inner_kernel
+def place_on(
+    jobs: PackedJobs, state: State, estimates: Estimates, machine: Machine, started: Started
+) -> None:
+    """Let jobs run that have started; where a part is closed by now or later, they keep what they hold."""
+    for at in range(len(started.jobs)):
+        state.engine.clock = started.starts[at]
+        start_on(jobs, state, estimates, machine, started.jobs[at], -1)
+
+
+@inner_kernel
 def start_heads_on(jobs: PackedJobs, state: State, estimates: Estimates, machine: Machine) -> None:
     """Start the head of the queue while it can start."""
     engine = state.engine
@@ -318,8 +328,10 @@ def run_on_machine(
     rule: QueueRule,
     machine: Machine,
     coalesce: bool,
+    started: Started,
 ) -> None:
-    """Run a workload to its end under a policy; jobs arrive when they may start."""
+    """Run a workload to its end under a policy, after placing who has started; jobs arrive when they may."""
+    place_on(jobs, state, estimates, machine, started)
     engine, wake = state.engine, np.inf
     while advance(state, wake, coalesce):
         steady = move_on(state, machine)

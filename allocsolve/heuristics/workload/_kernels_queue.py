@@ -27,6 +27,7 @@ from allocsolve.simulation.kernels import (
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.simulation.kernels import Started
 
 #: Codes of the orders; from `FIRST_AGING` on, scores change with time. See
 #: `allocsolve.heuristics.workload.policies.QueueOrder` for their meaning.
@@ -356,16 +357,6 @@ def take_in(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRul
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
 
 
-@kernel
-def run(
-    jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked, coalesce: bool
-) -> None:
-    """Run a workload to its end under a policy."""
-    while advance(state, np.inf, coalesce):
-        take_in(jobs, state, estimates, rule)
-        one_pass(jobs, state, estimates, rule, memory)
-
-
 @inner_kernel
 def place(
     jobs: PackedJobs, state: State, estimates: Estimates, running: IntArray, starts: FloatArray
@@ -375,6 +366,23 @@ def place(
         job = running[at]
         state.engine.clock = starts[at]
         start(jobs, state, estimates, job, state.job[job].size, -1)
+
+
+@kernel
+def run(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    memory: Blocked,
+    coalesce: bool,
+    started: Started,
+) -> None:
+    """Run a workload to its end under a policy, after placing the jobs that have started."""
+    place(jobs, state, estimates, started.jobs, started.starts)
+    while advance(state, np.inf, coalesce):
+        take_in(jobs, state, estimates, rule)
+        one_pass(jobs, state, estimates, rule, memory)
 
 
 @inner_kernel
@@ -407,32 +415,3 @@ def decide(
     """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
     resume(jobs, state, estimates, rule, running, starts)
     one_pass(jobs, state, estimates, rule, memory)
-
-
-@kernel
-def run_on(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    memory: Blocked,
-    running: IntArray,
-    starts: FloatArray,
-    first_call: float,
-) -> None:
-    """Run a workload to its end from a moment on at which jobs run: they are placed, others wait.
-
-    The policy is called at `first_call` for the first time.
-    """
-    place(jobs, state, estimates, running, starts)
-    engine, first, wake = state.engine, state.engine.head, first_call
-    while advance(state, wake, True):
-        if rule.learning:
-            learn(state, estimates)
-        if engine.clock < first_call:
-            continue
-        wake = np.inf
-        if rule.order:
-            sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
-        one_pass(jobs, state, estimates, rule, memory)
-        first = engine.tail

@@ -13,6 +13,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import (
     FIT_SIZE,
+    place,
     resume,
     size_now,
     start,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.kernels import Started, State
 
 #: A code of `QueueRule.kind`, beside those of `_kernels_queue` and `_kernels_easy_variants`.
 RESERVING: Final = 6
@@ -135,8 +136,10 @@ def run_reserving(
     reservations: int,
     free: FreeNodes,
     coalesce: bool,
+    started: Started,
 ) -> None:
-    """Run a workload to its end under EASY with that many reservations."""
+    """Run a workload to its end under EASY with that many reservations, after placing who has started."""
+    place(jobs, state, estimates, started.jobs, started.starts)
     while advance(state, np.inf, coalesce):
         take_in(jobs, state, estimates, rule)
         _one_pass(jobs, state, estimates, rule, reservations, free)

@@ -17,7 +17,7 @@ from allocsolve.simulation.kernels import advance, begin, leave_queue
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.kernels import Started, State
 
 
 class Passes(NamedTuple):
@@ -115,8 +115,15 @@ def _one_call(jobs: PackedJobs, state: State, passes: Passes, free: FreeNodes) -
 
 
 @kernel
-def run_slurm(jobs: PackedJobs, state: State, passes: Passes, scores: FloatArray, free: FreeNodes) -> None:
-    """Run a workload to its end."""
+def run_slurm(
+    jobs: PackedJobs, state: State, passes: Passes, scores: FloatArray, free: FreeNodes, started: Started
+) -> None:
+    """Run a workload to its end, after placing the jobs that have started."""
+    for at in range(len(started.jobs)):
+        job, clock = started.jobs[at], started.starts[at]
+        state.engine.clock = clock
+        estimate = jobs.estimate[job]
+        begin(state, job, jobs.nodes[job], jobs.runtime[job], estimate, clock + estimate, AT_HEAD, -1)
     wake = np.inf
     while advance(state, wake, True):
         if passes.order:

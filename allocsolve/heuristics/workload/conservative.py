@@ -24,11 +24,19 @@ from allocsolve.model.checks import choice, instance
 from allocsolve.simulation import EngineRules, Log, Simulation, Wake
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.kernels import initial_state, start_of, waiting_state
+from allocsolve.simulation.kernels import (
+    NOBODY,
+    Continuation,
+    Restart,
+    initial_state,
+    start_of,
+    waiting_state,
+)
 from allocsolve.simulation.outcome import log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
+    from allocsolve.model.arrays import IntArray
     from allocsolve.simulation import Decision, QueueView
     from allocsolve.simulation.kernels import State
 
@@ -97,7 +105,7 @@ def _run(
     order = state.arrivals["item"]
     expected = packed.estimate if estimate == "limit" else packed.runtime
     plan = no_reservations(problem.num_nodes, 0, packed.nodes[order], packed.runtime[order], expected[order])
-    run_conservative(state, _CODES[compression], plan)
+    run_conservative(state, _CODES[compression], plan, packed, NOBODY)
     promised = np.empty(len(packed.submit))
     promised[order] = plan.jobs["promised"][:-1]
     return state, promised
@@ -188,6 +196,47 @@ class Conservative(CompiledSolver):
         """Return the reservation that each job gets when it is submitted. Shape (jobs,), seconds."""
         return conservative_plan(problem, self.compression, self.estimate).promised
 
+    def starts_from(
+        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+    ) -> FloatArray:
+        """Return the start of each job in each scenario, see `allocsolve.simulation.forecast.Continuing`.
+
+        The jobs that wait get their reservations now, in the order of the queue.
+        """
+        then = Continuation.of(problem, running, now)
+        packed = problem.jobs.packed
+        if not problem.is_plain:
+            return np.array(
+                [
+                    conservative_plan_on_machine(
+                        dataclasses.replace(problem, jobs=problem.jobs.with_runtimes(row)),
+                        packed.estimate if self.estimate == "limit" else row,
+                        _CODES[self.compression],
+                        then,
+                    ).starts
+                    for row in runtimes
+                ]
+            )
+        order, begun = then.waiting, np.empty(runtimes.shape)
+        state = then.state(problem, ordered=None)
+        plan = no_reservations(
+            problem.num_nodes,
+            len(running),
+            packed.nodes[order],
+            packed.runtime[order],
+            packed.estimate[order],
+        )
+        restart = Restart(state[:2], plan)
+        for row, runtime in enumerate(runtimes):
+            restart()
+            jobs = packed._replace(runtime=runtime)
+            if self.estimate == "actual":
+                jobs = jobs._replace(estimate=runtime)
+            plan.jobs["runtime"][:-1], plan.jobs["estimate"][:-1] = runtime[order], jobs.estimate[order]
+            run_conservative(state, _CODES[self.compression], plan, jobs, then.started)
+            begun[row] = state.job["start"]
+        return begun
+
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop of this policy, with the reasons of all starts.
 
@@ -252,9 +301,11 @@ class OnlineConservative:
         InvalidOption
             If the policy needs actual run times, which the view hides.
         """
-        if view.woken and self._due != view.now and not (len(view.completed) or len(view.submitted)):
-            return []  # the reservation for which this call was asked no longer exists
         known, queue, ended = view.jobs, view.queue, view.completed
+        is_known = all(job in self._reserved for job in queue.tolist())
+        is_event = len(ended) or len(view.submitted) or not is_known  # who goes on elsewhere knows nobody
+        if view.woken and self._due != view.now and not is_event:
+            return []  # the reservation for which this call was asked no longer exists
         if not len(queue):
             self.reset()
             return []

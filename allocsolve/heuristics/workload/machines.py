@@ -22,15 +22,18 @@ from allocsolve.heuristics.workload._kernels_timetable import new_timetable
 from allocsolve.model import RIGID, packed_machine
 from allocsolve.model.arrays import frozen
 from allocsolve.model.columns import plain
-from allocsolve.simulation.kernels import initial_state
+from allocsolve.simulation.kernels import NOBODY, Started, initial_state
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model import FloatArray, IntArray, PackedMachine, WorkloadProblem
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, PackedMachine, WorkloadProblem
+    from allocsolve.simulation.kernels import Continuation, State
 
 
-def check_machine(problem: WorkloadProblem, expected: FloatArray, *, learning: bool = False) -> None:
+def check_machine(
+    problem: WorkloadProblem, expected: FloatArray, *, learning: bool = False, running: IntArray = NOBODY.jobs
+) -> None:
     """Refuse a workload on a machine that is not plain, if policies cannot keep its rules.
 
     Parameters
@@ -41,6 +44,8 @@ def check_machine(problem: WorkloadProblem, expected: FloatArray, *, learning: b
         Shape (jobs,), seconds: the run times that the policy takes for true.
     learning
         Whether it changes them while it runs.
+    running
+        Jobs that run already: nobody asks whether they may.
 
     Raises
     ------
@@ -61,6 +66,7 @@ def check_machine(problem: WorkloadProblem, expected: FloatArray, *, learning: b
         msg = "estimate='user-average': with closed windows jobs must not run longer than expected"
         raise UnsupportedProblem(msg)
     longer = packed.runtime > expected
+    longer[running] = False
     if longer.any():
         idx = int(np.argmax(longer))
         msg = (
@@ -74,41 +80,91 @@ def run_queue_on_machine(
     problem: WorkloadProblem, rule: QueueRule, reservations: int, estimates: Estimates, *, coalesce: bool
 ) -> Simulation:
     """Run a workload to its end under FCFS, first fit or EASY; see `check_machine` for what is refused."""
-    check_machine(problem, estimates.queued, learning=rule.learning)
+    _check_rule(problem, rule, estimates)
+    packed = packed_machine(problem)
+    state = initial_state(problem.num_nodes, packed.release, ordered=_is_ordered(rule))
+    _run(problem, packed, state, rule, reservations, estimates, coalesce=coalesce)
+    return Simulation(schedule_of(state), log_of(state))
+
+
+def queue_starts_on_machine(
+    problem: WorkloadProblem, rule: QueueRule, reservations: int, estimates: Estimates, then: Continuation
+) -> FloatArray:
+    """Return the start of each job if some have started and FCFS, first fit or EASY goes on from there."""
+    _check_rule(problem, rule, estimates, running=then.started.jobs)
+    state, packed = then.state(problem, ordered=_is_ordered(rule)), packed_machine(problem)
+    _run(problem, packed, state, rule, reservations, estimates, started=then.started)
+    starts: FloatArray = state.job["start"]
+    return starts
+
+
+def _is_ordered(rule: QueueRule) -> bool:
+    return rule.kind in {EASY, RESERVING}
+
+
+def _check_rule(
+    problem: WorkloadProblem, rule: QueueRule, estimates: Estimates, running: IntArray = NOBODY.jobs
+) -> None:
+    check_machine(problem, estimates.queued, learning=rule.learning, running=running)
     if rule.kind not in {FCFS, FIRST_FIT, EASY, RESERVING}:
         msg = f"the workload has {problem.beyond_plain}: like must be as it is by default"
         raise UnsupportedProblem(msg)
-    packed = packed_machine(problem)
+
+
+def _run(
+    problem: WorkloadProblem,
+    packed: PackedMachine,
+    state: State,
+    rule: QueueRule,
+    reservations: int,
+    estimates: Estimates,
+    *,
+    started: Started = NOBODY,
+    coalesce: bool = True,
+) -> None:
+    """Run from a state on to the end of a workload."""
     # In any order of the queue a job counts as submitted earlier, by its head start.
-    jobs = problem.jobs.packed._replace(submit=packed.order)
-    state = initial_state(problem.num_nodes, packed.release, ordered=rule.kind in {EASY, RESERVING})
+    jobs: PackedJobs = problem.jobs.packed._replace(submit=packed.order)
     # What was expected when a job waited must be what is expected when it runs, and new jobs come last.
     usable = rule.order == 0 and not rule.learning and not (rule.kind == EASY and rule.strict)
     machine = machine_state(packed, problem.jobs.packed.submit, remember=usable)
     if rule.kind == RESERVING:
         table = new_timetable(len(packed.names), len(packed.times), len(jobs.submit))
-        run_reserving_on_machine(jobs, state, estimates, rule, reservations, machine, table, coalesce)
+        run_reserving_on_machine(
+            jobs, state, estimates, rule, reservations, machine, table, coalesce, started
+        )
     else:
-        run_on_machine(jobs, state, estimates, rule, machine, coalesce)
-    return Simulation(schedule_of(state), log_of(state))
+        run_on_machine(jobs, state, estimates, rule, machine, coalesce, started)
 
 
-def conservative_plan_on_machine(problem: WorkloadProblem, estimates: FloatArray, compression: int) -> Plan:
+def conservative_plan_on_machine(
+    problem: WorkloadProblem, estimates: FloatArray, compression: int, then: Continuation | None = None
+) -> Plan:
     """Return when jobs start under conservative backfilling, why, and what they were promised.
 
-    See `check_machine` for what is refused.
+    See `check_machine` for what is refused. If `then` is given, some jobs have started, and the policy goes
+    on from there.
     """
-    check_machine(problem, estimates)
+    started = NOBODY if then is None else then.started
+    check_machine(problem, estimates, running=started.jobs)
     packed, jobs = packed_machine(problem), problem.jobs.packed
     count = len(jobs.submit)
     queue = np.lexsort((jobs.submit, packed.order))
-    release = packed.release[queue]
+    place = np.empty(count, dtype=np.int64)
+    place[queue] = np.arange(count)
+    comes = packed.release.copy()
+    waiting = np.ones(count, dtype=np.bool_)
+    if then is not None:
+        comes[then.waiting] = then.arrivals
+        waiting[started.jobs] = False
+    release = comes[queue]
     arrivals = np.argsort(release, kind="stable")
+    arrivals = arrivals[waiting[queue[arrivals]]]
     planned = PlannedJobs(
         frozen(release), frozen(jobs.runtime[queue]), frozen(estimates[queue]), frozen(arrivals)
     )
     packed = _renumbered(packed, queue)
-    ordered = Plan(np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))
+    ordered = Plan(np.empty(count), np.empty(count), np.full(count, -1))
     conservative_on_machine(
         planned,
         machine_state(packed, planned.release, remember=False),
@@ -117,6 +173,7 @@ def conservative_plan_on_machine(problem: WorkloadProblem, estimates: FloatArray
         new_running(count),
         compression,
         ordered,
+        Started(frozen(place[started.jobs]), started.starts),
     )
     plan = Plan(np.empty(count), np.empty(count), np.full(count, -1))
     plan.starts[queue], plan.promised[queue] = ordered.starts, ordered.promised

@@ -6,8 +6,7 @@ whole workload, and one view) and the solvers, with the EASYs of other tools as 
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -32,7 +31,6 @@ from allocsolve.heuristics.workload._kernels_queue import (
     decide,
     nothing_blocked,
     run,
-    run_on,
 )
 from allocsolve.heuristics.workload._kernels_reservations import (
     RESERVING,
@@ -40,17 +38,21 @@ from allocsolve.heuristics.workload._kernels_reservations import (
     run_reserving,
 )
 from allocsolve.heuristics.workload.long_queue import long_queue
-from allocsolve.heuristics.workload.machines import run_queue_on_machine
+from allocsolve.heuristics.workload.machines import queue_starts_on_machine, run_queue_on_machine
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.kernels.free_nodes import new_free_nodes
-from allocsolve.kernels.heap import Entry
-from allocsolve.kernels.records import records
-from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, integer, natural, shown
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import initial_state, queue_state, start_of
+from allocsolve.simulation.kernels import (
+    NOBODY,
+    Continuation,
+    Restart,
+    initial_state,
+    queue_state,
+    start_of,
+)
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -148,45 +150,50 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         run_variant(packed, state, estimates, policy.rule, rules.coalesce)
     elif policy.rule.kind == RESERVING:
         free = new_free_nodes(problem.num_nodes, len(packed.submit))
-        run_reserving(packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce)
+        run_reserving(
+            packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce, NOBODY
+        )
     else:
         tree = _can_be_tree(policy.rule) and problem.is_rigid and has_long_queue(problem)
         queue = long_queue(packed, estimates.queued, policy.rule.order) if tree else None
         if queue is None:
-            run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+            run(packed, state, estimates, policy.rule, memory, rules.coalesce, NOBODY)
         else:
             run_long(packed, state, estimates, policy.rule, memory, queue, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
-def run_queue_on(problem: WorkloadProblem, policy: QueuePolicy, running: IntArray, now: float) -> FloatArray:
-    """Return the start of each job if those `running` have started and the policy goes on now."""
-    policy.check(policy.rules)
-    packed = problem.packed
-    starts = packed.submit[running]
-    order = np.lexsort((running, starts))
-    running, starts = running[order], starts[order]
-    waiting = np.ones(len(packed.submit), dtype=np.bool_)
-    waiting[running] = False
-    queued = np.flatnonzero(waiting & (packed.submit < now))
-    queued = queued[np.argsort(packed.submit[queued], kind="stable")]
-    coming = np.flatnonzero(waiting & (packed.submit >= now))
-    coming = coming[np.argsort(packed.submit[coming], kind="stable")]
+def queue_starts_from(
+    problem: WorkloadProblem, policy: QueuePolicy, running: IntArray, now: float, runtimes: FloatArray
+) -> FloatArray:
+    """Return the start of each job in each scenario if those `running` have started and a policy goes on."""
+    then, rule = Continuation.of(problem, running, now), policy.rule
+    if not problem.is_plain:
+        problems = (replace(problem, jobs=problem.jobs.with_runtimes(row)) for row in runtimes)
+        return np.array(
+            [
+                queue_starts_on_machine(one, rule, policy.reservations, _prepared(one, policy)[0], then)
+                for one in problems
+            ]
+        )
+    packed, begun = problem.packed, np.empty(runtimes.shape)
     estimates, memory = _prepared(problem, policy)
-    state = initial_state(
-        problem.num_nodes,
-        packed.submit[coming],
-        ordered=policy.rule.kind in _ORDERED,
-        num_jobs=len(packed.submit),
-    )
-    arrivals = records(Entry, len(coming), frozen=True, time=packed.submit[coming], item=coming)
-    state = state._replace(arrivals=arrivals)
-    state.queue[: len(queued)] = queued
-    state.engine["tail"] = len(queued)
-    state.job["size"][running] = packed.nodes[running]
-    first_call = math.nextafter(now, math.inf) if (starts == now).any() else now
-    run_on(packed, state, estimates, policy.rule, memory, frozen(running), frozen(starts), first_call)
-    begun: FloatArray = state.job["start"]
+    state = then.state(problem, ordered=rule.kind in _ORDERED)
+    free = new_free_nodes(problem.num_nodes, len(packed.submit) if rule.kind == RESERVING else 0)
+    learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
+    restart, coalesce = Restart(state[:2], learned, memory.flags), True
+    for row, runtime in enumerate(runtimes):
+        restart()
+        jobs = packed._replace(runtime=runtime)
+        if policy.running == "actual":
+            estimates.running[:] = runtime
+        if policy.queued == "actual":
+            estimates.queued[:] = runtime
+        if rule.kind == RESERVING:
+            run_reserving(jobs, state, estimates, rule, policy.reservations, free, coalesce, then.started)
+        else:
+            run(jobs, state, estimates, rule, memory, coalesce, then.started)
+        begun[row] = state.job["start"]
     return begun
 
 
@@ -305,14 +312,18 @@ class _QueueSolver(CompiledSolver):
         """Return the jobs that start now; this method is a policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self.queue_policy)
 
-    def starts_from(self, problem: WorkloadProblem, running: IntArray, now: float) -> FloatArray | None:
-        """Return the start of each job, from a moment on at which jobs run; None of a variant of EASY.
+    def starts_from(
+        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+    ) -> FloatArray | None:
+        """Return the start of each job in each scenario; None of a variant of EASY.
 
-        See `allocsolve.simulation.forecast`.
+        See `allocsolve.simulation.forecast.Continuing`.
         """
         policy = self.queue_policy
-        plain = policy.rule.kind not in _VARIANTS | {RESERVING}
-        return run_queue_on(problem, policy, running, now) if plain else None
+        policy.check(policy.rules)
+        if policy.rule.kind in _VARIANTS:
+            return None
+        return queue_starts_from(problem, policy, running, now, runtimes)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""

@@ -15,12 +15,20 @@ from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model.checks import choice, integer
 from allocsolve.simulation import EngineRules, Wake
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import initial_state, queue_state, start_of
+from allocsolve.simulation.kernels import (
+    NOBODY,
+    Continuation,
+    Restart,
+    initial_state,
+    queue_state,
+    start_of,
+)
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.kernels.free_nodes import FreeNodes
     from allocsolve.model import WorkloadProblem
+    from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation import Decision, QueueView
 
@@ -131,8 +139,27 @@ class SlurmBackfill(CompiledSolver):
         problem = rules.applied(problem)
         packed = problem.packed
         state = initial_state(problem.num_nodes, packed.submit, ordered=True)
-        run_slurm(packed, state, *self._given(problem.num_nodes, len(packed.submit)))
+        run_slurm(packed, state, *self._given(problem.num_nodes, len(packed.submit)), NOBODY)
         return Simulation(schedule_of(state), log_of(state))
+
+    def starts_from(
+        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+    ) -> FloatArray | None:
+        """Return the start of each job in each scenario, see `allocsolve.simulation.forecast.Continuing`.
+
+        None on a machine with counted resources or closed windows.
+        """
+        if not problem.is_plain:
+            return None
+        then, packed, begun = Continuation.of(problem, running, now), problem.packed, np.empty(runtimes.shape)
+        state = then.state(problem, ordered=True)
+        given = self._given(problem.num_nodes, len(packed.submit))
+        restart = Restart(state[:2], given)
+        for row, runtime in enumerate(runtimes):
+            restart()
+            run_slurm(packed._replace(runtime=runtime), state, *given, then.started)
+            begun[row] = state.job["start"]
+        return begun
 
     def decide(self, view: QueueView) -> tuple[Decision, ...]:
         """Return the jobs that start now, and when the next pass is, if one is needed."""

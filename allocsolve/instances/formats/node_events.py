@@ -20,6 +20,7 @@ from allocsolve.instances.formats.log_fields import read_needs, tres_needs
 from allocsolve.instances.formats.log_lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.log_slurm import tres_count
 from allocsolve.instances.formats.log_times import Clock, zone
+from allocsolve.instances.formats.slurm_reservations import is_reservations, reservation_rows
 from allocsolve.model import ClosedWindow
 from allocsolve.model.machine import NODES
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 #: How to print what is read.
 _HOW: Final = (
-    "print it with sacctmgr -P show event start=DATE format=NodeName,TimeStart,TimeEnd,State,Reason,TRES"
+    "print it with sacctmgr -P show event start=DATE format=NodeName,TimeStart,TimeEnd,State,Reason,TRES, "
+    "or with scontrol show reservation"
 )
 #: Columns without which there are no windows.
 _NEEDED: Final = ("nodename", "timestart", "timeend", "state")
@@ -59,7 +61,7 @@ class NodeEvent(NamedTuple):
 
 
 class NodeEvents(NamedTuple):
-    """What ``sacctmgr show event`` has printed."""
+    """What ``sacctmgr show event`` or ``scontrol show reservation`` has printed."""
 
     source: str
     events: tuple[NodeEvent, ...]
@@ -68,6 +70,8 @@ class NodeEvents(NamedTuple):
 
 def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
     """Read what ``sacctmgr show event`` has printed, in columns or with ``|`` between the cells.
+
+    What ``scontrol show reservation`` prints is read, too: nodes are closed while they are reserved.
 
     Parameters
     ----------
@@ -92,7 +96,8 @@ def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
     events: list[NodeEvent] = []
     faults: list[str] = []
     others = 0
-    for number, cells in _rows(text, source):
+    rows = reservation_rows if is_reservations(text) else _rows
+    for number, cells in rows(text, source):
         try:
             event = _event(cells, clock)
         except ValueError as fault:

@@ -20,6 +20,16 @@ from allocsolve.instances.formats.files import parse, read_input, show
 from allocsolve.instances.formats.log_lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.log_slurm import json_cell
 from allocsolve.instances.formats.log_times import Clock, duration, time_limit, zone
+from allocsolve.instances.formats.squeue_reasons import (
+    BEGIN,
+    DEPENDENCY,
+    HELD,
+    REASONS,
+    TASKS,
+    Reason,
+    Standing,
+    reason_of,
+)
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -34,8 +44,18 @@ _TITLES: Final = (
     *("JOBID", "USER", "PARTITION", "QOS", "STATE", "NODES", "CPUS", "SUBMIT_TIME", "START_TIME"),
     *("TIME_LIMIT", "TIME", "PRIORITY", "REASON", "DEPENDENCY"),
 )
-_RUNNING: Final = frozenset({"RUNNING", "R", "CONFIGURING", "CF"})
-_PENDING: Final = frozenset({"PENDING", "PD"})
+#: States of jobs that hold their nodes, also if they do not compute, as words and as squeue's short forms.
+_RUNNING: Final = frozenset(
+    {
+        *("RUNNING", "R", "CONFIGURING", "CF", "COMPLETING", "CG", "SUSPENDED", "S", "STOPPED", "ST"),
+        *("RESIZING", "RS", "SIGNALING", "SI", "STAGE_OUT", "SO"),
+    }
+)
+_SUSPENDED: Final = frozenset({"SUSPENDED", "S"})
+#: States of jobs that wait; of those that are held; and of those that a run leaves before they wait again.
+_HELD: Final = frozenset({"REQUEUE_HOLD", "RH", "SPECIAL_EXIT", "SE", "RESV_DEL_HOLD", "RD"})
+_REQUEUED: Final = frozenset({"REQUEUED", "RQ", "REQUEUE_FED", "RF"})
+_PENDING: Final = frozenset({"PENDING", "PD"}) | _HELD | _REQUEUED
 _STATE: Final = re.compile(r"[A-Z_]{1,20}", re.ASCII)
 #: Texts that stand for nothing.
 _NOTHING: Final = frozenset({"", "(null)", "n/a", "none", "not_set", "null", "unknown"})
@@ -47,24 +67,6 @@ _TASKS: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 _MAX_TASKS: Final = 4_000_001
 #: Jobs of a queue, tasks included.
 _MAX_QUEUE: Final = 1_000_000
-#: Reasons of jobs that are not in the queue yet, or not at all, by their beginnings, and what they mean.
-_BLOCKS: Final = {
-    "JobHeld": "held",
-    "BeginTime": "must not begin yet",
-    "Dependency": "waits for other jobs",
-    "JobArrayTaskLimit": "waits for tasks of its array",
-    "Assoc": "a limit of its account",
-    "QOS": "a limit of its QOS",
-    "MaxCpuPerAccount": "a limit of its account",
-    "PartitionNodeLimit": "its partition takes no job of this size",
-    "PartitionTimeLimit": "its partition takes no job of this limit",
-    "PartitionDown": "its partition is down",
-    "PartitionInactive": "its partition is down",
-    "BadConstraints": "no node is as it asks",
-    "ReqNodeNotAvail": "nodes that it asks for are not available",
-    "Reservation": "waits for its reservation",
-    "Licenses": "waits for licences",
-}
 
 
 class RunningJob(NamedTuple):
@@ -73,8 +75,9 @@ class RunningJob(NamedTuple):
     name: str
     nodes: int
     processors: int
-    start: float
+    start: float  #: of a suspended job as if it had run without a break until now
     limit: float  #: NaN if there is none, or none is known
+    partition: str
 
 
 class QueuedJob(NamedTuple):
@@ -91,6 +94,13 @@ class QueuedJob(NamedTuple):
     eligible: float  #: before when it must not start; NaN if nothing says so
     block: str  #: what keeps it from starting for certain, whatever is free; empty if nothing does
     reason: str  #: as Slurm says
+    standing: Standing = "line"  #: whether it waits in line, or what sort of block keeps it
+    partitions: tuple[str, ...] = ()  #: in any of which it may start
+
+    @property
+    def whole(self) -> str:
+        """The heterogeneous job that it is a part of, such as ``12`` of ``12+1``; its own name if of none."""
+        return self.name.partition("+")[0]
 
 
 class QueueListing(NamedTuple):
@@ -113,18 +123,24 @@ class _Row(NamedTuple):
     is_cut: bool
     array: str  #: of which it is a task; empty if of none
     user: str
-    is_running: bool
+    partitions: tuple[str, ...]
+    state: str
     nodes: int
     processors: int
     submit: float
     start: float
     limit: float
     elapsed: float
-    priority: int
+    priority: int | None  #: None if it is not told
     eligible: float
     is_held: bool
     reason: str
     dependency: str
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it holds nodes."""
+        return self.state in _RUNNING
 
 
 def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
@@ -147,7 +163,9 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     Notes
     -----
     A pending array is as many jobs as it has tasks, of which those above its limit of tasks at a time are
-    blocked. Jobs that neither run nor wait are counted: ``squeue --json`` prints them whatever is asked for.
+    blocked. A job of priority 0 is held, whatever its reason. Jobs that are completing or suspended hold
+    their nodes. Jobs that neither run nor wait are counted: ``squeue --json`` prints them whatever is asked
+    for.
     """
     source = str(path)
     clock = Clock(zone(timezone))
@@ -163,7 +181,7 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     else:
         text = data.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
         rows, others = _read_all(_text_cells(text, source), clock, faults, in_minutes=False)
-        ends = [row.start + row.elapsed for row in rows if row.is_running]
+        ends = [row.start + row.elapsed for row in rows if row.is_running and row.state not in _SUSPENDED]
         now = max((end for end in ends if not math.isnan(end)), default=math.nan)
     twice = [name for name, count in Counter(row.name for row in rows).items() if count > 1]
     faults += [f"job {name} stands there twice" for name in twice]
@@ -182,7 +200,9 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
 def _listing(source: str, now: float, rows: Sequence[_Row], others: int) -> QueueListing:
     running_tasks = Counter(row.array for row in rows if row.is_running)
     running = [
-        RunningJob(row.name, row.nodes, row.processors, row.start, row.limit)
+        RunningJob(
+            row.name, row.nodes, row.processors, _begun(row, now), row.limit, next(iter(row.partitions), "")
+        )
         for row in rows
         if row.is_running
     ]
@@ -197,30 +217,44 @@ def _listing(source: str, now: float, rows: Sequence[_Row], others: int) -> Queu
     return QueueListing(source, now, tuple(running), tuple(queued), others, cut)
 
 
+def _begun(row: _Row, now: float) -> float:
+    """Return when a job started; of a suspended one, as if it had run without a break until now."""
+    if row.state in _SUSPENDED and not math.isnan(now + row.elapsed):
+        return now - row.elapsed
+    return row.start
+
+
+def _said(row: _Row) -> Reason:
+    """Return what a row says of its job."""
+    said = reason_of(row.reason)
+    is_held = row.is_held or row.priority == 0 or row.state in _HELD
+    if is_held and said.standing != "held":
+        return Reason("held", f"held: {said.block}") if said.standing == "never" else HELD
+    if row.state in _REQUEUED and said.standing == "line":
+        return REASONS["Cleaning"]
+    if said.standing == "line" and row.dependency:
+        return DEPENDENCY
+    return said
+
+
 def _queued(row: _Row, running_tasks: int) -> Iterator[QueuedJob]:
     """Yield the job of a row, or its tasks."""
-    block = (
-        "held"
-        if row.is_held
-        else next((said for word, said in _BLOCKS.items() if row.reason.startswith(word)), "")
-    )
-    waits_for_time = row.reason == "BeginTime"
-    if not block and row.dependency:
-        block = _BLOCKS["Dependency"]
+    said = _said(row)
+    waits_for_time = reason_of(row.reason) == BEGIN
     # A begin is the start that Slurm tells where it tells no eligible time.
     eligible = row.start if waits_for_time and math.isnan(row.eligible) else row.eligible
-    if waits_for_time and not math.isnan(eligible):
-        block = ""
+    if said == BEGIN and not math.isnan(eligible):
+        said = DEPENDENCY if row.dependency else reason_of("")
     planned = math.nan if waits_for_time else row.start
     names: Iterator[str] | list[str] = [row.name]
     if row.tasks is not None:
         base = row.name.partition("_")[0]
         names = (f"{base}_{task}" for task in row.tasks)
-        if row.reason == "JobArrayTaskLimit":
-            block = ""  # the limit says which tasks
+        if said == TASKS:
+            said = reason_of("")  # the limit says which tasks
     free = max(row.at_once - running_tasks, 0) if row.at_once else _MAX_TASKS
     for idx, name in enumerate(names):
-        its_block = block or ("" if idx < free else _BLOCKS["JobArrayTaskLimit"])
+        its = TASKS if said.standing == "line" and idx >= free else said
         yield QueuedJob(
             name,
             row.user,
@@ -228,11 +262,13 @@ def _queued(row: _Row, running_tasks: int) -> Iterator[QueuedJob]:
             row.processors,
             row.submit,
             row.limit,
-            row.priority,
+            row.priority or 0,
             planned if idx == 0 else math.nan,  # a plan is that of the first task
             eligible,
-            its_block,
+            its.block,
             row.reason,
+            its.standing,
+            row.partitions,
         )
 
 
@@ -273,6 +309,7 @@ _FIELDS: Final = {
     "START_TIME": "start_time",
     "TIME_LIMIT": "time_limit",
     "PRIORITY": "priority",
+    "PARTITION": "partition",
 }
 
 
@@ -297,7 +334,9 @@ def _cells_of(job: Document) -> dict[str, str]:
     """Return the cells of a job of JSON, by title."""
     state = job.get("job_state")
     if isinstance(state, list):  # the state and its flags
-        state = next(iter(state), None)
+        told = [flag for flag in state if isinstance(flag, str)]
+        sure = [flag for group in (_RUNNING, _HELD, _PENDING) for flag in told if flag in group]
+        state = next(iter([*sure, *told]), None) if len(told) == len(state) else None
     if not isinstance(state, str):
         msg = f"job_state must be a text or a list of texts, not {show(job.get('job_state'))}"
         raise ValueError(msg)
@@ -306,6 +345,9 @@ def _cells_of(job: Document) -> dict[str, str]:
     base = json_cell(job.get("array_job_id"), "array_job_id")
     task = json_cell(job.get("array_task_id"), "array_task_id")
     own = json_cell(job.get("job_id"), "job_id")
+    whole = json_cell(job.get("het_job_id"), "het_job_id")
+    if whole not in {"", "0"}:
+        own = f"{whole}+{json_cell(job.get('het_job_offset'), 'het_job_offset') or 0}"
     hold = job.get("hold")
     if hold is not None and not isinstance(hold, bool):
         msg = f"hold must be true or false, not {show(hold)}"
@@ -323,7 +365,7 @@ def _cells_of(job: Document) -> dict[str, str]:
         "STATE": state,
         "HOLD": "1" if hold else "",
         "ELIGIBLE": eligible,
-        "TIME": "",
+        "TIME": json_cell(job.get("pre_sus_time"), "pre_sus_time") if state in _SUSPENDED else "",
     }
 
 
@@ -357,7 +399,7 @@ def _read_all(
                 msg = f"the state {show(state)} is none"
                 raise ValueError(msg)
             if state in _RUNNING | _PENDING:
-                rows.append(_row(row, clock, is_running=state in _RUNNING, in_minutes=in_minutes))
+                rows.append(_row(row, clock, in_minutes=in_minutes))
             else:
                 others += 1
         except ValueError as fault:
@@ -365,7 +407,7 @@ def _read_all(
     return rows, others
 
 
-def _row(cells: Mapping[str, str], clock: Clock, *, is_running: bool, in_minutes: bool) -> _Row:
+def _row(cells: Mapping[str, str], clock: Clock, *, in_minutes: bool) -> _Row:
     """Read the cells of one job.
 
     Raises
@@ -374,6 +416,8 @@ def _row(cells: Mapping[str, str], clock: Clock, *, is_running: bool, in_minutes
         If one cannot be read.
     """
     name, tasks, at_once, is_cut = cells["JOBID"], None, 0, False
+    state = cells["STATE"]
+    is_running = state in _RUNNING
     match = _ARRAY.fullmatch(name)
     if match and not is_running:
         tasks, is_cut = _task_list(match[2])
@@ -390,7 +434,8 @@ def _row(cells: Mapping[str, str], clock: Clock, *, is_running: bool, in_minutes
         is_cut=is_cut,
         array=name.partition("_")[0] if "_" in name else "",
         user="" if cells["USER"].lower() in _NOTHING else cells["USER"],
-        is_running=is_running,
+        partitions=tuple(part.strip() for part in cells["PARTITION"].split(",") if part.strip()),
+        state=state,
         nodes=_count(cells["NODES"], "nodes"),
         processors=_count(cells["CPUS"], "CPUs"),
         submit=_time(cells["SUBMIT_TIME"], "submission", clock),
@@ -450,9 +495,9 @@ def _count(text: str, what: str) -> int:
     return number
 
 
-def _priority(text: str) -> int:
+def _priority(text: str) -> int | None:
     if text.lower() in _NOTHING:
-        return 0
+        return None
     if not re.fullmatch(r"\d{1,15}", text, re.ASCII):
         msg = f"priority {show(text)} is no whole number"
         raise ValueError(msg)

@@ -1,0 +1,253 @@
+"""Laws of queues at an instant: what policies make of them does not depend on when jobs were submitted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from tiers import examples
+from when_tools import conservative_plan
+
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackfill
+from allocsolve.model import ClosedWindow
+from allocsolve.prediction import shorter_limits
+from allocsolve.prediction.scenarios import waits_by_limits
+from allocsolve.simulation import QueueSnapshot
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray
+
+#: All that take the queue in the order of submission; those that remember reservations are objects, too.
+PLANNING = (
+    Conservative(),
+    Conservative(compression="replan"),
+    Conservative(compression="none"),
+    Conservative(estimate="actual"),
+    Easy(),
+    Easy(estimate="actual"),
+    Easy(reservations=2),
+    Easy(reservations="all"),
+    Easy(like="raps"),
+    Easy(like="cqsim"),
+    SlurmBackfill(),
+    SlurmBackfill(bf_interval=7, bf_resolution=1),
+    Fcfs(),
+    FirstFit(),
+    Easy(order="shortest-estimate"),
+)
+#: Those of them that take account of windows and counted resources.
+ON_MACHINES = tuple(
+    policy for policy in PLANNING if not isinstance(policy, SlurmBackfill) and not getattr(policy, "like", "")
+)
+planning = pytest.mark.parametrize("policy", PLANNING, ids=str)
+on_machines = pytest.mark.parametrize("policy", ON_MACHINES, ids=str)
+
+
+@st.composite
+def snapshots(draw: Any, *, now: float | None = None) -> QueueSnapshot:
+    """Draw a queue; some running jobs have started now, or have run for longer than they may."""
+    now = draw(st.sampled_from([0.0, 50.0, 1_764_063_000.0])) if now is None else now
+    num_nodes = draw(st.integers(1, 8))
+    running: list[tuple[int, float, int]] = []
+    free = num_nodes
+    while free and len(running) < 5 and draw(st.booleans()):
+        running.append((draw(st.integers(1, free)), now - draw(st.integers(0, 20)), draw(st.integers(1, 40))))
+        free -= running[-1][0]
+    queued = [
+        (draw(st.integers(1, num_nodes)), now - draw(st.integers(0, 40)), draw(st.integers(1, 20)))
+        for _ in range(draw(st.integers(1, 7)))
+    ]
+    held, starts, running_limits = zip(*running, strict=True) if running else ((), (), ())
+    nodes, submits, limits = zip(*queued, strict=True)
+    late = [now + 7 if draw(st.integers(0, 5)) == 0 else now for _ in queued]
+    columns: Any = (held, starts, running_limits, nodes, submits, limits, late)
+    return QueueSnapshot(num_nodes, now, *columns)
+
+
+def run_times(snapshot: QueueSnapshot, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Return three scenarios of run times, whole seconds up to the limits; the last is that of the limits."""
+    rng = np.random.default_rng(seed)
+    limits = np.concatenate([snapshot.running_limits, snapshot.limits])
+    drawn = np.vstack([np.ceil(rng.random((2, len(limits))) * limits), limits])
+    return drawn[:, : len(snapshot.running_limits)], drawn[:, len(snapshot.running_limits) :]
+
+
+@planning
+@settings(max_examples=examples(60))
+@given(snapshot=snapshots(), seed=st.integers(0, 9))
+def test_it_does_not_matter_when_jobs_were_submitted(snapshot: QueueSnapshot, seed: int, policy: Any) -> None:
+    """Moving all submissions to now, in their order, changes no answer; nor does moving them apart."""
+    times = run_times(snapshot, seed)
+    told = snapshot.starts(policy, *times)
+    count = len(snapshot.nodes)
+    before: FloatArray = np.arange(count, 0, -1, dtype=np.float64)
+    moves: list[FloatArray] = [np.full(count, snapshot.now), np.array(snapshot.now - 1000 * before)]
+    for submits in moves:
+        moved = replace(snapshot, submits=submits)
+        assert np.array_equal(moved.starts(policy, *times), told, equal_nan=True)
+    assert (told >= snapshot.now).all()
+
+
+@planning
+@settings(max_examples=examples(40))
+@given(snapshot=snapshots(), seed=st.integers(0, 9))
+def test_compiled_and_called_policies_go_on_alike(snapshot: QueueSnapshot, seed: int, policy: Any) -> None:
+    times = run_times(snapshot, seed)
+    compiled = snapshot.starts(policy, *times)
+    called = policy.online() if isinstance(policy, Conservative) else policy
+    if policy.rules.knowledge == "actual":
+        return  # a function does not say that it wants to know
+    assert snapshot.starts(called.decide, *times).tolist() == compiled.tolist()
+    one = snapshot.starts(policy, times[0][0], times[1][0])
+    assert one.tolist() == compiled[0].tolist()
+
+
+@settings(max_examples=examples(150))
+@given(snapshot=snapshots())
+def test_conservative_starts_are_the_reservations(snapshot: QueueSnapshot) -> None:
+    now = snapshot.now
+    plain = replace(snapshot, eligible=snapshot.submits)
+    if (plain.running_starts + plain.running_limits <= now + 1).any():
+        return  # their ends are not in the plan
+    plan = conservative_plan(plain)
+    for compression in ("compress", "replan", "none"):
+        assert waits_by_limits(plain, Conservative(compression=compression)).tolist() == plan.tolist()
+
+
+@on_machines
+@settings(max_examples=examples(40))
+@given(snapshot=snapshots(), seed=st.integers(0, 9))
+def test_a_resource_of_which_there_is_enough_changes_nothing(
+    snapshot: QueueSnapshot, seed: int, policy: Any
+) -> None:
+    times = run_times(snapshot, seed)
+    rich = replace(
+        snapshot,
+        resources={"gpus": 1000},
+        running_needs=({"gpus": 3},) * len(snapshot.running_nodes),
+        needs=({"gpus": 2},) * len(snapshot.nodes),
+    )
+    assert rich.starts(policy, *times).tolist() == snapshot.starts(policy, *times).tolist()
+
+
+@st.composite
+def closed_snapshots(draw: Any) -> QueueSnapshot:
+    snapshot: QueueSnapshot = draw(snapshots())
+    windows = []
+    for _ in range(draw(st.integers(1, 3))):
+        begin = snapshot.now + draw(st.integers(0, 40))
+        amounts = draw(st.sampled_from([{}, {"nodes": 1}, {"nodes": snapshot.num_nodes}, {"long": 1}]))
+        windows.append(ClosedWindow(begin, begin + draw(st.integers(1, 25)), amounts))
+    partition = draw(st.integers(max(1, int(snapshot.running_nodes.sum())), snapshot.num_nodes))
+    needs = tuple({"long": int(nodes)} if nodes <= partition else {} for nodes in snapshot.nodes.tolist())
+    running_needs = tuple({"long": int(nodes)} for nodes in snapshot.running_nodes.tolist())
+    return replace(
+        snapshot,
+        closed=tuple(windows),
+        resources={"long": partition},
+        running_needs=running_needs,
+        needs=needs,
+    )
+
+
+@on_machines
+@settings(max_examples=examples(60))
+@given(snapshot=closed_snapshots())
+def test_nobody_starts_who_would_meet_a_window(snapshot: QueueSnapshot, policy: Any) -> None:
+    """Counted second by second: what is held is open, but for what jobs hold that ran before."""
+    now, count = snapshot.now, len(snapshot.running_nodes)
+    starts = snapshot.starts(policy, snapshot.running_limits, snapshot.limits)
+    ends = np.concatenate(
+        [np.maximum(snapshot.running_starts + snapshot.running_limits, now + 1), starts + snapshot.limits]
+    )
+    begins = np.concatenate([np.full(count, now), starts])
+    whole = {"nodes": snapshot.num_nodes, **dict(snapshot.resources)}
+    needs = {
+        "nodes": np.concatenate([snapshot.running_nodes, snapshot.nodes]),
+        "long": np.array([one.get("long", 0) for one in (*snapshot.running_needs, *snapshot.needs)]),
+    }
+    for second in np.arange(now, ends.max()):
+        for name, there in whole.items():
+            shut = sum(
+                dict(window.amounts).get(name, 0) if window.amounts else there
+                for window in snapshot.closed
+                if window.start <= second < window.end
+            )
+            runs = (begins <= second) & (second < ends)
+            old = needs[name][:count][runs[:count]].sum()
+            new = needs[name][count:][runs[count:]].sum()
+            assert not new or old + new <= max(there - shut, 0)
+    assert np.array_equal(snapshot.first_open(starts[:, None])[:, 0], starts)
+
+
+@settings(max_examples=examples(60))
+@given(snapshot=closed_snapshots(), wait=st.integers(0, 50))
+def test_an_idle_machine_is_open_when_it_is_said_to_be(snapshot: QueueSnapshot, wait: int) -> None:
+    """The first open time is the start of a job that is alone on the machine and eligible then."""
+    nothing = np.empty(0)
+    told = snapshot.first_open(np.full((len(snapshot.nodes), 1), snapshot.now + wait))[:, 0]
+    for job in range(len(snapshot.nodes)):
+        alone = replace(
+            snapshot,
+            running_nodes=nothing.astype(int),
+            running_starts=nothing,
+            running_limits=nothing,
+            running_needs=(),
+            nodes=snapshot.nodes[job : job + 1],
+            submits=snapshot.submits[job : job + 1],
+            limits=snapshot.limits[job : job + 1],
+            eligible=np.array([snapshot.now + wait]),
+            needs=snapshot.needs[job : job + 1],
+        )
+        assert alone.starts(Fcfs(), nothing, alone.limits).tolist() == [told[job]]
+
+
+@pytest.mark.parametrize("policy", [Fcfs(), Easy(), Conservative()], ids=str)
+@settings(max_examples=examples(30))
+@given(snapshot=snapshots(now=0.0), begin=st.integers(1, 30), seconds=st.integers(1, 30))
+def test_the_longest_limit_is_the_longest(
+    snapshot: QueueSnapshot, begin: int, seconds: int, policy: Any
+) -> None:
+    """Times are minutes; with each longer limit that is tried the job starts after the window begins."""
+    slow = replace(
+        snapshot,
+        running_starts=snapshot.running_starts * 60,
+        running_limits=snapshot.running_limits * 60,
+        submits=snapshot.submits * 60,
+        limits=snapshot.limits * 60,
+        closed=(ClosedWindow(begin * 60, (begin + seconds) * 60),),
+    )
+    plan = waits_by_limits(slow, policy)
+    free = waits_by_limits(replace(slow, closed=()), policy)
+    told = shorter_limits(slow, policy, plan, range(len(plan)))
+
+    def start(job: int, limit: float) -> float:
+        limits = slow.limits.copy()
+        limits[job] = limit
+        return float(waits_by_limits(replace(slow, limits=limits), policy)[job])
+
+    for job in range(len(plan)):
+        if job in told:
+            limit, begins, window = told[job]
+            assert window == begin * 60 <= plan[job]
+            assert plan[job] > free[job]
+            assert begins == start(job, limit) < window
+            assert limit < slow.limits[job]
+            assert limit + 60 == slow.limits[job] or start(job, limit + 60) >= window
+        elif plan[job] > free[job] and plan[job] >= begin * 60:
+            assert slow.limits[job] == 60 or start(job, 60) >= begin * 60
+
+
+def test_a_policy_without_windows_says_so() -> None:
+    one = np.array([1])
+    now = np.array([10.0])
+    nothing = np.empty(0)
+    snapshot = QueueSnapshot(
+        1, 10.0, nothing.astype(int), nothing, nothing, one, now, now, now, closed=(ClosedWindow(12, 20),)
+    )
+    with pytest.raises(Exception, match="the policy SlurmBackfill is for plain machines"):
+        snapshot.starts(SlurmBackfill(), nothing, now)
+    assert snapshot.starts(Easy(), nothing, now).tolist() == [20]
