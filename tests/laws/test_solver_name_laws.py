@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import assume, example, given, strategies as st
@@ -24,7 +24,6 @@ from allocsolve.registry import (
 )
 from allocsolve.registry.names import (
     SolverName,
-    SolverOption,
     name_of,
     parse_name,
     parse_value,
@@ -32,6 +31,9 @@ from allocsolve.registry.names import (
     with_options,
 )
 from allocsolve.registry.table import registered_names
+
+if TYPE_CHECKING:
+    from allocsolve.model.options import Option
 
 ROWS = [pytest.param(family, row, id=f"{family.kind}-{row.name}") for family, row in solver_rows()]
 CURVE_FIT = "its options: method, order, bits, fallback"
@@ -43,7 +45,7 @@ values = st.none() | st.booleans() | numbers | st.text(max_size=10)
 words = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True)
 
 
-def drawn(option: SolverOption) -> st.SearchStrategy[Any]:
+def drawn(option: Option) -> st.SearchStrategy[Any]:
     """What the type of an option allows; its class may allow less."""
     by_type = {
         bool: st.booleans(),

@@ -9,21 +9,28 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.partition.lattice import nodes_at, partition_result, refuse_boxes
-from allocsolve.model import NODE_ORDERS, Budget, Mesh, frozen, node_order
+from allocsolve.model import (
+    NODE_ORDERS,
+    Budget,
+    Mesh,
+    NodeOrder,
+    frozen,
+    node_order,
+)
 from allocsolve.model.checks import choice, integer, shown
+from allocsolve.model.options import Options, Within
 from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
     from allocsolve.model import (
         BoolArray,
         IntArray,
-        NodeOrder,
         Partition,
         PartitionProblem,
         Result,
@@ -254,7 +261,7 @@ class MultipleBuddy:
 
 
 @dataclass(frozen=True, slots=True)
-class Paging:
+class Paging(Options):
     """Allocate by pages: see `paging`.
 
     Raises
@@ -263,12 +270,8 @@ class Paging:
         As `paging`.
     """
 
-    exponent: int = 1
+    exponent: Annotated[int, Within(0, _MAX_EXPONENT)] = 1
     order: NodeOrder = "row-major"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
-        choice("node order", self.order, NODE_ORDERS)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""

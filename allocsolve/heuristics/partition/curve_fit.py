@@ -7,12 +7,16 @@ solver over them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from allocsolve.heuristics.partition import _kernels_curve as kernels
 from allocsolve.heuristics.partition.lattice import partition_result, refuse_boxes
-from allocsolve.model import NODE_ORDERS, node_order
-from allocsolve.model.checks import choice, natural
+from allocsolve.model import (
+    NodeOrder,
+    node_order,
+)
+from allocsolve.model.checks import choice
+from allocsolve.model.options import Options, Within
 from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
         BoolArray,
         Budget,
         IntArray,
-        NodeOrder,
         Partition,
         PartitionProblem,
         Result,
@@ -126,7 +129,7 @@ def best_fit_run(
     size: int,
     *,
     order: NodeOrder = "hilbert",
-    bits: int | None = None,
+    bits: Annotated[int, Within(0)] | None = None,
     fallback: Fallback = "min-span",
 ) -> IntArray | None:
     """Take the low end of the smallest run that suffices, the first on ties; if there is none, fall back.
@@ -189,7 +192,7 @@ def _checked(
 
 
 @dataclass(frozen=True, slots=True)
-class CurveFit:
+class CurveFit(Options):
     """Allocate on a node order.
 
     Parameters
@@ -222,13 +225,6 @@ class CurveFit:
     order: NodeOrder = "hilbert"
     bits: int | None = None
     fallback: Fallback = "min-span"
-
-    def __post_init__(self) -> None:
-        choice("method", self.method, CURVE_METHODS)
-        choice("node order", self.order, NODE_ORDERS)
-        choice("fallback", self.fallback, FALLBACKS)
-        if self.bits is not None:
-            object.__setattr__(self, "bits", natural("bits", self.bits))
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from allocsolve.heuristics.partition import _kernels_growth as kernels
 from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, partition_result, refuse_boxes
 from allocsolve.model import MAX_INTEGER, Limit, frozen, node_order
-from allocsolve.model.checks import choice, flag, integer, natural, shown
+from allocsolve.model.checks import choice, flag, integer, shown
+from allocsolve.model.options import Options, Within
 from allocsolve.model.partition import checked_request
 from allocsolve.model.result import Clock
 
@@ -170,7 +171,7 @@ def leak(
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Options):
     """Grow a connected set from a seed: see `growth`.
 
     Parameters
@@ -205,9 +206,6 @@ class Growth:
 
     seeds: Seeds = "first"
 
-    def __post_init__(self) -> None:
-        choice("choice of seeds", self.seeds, SEEDS)
-
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Grow; of the budget the clock is used, by ``all`` also to stop."""
         refuse_boxes(problem)
@@ -217,7 +215,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Leak:
+class Leak(Options):
     """Leak from the first free node on the snake: see `leak`.
 
     Parameters
@@ -252,10 +250,7 @@ class Leak:
     """
 
     contiguous: bool = True
-    start_row: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "start_row", natural("start_row", self.start_row))
+    start_row: Annotated[int, Within(0)] = 0
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Leak; of the budget only the clock is used."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.heuristics.partition import _nearest_search as search
 from allocsolve.heuristics.partition._nearest_search import CENTRES, LAST_SHELLS, Centres, LastShell
 from allocsolve.heuristics.partition.lattice import partition_result, refuse_boxes
 from allocsolve.model.checks import choice, natural
+from allocsolve.model.options import Options, Within
 from allocsolve.model.partition import checked_request
 from allocsolve.model.result import Clock
 
@@ -42,7 +43,7 @@ def manhattan_median(
     *,
     centres: Centres = "grid",
     last_ring: LastShell = "first",
-    swaps_from: int = 0,
+    swaps_from: Annotated[int, Within(0)] = 0,
 ) -> IntArray:
     """Take the nodes nearest to a centre by hop distance, and of all centres the cheapest set (method MM).
 
@@ -178,7 +179,7 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
 
 
 @dataclass(frozen=True, slots=True)
-class ManhattanMedian:
+class ManhattanMedian(Options):
     """Choose the cheapest set of nodes nearest to a centre, and improve it by swaps: see `manhattan_median`.
 
     Parameters
@@ -207,9 +208,6 @@ class ManhattanMedian:
     last_ring: LastShell = "first"
     swaps_from: int = 0
 
-    def __post_init__(self) -> None:
-        _check_median(self.centres, self.last_ring, self.swaps_from)
-
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
         refuse_boxes(problem)
@@ -236,7 +234,7 @@ class GenAlg:
 
 
 @dataclass(frozen=True, slots=True)
-class Mc1x1:
+class Mc1x1(Options):
     """Choose square shells round a free node by their numbers: see `mc1x1`. Budget as `ManhattanMedian`.
 
     Parameters
@@ -251,9 +249,6 @@ class Mc1x1:
     """
 
     last_shell: LastShell = "first"
-
-    def __post_init__(self) -> None:
-        choice("choice for the last shell", self.last_shell, LAST_SHELLS)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""

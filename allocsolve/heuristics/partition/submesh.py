@@ -16,6 +16,7 @@ import numpy as np
 
 from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
 from allocsolve.model import checks
+from allocsolve.model.options import Options
 from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _box_nodes(topology: Topology, sides: Shape, base: int) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Submesh:
+class Submesh(Options):
     """Allocate a box of free nodes: see `submesh`. If the problem asks for the sides of a box, one of these.
 
     Parameters
@@ -235,9 +236,6 @@ class Submesh:
 
     choice: SubmeshChoice = "first"
     all_shapes: bool = False
-
-    def __post_init__(self) -> None:
-        checks.choice("choice of submesh", self.choice, SUBMESH_CHOICES)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""

@@ -12,8 +12,10 @@ from allocsolve.heuristics.programs._kernels_execution import run_jobs
 from allocsolve.heuristics.programs.calibration import calibrate
 from allocsolve.heuristics.programs.program_set import program_set
 from allocsolve.heuristics.programs.rules import (
+    Cores,
     ExecutionRules,
     LeakRules,
+    Part,
     Reference,
     Waiting,
     machine_of,
@@ -21,6 +23,7 @@ from allocsolve.heuristics.programs.rules import (
 from allocsolve.heuristics.programs.state import FINISHED, OUTCOME, ROWS, WORKED, executed
 from allocsolve.model import REJECTED, ReservationProblem, ReservationSchedule, Result, Status
 from allocsolve.model.checks import instance
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, FloatArray, IntArray
@@ -146,7 +149,7 @@ def _with_holds(
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationLeak:
+class ReservationLeak(Options):
     """Let all jobs leak: see `execute_leaking`.
 
     Parameters
@@ -181,18 +184,12 @@ class ReservationLeak:
     waiting: Waiting = "queue"
     own_first: bool = True
     need_all: bool = False
-    cores: int = 4
-    communication: float = 0.1
-    hop_part: float = 1.0
+    cores: Cores = 4
+    communication: Part = 0.1
+    hop_part: Part = 1.0
     synchronous: bool = False
     contention: bool = False
     reference: Reference = "booked"
-
-    def __post_init__(self) -> None:
-        leak, rules = self.leak_rules, self.rules  # which check the options
-        for source in (leak, rules):
-            for name in source.__slots__:
-                object.__setattr__(self, name, getattr(source, name))
 
     @property
     def leak_rules(self) -> LeakRules:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnsupportedProblem
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_lina import (
     LinaRule,
     initial_candidates,
     initial_growing,
     run_lina,
 )
-from allocsolve.model.checks import choice, flag, natural, real, shown
+from allocsolve.heuristics.workload.malleable import Backfill
 from allocsolve.model.evolving import PROFILE, REACTIVE
+from allocsolve.model.options import Within
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload.malleable import Backfill
     from allocsolve.model import WorkloadProblem
     from allocsolve.simulation.kernels import Resizing, State
     from allocsolve.simulation.outcome import Simulation
@@ -131,31 +131,15 @@ class Lina(CompiledSolver):
 
     candidates: ShrinkCandidates = "default"
     victims: VictimOrder = "gain"
-    seed: int = 0
-    soon: float = 5
-    utilisation: float = 0.8
-    done: float = np.inf
+    seed: Annotated[int, Within(0, 2**63 - 1)] = 0
+    soon: Annotated[float, Within(0, infinite=True)] = 5.0
+    utilisation: Annotated[float, Within(0, infinite=True)] = 0.8
+    done: Annotated[float, Within(0, infinite=True)] = np.inf
     backfill: Backfill = "first-fit"
     combine: bool = False
     fresh: bool = True
     starts_below: bool = False
     expands: Expands = "always"
-
-    def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            choice(name, getattr(self, name), choices)
-        object.__setattr__(self, "seed", natural("seed", self.seed))
-        if self.seed > _MAX_SEED:
-            msg = f"seed {shown(self.seed)} is not below 2^63"
-            raise InvalidOption(msg)
-        for name in ("soon", "utilisation", "done"):
-            value = real(name, getattr(self, name), InvalidOption)
-            if not value >= 0:
-                msg = f"{name} {shown(getattr(self, name))} is not a number >= 0"
-                raise InvalidOption(msg)
-            object.__setattr__(self, name, value)
-        for name in ("combine", "fresh", "starts_below"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
 
     @property
     def rules(self) -> EngineRules:
@@ -173,9 +157,9 @@ class Lina(CompiledSolver):
             candidates=_CHOICES["candidates"].index(self.candidates),
             victims=_CHOICES["victims"].index(self.victims),
             seed=self.seed,
-            soon=self.soon,
-            utilisation=self.utilisation,
-            done=self.done if self.candidates == "application" else np.inf,
+            soon=float(self.soon),
+            utilisation=float(self.utilisation),
+            done=float(self.done) if self.candidates == "application" else np.inf,
             easy=self.backfill == "easy",
             combine=self.combine,
             fresh=self.fresh,

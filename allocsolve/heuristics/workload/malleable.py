@@ -6,7 +6,7 @@ between the policies is their `MalleableRule`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -36,7 +36,6 @@ from allocsolve.heuristics.workload._kernels_queue import (
     nothing_blocked,
 )
 from allocsolve.heuristics.workload.policies import ALL_JOBS
-from allocsolve.model.checks import choice, flag
 from allocsolve.simulation import EngineRules, ResizeEffect
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Promise, Resize, Start
@@ -85,14 +84,6 @@ class _Malleable(CompiledSolver):
     combine: bool = False
     backfill: Backfill = "first-fit"
     protect_head: bool = False
-
-    def __post_init__(self) -> None:
-        for option in fields(self):
-            name, value = option.name, getattr(self, option.name)
-            if name in _CHOICES:
-                choice(name, value, _CHOICES[name])
-            else:
-                object.__setattr__(self, name, flag(name, value))
 
     @property
     def rules(self) -> EngineRules:
