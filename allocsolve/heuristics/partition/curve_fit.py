@@ -129,7 +129,7 @@ def best_fit_run(
     size: int,
     *,
     order: NodeOrder = "hilbert",
-    bits: Annotated[int, Within(0)] | None = None,
+    bits: int | None = None,
     fallback: Fallback = "min-span",
 ) -> IntArray | None:
     """Take the low end of the smallest run that suffices, the first on ties; if there is none, fall back.
@@ -223,7 +223,7 @@ class CurveFit(Options):
 
     method: CurveMethod = "best-fit"
     order: NodeOrder = "hilbert"
-    bits: int | None = None
+    bits: Annotated[int, Within(0)] | None = None
     fallback: Fallback = "min-span"
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:

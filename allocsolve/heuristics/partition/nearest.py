@@ -43,7 +43,7 @@ def manhattan_median(
     *,
     centres: Centres = "grid",
     last_ring: LastShell = "first",
-    swaps_from: Annotated[int, Within(0)] = 0,
+    swaps_from: int = 0,
 ) -> IntArray:
     """Take the nodes nearest to a centre by hop distance, and of all centres the cheapest set (method MM).
 
@@ -206,7 +206,7 @@ class ManhattanMedian(Options):
 
     centres: Centres = "grid"
     last_ring: LastShell = "first"
-    swaps_from: int = 0
+    swaps_from: Annotated[int, Within(0)] = 0
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""

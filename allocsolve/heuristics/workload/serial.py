@@ -168,7 +168,7 @@ def _sizes_in(which: _Range, *, every: bool) -> list[tuple[int, float]]:
 def serial_order(
     problem: WorkloadProblem,
     order: SerialOrder = "few-nodes",
-    window: Annotated[float, Within(0, above=True)] | None = None,
+    window: float | None = None,
     starts: FloatArray | None = None,
 ) -> IntArray:
     """Return the jobs in the order in which serial generation plans them.
@@ -306,7 +306,7 @@ class SerialGeneration(Options):
     """
 
     order: SerialOrder = "few-nodes"
-    window: float | None = None
+    window: Annotated[float, Within(0, above=True)] | None = None
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Plan all jobs, whatever the budget."""
