@@ -168,9 +168,19 @@ def test_each_solver_has_one_of_the_registered_names() -> None:
     [
         ("partition", "curve-fit(ordr=hilbert)", "unknown option 'ordr'; did you mean order?", CURVE_FIT),
         ("partition", "curve-fit(order=hilbrt)", "unknown order 'hilbrt'; did you mean hilbert?", CURVE_FIT),
-        ("partition", "curve-fit(bits=1.5)", "bits takes a whole number or None, not 1.5", CURVE_FIT),
+        (
+            "partition",
+            "curve-fit(bits=1.5)",
+            "bits takes a whole number of at least 0 or None, not 1.5",
+            CURVE_FIT,
+        ),
         ("partition", "gen-alg(x=1)", "unknown option 'x'", "it has no options"),
-        ("evolution", "noX(expand_limit=0.5)", "expand limit 0.5 is below 1", LIST_SCHEDULING),
+        (
+            "evolution",
+            "noX(expand_limit=0.5)",
+            "expand_limit takes a number in 1..2^53 or inf, not 0.5",
+            LIST_SCHEDULING,
+        ),
         (
             "evolution",
             "annealing(objective=waste)",
