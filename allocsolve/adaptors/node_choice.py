@@ -32,7 +32,9 @@ def node_chooser(
         problems: ``slurm-tree``, ``slurm-block``, ``kueue``; ``tree-knapsack`` the nearest nodes there are.
     nodes
         What the nodes are linked to: node ``i`` of the topology or tree has the id ``i``; or the number of
-        nodes of a cluster of which nothing is known, which are taken to lie in a line.
+        nodes of a cluster of which nothing is known, which are taken to lie in a line. On a mesh or torus of
+        shape (w, h, d) that is the node at (x, y, z) with ``i = x + w (y + h z)``, as `Topology.node_at` has
+        it: the first coordinate varies fastest.
     seed
         Of every call.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.files import check_outputs
+from allocsolve.cli.files import check_outputs, refuse_suite
 from allocsolve.cli.machine_options import asked_fields, closed_parts, ran_line
 from allocsolve.cli.output import plain, remark, say, time_bar, write_json
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
@@ -38,6 +38,7 @@ def convert(args: argparse.Namespace) -> int:
         _check_folder(args.to, args.source, force=args.force)
     else:
         check_outputs(args.to, inputs=inputs, force=args.force)
+    refuse_suite(str(args.source))
     with time_bar(f"reading {args.source}"):
         source, problem, not_read = read_workload(
             args.source, num_nodes=args.nodes, limits=args.limits, time_unit=args.time_unit

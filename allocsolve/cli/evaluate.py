@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
+from allocsolve.cli.files import refuse_suite
 from allocsolve.cli.output import count_bar, say, show_table, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.pictures.chart import counted
@@ -51,6 +52,8 @@ def evaluate(args: argparse.Namespace) -> int:
     from allocsolve.bench import PolicyEvaluator  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.evaluation.sealed import PolicyUnusable  # noqa: PLC0415 - when the command runs
 
+    for log in args.logs:
+        refuse_suite(str(log))
     with count_bar("bounds") as progress:
         evaluator = PolicyEvaluator(
             args.logs,

@@ -32,12 +32,32 @@ def problem_from(file: str) -> Problem:
     Raises
     ------
     FormatError
-        If it cannot be read or is no valid problem.
+        If it cannot be read or is no valid problem; a suite of the library is told to be one.
     """
     if file != _STDIN:
+        if not Path(file).exists():
+            refuse_suite(file)
         return read_problem(file)
     source = source_name(file)
     return parse_problem(parse(read_stream(sys.stdin.buffer, source), source), source)
+
+
+def refuse_suite(name: str) -> None:
+    """Say so where a suite of the library is named in place of a file.
+
+    Raises
+    ------
+    FormatError
+        If it is one, and there is no such file.
+    """
+    from allocsolve.bench import SUITES  # noqa: PLC0415 - when a file is missing
+
+    if name in SUITES and not Path(name).exists():
+        what = (
+            f"is a suite of the library, not a problem: allocsolve score {name} --solvers NAME,... runs "
+            "solvers on it, allocsolve library list tells what is known of it"
+        )
+        raise FormatError(name, [what])
 
 
 def check_outputs(*paths: Path | None, inputs: Iterable[str | Path] = (), force: bool) -> None:

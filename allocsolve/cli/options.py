@@ -170,8 +170,12 @@ def priority_age(text: str) -> tuple[float, float]:
 
 
 def paths(text: str) -> list[Path]:
-    """Read paths of files, separated by commas."""
-    return [Path(name.strip()) for name in text.split(",") if name.strip()]
+    """Read paths of files, separated by commas: at least one."""
+    found = [Path(name.strip()) for name in text.split(",") if name.strip()]
+    if not found:
+        msg = f"{text!r} names no file"
+        raise argparse.ArgumentTypeError(msg)
+    return found
 
 
 def seconds(text: str) -> float:

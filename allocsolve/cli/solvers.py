@@ -10,6 +10,7 @@ import signal
 import textwrap
 import time
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from os import cpu_count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -242,6 +243,7 @@ def conformance(args: argparse.Namespace) -> int:
         raise InvalidOption(msg)
     schedule = read_solution(args.schedule, problem, tell=remark)
     assert isinstance(schedule, WorkloadSchedule), "it answers a workload"
+    never = sum(first == end for first, end in pairwise(schedule.offsets.tolist()))  # no piece is theirs
     found = workload_breaches(problem, schedule, args.claims, tolerance=args.tolerance)
     breaches = {breach.claim: breach for breach in found}
     first = min(breaches.values(), key=lambda breach: breach.at, default=None)
@@ -251,7 +253,13 @@ def conformance(args: argparse.Namespace) -> int:
         args.picture.write_text(picture, encoding="utf-8")
     if args.json:
         rows = {claim: plain(breaches.get(claim)) for claim in args.claims}
-        write_json({"holds": not breaches, "tolerance_s": args.tolerance, "breaches": rows})
+        document = {
+            "holds": not breaches,
+            "tolerance_s": args.tolerance,
+            "never_run": never,
+            "breaches": rows,
+        }
+        write_json(document)
         return 1 if breaches else 0
     within = f" within {args.tolerance:g} s" if args.tolerance else ""
     show_fields(
@@ -259,6 +267,9 @@ def conformance(args: argparse.Namespace) -> int:
         for claim in args.claims
     )
     say("")
+    if never:
+        verb = "runs" if never == 1 else "run"
+        say(f"{never} of {counted(len(problem.jobs), 'job')} never {verb}")
     if breaches:
         verb = "does" if len(breaches) == 1 else "do"
         say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} {verb} not hold{within}")

@@ -61,7 +61,9 @@ class Within:
     infinite: bool = False
 
     def __contains__(self, number: float) -> bool:
-        """Tell whether it takes a number."""
+        """Tell whether it takes a number; integers beyond 64 bits are taken nowhere."""
+        if isinstance(number, int) and not -(2**63) <= number < 2**63:
+            return False
         if math.isinf(number):
             return self.infinite and number > 0
         return (self.low < number if self.above else self.low <= number) and number <= self.high
@@ -158,6 +160,8 @@ class Option:
         """
         if self.parsed is not None:
             return self.parsed.parse(value)
+        if not self.choices and not self.types:  # the annotation says nothing that could be checked
+            return value
         if isinstance(value, np.generic):
             value = value.item()
         if any(type(value) is type(choice) and value == choice for choice in self.choices):
@@ -181,6 +185,7 @@ class Option:
         """Yield values that it does not take, of every kind that there is."""
         if self.parsed is not None:
             yield from self.parsed.invalid
+        if self.parsed is not None or not (self.choices or self.types):
             return
         by_type: Mapping[type, tuple[object, ...]] = {
             bool: (True,),
@@ -272,7 +277,7 @@ def _option(holder: type, field: dataclasses.Field[Any]) -> Option:
     for member in _members(hint, extras):
         if typing.get_origin(member) is Literal:
             choices += typing.get_args(member)
-        elif isinstance(member, type):
+        elif isinstance(member, type) and member is not Any:
             accepted.append(member)
     within = next((extra for extra in extras if isinstance(extra, Within)), Within(infinite=True))
     parsed = next((extra for extra in extras if isinstance(extra, Parsed)), None)

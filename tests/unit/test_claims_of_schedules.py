@@ -220,8 +220,22 @@ def test_the_command_says_it_in_json_too(capsys: Capture, tmp_path: Path) -> Non
     assert run_json(capsys, "conformance", problem, schedule, "--claims", "sizes") == {
         "holds": True,
         "tolerance_s": 0,
+        "never_run": 0,
         "breaches": {"sizes": None},
     }
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_the_command_says_how_many_jobs_never_run(left: int, capsys: Capture, tmp_path: Path) -> None:
+    problem, _ = files(tmp_path)
+    rows = ["j0,0,100,0-2", "j2,2,1002,3"][: 3 - left]
+    (tmp_path / "jobs.csv").write_text(
+        "\n".join(["job_id,starting_time,finish_time,allocated_resources", *rows, ""])
+    )
+    asked = ("conformance", problem, tmp_path / "jobs.csv", "--claims", "run-times")
+    said = f"{left} of 3 jobs never run{'s' * (left == 1)}"
+    assert run(capsys, *asked, status=1).splitlines()[-2:] == [said, "1 of 1 claim does not hold"]
+    assert run_json(capsys, *asked, status=1)["never_run"] == left
 
 
 def test_tables_of_other_programs_are_held_to_claims(capsys: Capture, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_tools import Capture, refused
 
+from allocsolve.bench import SUITES
 from allocsolve.cli import main
 from allocsolve.instances import klein2011, write_problem, write_solution
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule
@@ -195,6 +196,27 @@ def test_unreadable_problem(content: bytes | None, part: str, tmp_path: Path, ca
     err = refused(capsys, "solve", path, "--solver", "noX")
     assert str(path) in err
     assert part in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve", "{}", "--solver", "noX"),
+        ("check", "{}", "answer.json"),
+        ("conformance", "{}", "answer.json", "--claims", "easy"),
+        ("convert", "{}", "written.swf"),
+        ("evaluate", "easy", "--logs", "{}"),
+    ],
+)
+def test_a_suite_is_no_problem(
+    command: tuple[str, ...], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in SUITES:
+        said = refused(capsys, *(word.format(name) for word in command))
+        assert f"{name}: is a suite of the library, not a problem: allocsolve score {name} --solvers" in said
+    said = refused(capsys, *(word.format("klein-9-l9") for word in command))
+    assert "klein-9-l9: cannot be read: No such file" in said
 
 
 def test_directory_as_problem(tmp_path: Path, capsys: Capture) -> None:

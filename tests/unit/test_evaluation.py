@@ -11,7 +11,7 @@ from cli_tools import refused, run, run_json
 
 from allocsolve.bench import PolicyEvaluator
 from allocsolve.bench.evaluation import evaluator as evaluator_module, windows
-from allocsolve.bench.evaluation.sandbox import paths_of_code, unheld
+from allocsolve.bench.evaluation.sandbox import unheld
 from allocsolve.errors import FormatError, InvalidOption, UnknownName, UnsupportedProblem
 from allocsolve.instances import lublin1999, write_problem
 from allocsolve.model import Amdahl, Job, WorkloadProblem
@@ -150,32 +150,77 @@ def test_bounds_are_kept_and_never_believed(folder: Path, monkeypatch: pytest.Mo
     assert read() == bounds
 
 
-@pytest.mark.skipif(bool(unheld()), reason="this system does not seal processes")
-def test_a_policy_beside_the_log_is_found_and_does_not_read_it(folder: Path) -> None:
-    log = folder / "logs" / "log-3.json"
-    (folder / "logs" / "beside.py").write_text(f"{POLICIES}\ntold = open({str(log)!r}).read()\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(log.parent)
-        (log.parent / "beside_too.py").write_text(POLICIES)
-        evaluator = PolicyEvaluator([log], windows=1, jobs=30)
-        assert evaluator.evaluate("beside_too:shortest")["combined_score"] > 0
-        assert "Permission denied" in evaluator.evaluate("beside:shortest")["artifacts"]["policy"]
-    for name in ("beside.py", "beside_too.py"):
-        (log.parent / name).unlink()
+@pytest.mark.skipif(bool(unheld(offline=True)), reason="this system does not close files")
+def test_a_module_reads_its_own_code_and_nothing_beside_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module, a package, a namespace: by name or by file, from the working folder or the search path."""
+    evaluator = PolicyEvaluator([folder / "logs"], windows=1, jobs=30)
+    here, there = tmp_path / "here", tmp_path / "there"
+    for place in (here, there):
+        for name in ("whole", "spread"):
+            (place / name).mkdir(parents=True)
+            (place / name / "inner.py").write_text(f"from {name}.rules import *")
+            (place / name / "rules.py").write_text(POLICIES)
+            (place / name / "weights.txt").write_text("1")
+        (place / "whole" / "__init__.py").write_text("")
+        (place / "alone.py").write_text(POLICIES)
+        (place / "notes.txt").write_text("of last time")
+        (place / "private.py").write_text(POLICIES)
+    monkeypatch.chdir(here)
+    for name in ("alone:shortest", "whole.inner:shortest", "spread.inner:shortest", "alone.py:shortest"):
+        assert evaluator.evaluate(name)["combined_score"] > 0, name
+    reading = "told = open({!r}).read()\n"
+    for file, module in (("alone.py", "alone"), ("whole/inner.py", "whole.inner")):
+        for other in ("notes.txt", "private.py"):
+            (here / file).write_text(POLICIES + reading.format(str(here / other)))
+            reason = evaluator.evaluate(f"{module}:shortest")["artifacts"]["policy"]
+            assert "Permission denied" in reason
+    (here / "whole/inner.py").write_text(POLICIES + reading.format(str(here / "whole/weights.txt")))
+    assert evaluator.evaluate("whole.inner:shortest")["combined_score"] > 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(there)
+    assert evaluator.evaluate("whole.rules:shortest")["combined_score"] > 0
 
 
-def test_hidden_files_are_not_among_those_of_code(tmp_path: Path) -> None:
-    (tmp_path / "package").mkdir()
-    for name in ("package/__init__.py", "module.py", "log.swf", "package/data.swf"):
-        (tmp_path / name).write_text("")
-    assert paths_of_code([str(tmp_path)], []) == ([str(tmp_path)], [])
-    readable, listable = paths_of_code([str(tmp_path)], [tmp_path / "log.swf"])
-    assert {*readable} == {str(tmp_path / "module.py"), str(tmp_path / "package")}
-    assert listable == [str(tmp_path)]
-    readable, listable = paths_of_code([str(tmp_path)], [tmp_path / "package" / "data.swf"])
-    assert str(tmp_path / "package") not in readable
-    assert str(tmp_path / "package" / "__init__.py") in readable
-    assert paths_of_code([str(tmp_path)], [tmp_path]) == ([], [])
+@pytest.mark.skipif(bool(unheld(offline=True)), reason="this system does not close files")
+def test_a_policy_beside_the_log_is_found_and_does_not_read_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = tmp_path / "log.json"
+    log.write_bytes((folder / "logs" / "log-3.json").read_bytes())
+    (tmp_path / "beside.py").write_text(f"{POLICIES}\ntold = open({str(log)!r}).read()\n")
+    (tmp_path / "beside_too.py").write_text(POLICIES)
+    evaluator = PolicyEvaluator([log], windows=1, jobs=30)
+    assert evaluator.evaluate("beside_too:shortest")["combined_score"] > 0
+    assert "Permission denied" in evaluator.evaluate("beside:shortest")["artifacts"]["policy"]
+    (tmp_path / "around").mkdir()
+    (tmp_path / "around" / "__init__.py").write_text(POLICIES)
+    inside = log.rename(tmp_path / "around" / "log.json")
+    evaluator = PolicyEvaluator([inside], windows=1, jobs=30)
+    reason = evaluator.evaluate("around:shortest")["artifacts"]["policy"]
+    assert (
+        reason
+        == f"{tmp_path / 'around'} holds {inside}, which no policy is to read: move one of them elsewhere"
+    )
+
+
+def test_a_log_counts_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs = folder / "logs"
+    one = logs / "log-3.json"
+    copy, link = tmp_path / "copy.json", tmp_path / "link.json"
+    copy.write_bytes(one.read_bytes())
+    link.symlink_to(one)
+    for given in ([one, one], [logs, one], [one, copy], [logs, link]):
+        with pytest.raises(InvalidOption, match=r"has the jobs of .*; windows are drawn from each log once"):
+            PolicyEvaluator(given, windows=1, jobs=30)
+    with pytest.raises(InvalidOption, match="no log is given"):
+        PolicyEvaluator([])
+    for empty in ("", " ", ",", " , "):
+        assert f"argument --logs: {empty!r} names no file" in refused(
+            capsys, "evaluate", "easy", f"--logs={empty}"
+        )
 
 
 def test_options_out_of_range(folder: Path, tmp_path: Path) -> None:

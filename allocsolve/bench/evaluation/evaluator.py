@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict, get_args
 
 from allocsolve.bench.evaluation.loading import is_foreign, loaded
-from allocsolve.bench.evaluation.sandbox import unheld
 from allocsolve.bench.evaluation.sealed import Limits, PolicyFailed, PolicyUnusable, SealedPolicies
 from allocsolve.bench.evaluation.windows import OBJECTIVE, bounded, bounds_folder, draw_windows, read_logs
 from allocsolve.errors import InvalidAnswer, InvalidOption, SolverUnavailable
@@ -79,7 +78,8 @@ class PolicyEvaluator:
     -----
     The engine runs here and tells the process of the policy what a scheduler knows, view by view; decisions
     come back as plain numbers. So run times and later jobs are not in that process. On Linux it can besides
-    read no file but code, write none, and start neither process nor connection. All policies run under
+    read no file but code, write none, and has no network. This keeps searches honest that are honest or
+    careless; hostile code belongs into a container. All policies run under
     `EngineRules()`: one that asks for other rules, such as actual run times, cannot be used. Registered
     policies run here, compiled; their schedules are the same.
 
@@ -168,8 +168,8 @@ class PolicyEvaluator:
                 except PolicyFailed as error:
                     scores.append(WORST)
                     artifacts[f"window_{len(scores)}"] = str(error)
-        if open_ends := unheld():
-            artifacts["sealing"] = f"a policy is not kept from {' and '.join(open_ends)} on this system"
+        if is_foreign(name) and self._sealed.unheld:
+            artifacts["sealing"] = f"a policy is not kept from {self._sealed.unheld} on this system"
         combined = sum(scores) / len(scores)
         metrics = {
             "combined_score": combined,

@@ -1,7 +1,7 @@
 """The process that policies are forked from, and the life of such a fork.
 
 It has loaded what policies need and knows nothing of any problem. Each window gets a fork of its own, so that
-nothing goes from one window, or one policy, to the next.
+nothing goes from one window, or one policy, to the next in memory.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ import random
 import signal
 import socket
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.bench.evaluation.loading import loaded
+from allocsolve.bench.evaluation.loading import loaded, module_of
 from allocsolve.bench.evaluation.messages import (
-    ANSWER,
     DECIDED,
-    END,
-    FORK,
+    ENDED,
     LENGTH,
     LOADED,
     LONGEST,
+    NUMBER,
     RAISED,
+    STARTED,
     UNUSABLE,
     ViewReceiver,
     framed,
     packed_decisions,
 )
-from allocsolve.bench.evaluation.sandbox import restrict
+from allocsolve.bench.evaluation.sandbox import leave_network, restrict, unheld
 from allocsolve.errors import AllocsolveError
 
 if TYPE_CHECKING:
@@ -41,66 +42,47 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Fork processes for policies, one at a time, until the owner closes the socket that is our stdin."""
-    control = socket.socket(fileno=os.dup(0))
+    """Fork a process for each orders that come, until the owner closes the socket that is our stdin.
+
+    The fork talks to the owner by the same socket; when it has ended, it is said here how.
+    """
+    owner = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    open_ends = unheld(offline=leave_network())
     loaded("easy")  # what policies import is loaded once, not in each fork
     gc.freeze()
-    child = 0
-    try:
-        while True:
-            request, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-            if request == FORK:
-                (descriptor,) = descriptors
-                child = os.fork()
-                if child == 0:
-                    _live(descriptor)
-                os.close(descriptor)
-                control.sendall(ANSWER.pack(child))
-            elif request == END:
-                code, child = _ended(child), 0
-                control.sendall(ANSWER.pack(code))
-            else:
-                break
-    finally:
-        if child:
-            _ended(child)
-        os._exit(0)
-
-
-def _ended(child: int) -> int:
-    """Kill a process, and those of its group, and return how it had ended."""
-    with contextlib.suppress(OSError):
-        os.killpg(child, signal.SIGKILL)
-    with contextlib.suppress(OSError):
-        os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _live(descriptor: int) -> None:
-    """Be the process of a policy: seal it, load the policy, decide; never return."""
-    try:
-        os.setsid()
-        os.dup2(descriptor, 3)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for number in range(3):
-            os.dup2(nothing, number)
-        os.closerange(4, 1 << 16)
-        owner = socket.socket(fileno=3)
-        orders: Orders = pickle.loads(_received(owner))  # noqa: S301 - from the owner
-        _serve(owner, orders)
-    finally:
-        os._exit(0)
+    while data := _received(owner):
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                os.dup2(0, 2)
+                owner.sendall(framed(STARTED, NUMBER.pack(os.getpid()) + open_ends.encode()))
+                _serve(owner, pickle.loads(data))  # noqa: S301 - from the owner
+            finally:
+                os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        with contextlib.suppress(OSError):  # what it has started
+            os.killpg(child, signal.SIGKILL)
+        owner.sendall(framed(ENDED, NUMBER.pack(os.waitstatus_to_exitcode(status))))
 
 
 def _serve(owner: socket.socket, orders: Orders) -> None:
-    sys.path[:] = [orders.folder, *(entry for entry in sys.path if entry not in ("", orders.folder))]
-    restrict(orders.readable, orders.listable, memory_mb=orders.memory_mb)
+    """Load the policy, and decide, until there is nothing more to decide."""
+    sys.path[:] = orders.search
+    if module := module_of(orders.policy):
+        with contextlib.suppress(ValueError):
+            find_spec(module)  # what lies in the folder is known from now on: it cannot be listed any more
+    restrict(orders.readable, memory_mb=orders.memory_mb)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - policies that use it shall decide the same each time
     try:
         decide = loaded(orders.policy).decide
     except BaseException as error:  # noqa: BLE001 - of a stranger's module
         owner.sendall(framed(UNUSABLE, _told(error)))
+        _received(owner)
         return
     owner.sendall(framed(LOADED))
     receiver = ViewReceiver()

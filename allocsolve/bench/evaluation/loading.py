@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
 import re
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +32,38 @@ def file_and_object(name: str) -> tuple[str, str]:
 def is_foreign(name: str) -> bool:
     """Return whether a name stands for a policy of somebody else: of a plug-in or of a file."""
     return bool(file_and_object(name)[0] or plugin_place(name))
+
+
+def module_of(name: str) -> str:
+    """Return the module, or the package around it, that must be imported for a policy; empty for others."""
+    if file_and_object(name)[0]:
+        return ""
+    return plugin_place(name).partition(":")[0].partition(".")[0]
+
+
+def code_of(name: str, folder: str) -> list[Path]:
+    """Return where the code of a foreign policy lies: its file, or the folder of its package.
+
+    Parameters
+    ----------
+    name
+        Of the policy, see `loaded`.
+    folder
+        Where its module is looked for first.
+    """
+    if path := file_and_object(name)[0]:
+        return [Path(path).resolve()]
+    module = module_of(name)
+    found = PathFinder.find_spec(module, [folder])
+    if found is None:
+        with contextlib.suppress(ValueError):  # of a module that was made without one
+            found = importlib.util.find_spec(module)
+    if found is None:
+        return []
+    folders = found.submodule_search_locations
+    if folders is None:
+        return [Path(found.origin).resolve()] if found.has_location and found.origin else []
+    return [Path(entry).resolve() for entry in folders]
 
 
 def loaded(name: str) -> RunnablePolicy:

@@ -22,18 +22,18 @@ from allocsolve.simulation.view import JobColumns
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: What a message of the process is about: the policy is loaded, or cannot be; decisions; it raised.
-LOADED, UNUSABLE, DECIDED, RAISED = b"l", b"u", b"d", b"e"
+#: What a message of the process is about: it has started, with its number and what it is not kept from; the
+#: policy is loaded, or cannot be; decisions; it raised. Of its server: how it had ended, as
+#: `os.waitstatus_to_exitcode` has it.
+STARTED, LOADED, UNUSABLE, DECIDED, RAISED, ENDED = b"s", b"l", b"u", b"d", b"e", b"x"
 #: Before each message of the process: its mark, and how many bytes follow.
 HEAD: Final = struct.Struct("<cI")
-#: Before each message to it: how many bytes follow.
+#: Before each message to it: how many bytes follow; none ends it.
 LENGTH: Final = struct.Struct("<Q")
 #: What a text has at most, in bytes: little of a window can be told by one.
 LONGEST: Final = 200
-#: What the server of forks is asked: to fork a process, which gets the socket that comes along; to end it.
-FORK, END = b"f", b"e"
-#: Its answers: the number of the process; how it had ended, as `os.waitstatus_to_exitcode` has it.
-ANSWER: Final = struct.Struct("<q")
+#: The number of a process, or how one had ended.
+NUMBER: Final = struct.Struct("<q")
 
 #: A decision: whether it is a start, its job and nodes, or else the instant of a wake-up.
 _RECORD: Final = struct.Struct("<?qqd")
@@ -49,10 +49,9 @@ class Orders(NamedTuple):
     """What the process of a policy is told at first."""
 
     policy: str  #: ``package.module:object`` with options, or ``file.py:object``
-    folder: str  #: where modules are looked for first
+    search: list[str]  #: folders in which modules are looked for
     #: See `allocsolve.bench.evaluation.sandbox.restrict`.
     readable: list[str]
-    listable: list[str]
     memory_mb: float
 
 

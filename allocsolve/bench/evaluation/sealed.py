@@ -1,4 +1,4 @@
-"""Policies of strangers under our engine: a process of their own gets views, and returns decisions.
+"""Policies of others under our engine: a process of their own gets views, and returns decisions.
 
 The engine stays here. So a policy can look around in its process as it likes: run times and jobs to come are
 not there, and nothing that it does there changes the state of the machine but decisions that the rules allow.
@@ -15,30 +15,29 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from pickle import HIGHEST_PROTOCOL, dumps
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.bench.evaluation.loading import file_and_object
+from allocsolve.bench.evaluation.loading import code_of, file_and_object
 from allocsolve.bench.evaluation.messages import (
-    ANSWER,
     DECIDED,
-    END,
-    FORK,
+    ENDED,
     HEAD,
     LENGTH,
     LOADED,
     LONGEST,
     MOST_PER_JOB,
+    NUMBER,
     RAISED,
     UNUSABLE,
     Orders,
     ViewSender,
     decisions_of,
 )
-from allocsolve.bench.evaluation.sandbox import paths_of_code
 from allocsolve.bench.runs.reply import clock
-from allocsolve.bench.runs.watch import LOOK_S, exit_reason, held_mb
+from allocsolve.bench.runs.watch import LOOK_S, cause_of, exit_reason, held_mb
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.kernels.cache import kernel_folder
 from allocsolve.simulation import Engine, IllegalDecision
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
 
 #: How long loading a policy may take, in seconds.
 LOADING_S: Final = 30.0
+#: How long a process may take to end, in seconds; then it is killed.
+_ENDING_S: Final = 5.0
 #: How often the memory of a process is looked at, in seconds: Linux limits it besides.
 _MEMORY_LOOK_S: Final = 0.25
 _AT_ONCE: Final = 1 << 20
@@ -66,8 +67,13 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "OMP_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
 }
+#: Where our own code is.
+_PACKAGE: Final = Path(__file__).parents[2]
 #: Where code of the system is.
-_SYSTEM: Final = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom")
+_SYSTEM: Final = (
+    *("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64"),
+    *("/etc/ld.so.cache", "/dev/null", "/dev/urandom"),
+)
 
 
 class Limits(NamedTuple):
@@ -100,20 +106,19 @@ class SealedPolicies:
         self._hidden = [path.resolve() for path in hidden]
         self._limits = limits
         self._server: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket
+        self._socket: socket.socket
         self._stderr: IO[bytes]
-        self._forks = False  #: whether the server has a fork
+        #: What this system does not keep policies from, in words; known when one has run.
+        self.unheld = ""
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
         """End the processes, if there are any."""
-        server, self._server, self._forks = self._server, None, False
+        server, self._server = self._server, None
         if server is not None:
-            self._control.close()  # the server ends its fork, then itself
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                server.wait(2.0)
+            self._socket.close()
             with contextlib.suppress(OSError):
                 os.killpg(server.pid, signal.SIGKILL)
             server.wait()
@@ -136,74 +141,52 @@ class SealedPolicies:
         PolicyFailed
             If it raises, decides what is not allowed, dies, or takes more than the limits.
         """
-        ours, theirs = socket.socketpair()
-        with ours:
-            with theirs:
-                pid = self._forked(theirs)
+        orders = self._orders(policy)
+        server = self._started()
+        most = MOST_PER_JOB * (len(problem.jobs) + 8)
+        with contextlib.closing(_Process(self._socket, server.pid, self._limits, most)) as process:
             try:
-                most = MOST_PER_JOB * (len(problem.jobs) + 8)
-                with contextlib.closing(_Process(ours, pid, self._limits, most)) as process:
-                    process.load(self._orders(policy))
-                    return _schedule(problem, process)
-            except (EOFError, OSError):
-                code = self._ended()
-                with contextlib.suppress(ValueError):
-                    msg = f"the process of the policy died: {signal.Signals(-code).name}"
-                    raise PolicyFailed(msg) from None
-                msg = f"the process of the policy died: exit status {code}"
+                self.unheld = process.load(orders)
+                return _schedule(problem, process)
+            except OSError:
+                msg = f"the process that policies are forked from died: {exit_reason(server, self._stderr)}"
                 raise PolicyFailed(msg) from None
             finally:
-                self._ended()
+                if not process.ended():
+                    process.kill()
+                    self.close()
 
     def _orders(self, policy: str) -> bytes:
+        """Return what the process is told at first: it may read installed code, and that of the policy.
+
+        Raises
+        ------
+        PolicyUnusable
+            If something hidden lies beside the modules of its package.
+        """
         folder = os.getcwd()  # noqa: PTH109 - a text, as the entries of sys.path are
-        entries = [folder, *filter(None, sys.path), *_SYSTEM, sys.prefix, sys.base_prefix]
+        code = code_of(policy, folder)
+        for place, secret in product(code, self._hidden):
+            if secret.is_relative_to(place):
+                msg = f"{place} holds {secret}, which no policy is to read: move one of them elsewhere"
+                raise PolicyUnusable(msg)
+        installed = [*_SYSTEM, *(f"{prefix}/lib" for prefix in (sys.prefix, sys.base_prefix))]
+        search = [folder, *filter(None, sys.path)]
+        entries = [Path(entry).resolve() for entry in (*installed, *search)]
+        secrets = [*self._hidden, Path(folder).resolve()]
+        code += [entry for entry in entries if not any(one.is_relative_to(entry) for one in secrets)]
+        readable = [*map(str, code), str(_PACKAGE), str(kernel_folder())]
         path, attribute = file_and_object(policy)
-        if path:
-            entries[0] = str(Path(path).resolve())
-            policy = f"{entries[0]}:{attribute}"
-        readable, listable = paths_of_code([*entries, str(kernel_folder())], self._hidden)
-        return dumps(Orders(policy, folder, readable, listable, self._limits.memory_mb), HIGHEST_PROTOCOL)
-
-    def _forked(self, theirs: socket.socket) -> int:
-        """Have a process forked that has this socket, and return its number."""
-        for _ in range(2):
-            server = self._started()
-            with contextlib.suppress(OSError):
-                socket.send_fds(self._control, [FORK], [theirs.fileno()])
-                pid = self._answer()
-                self._forks = True
-                return pid
-            reason = exit_reason(server, self._stderr)
-            self.close()  # something has killed it
-        msg = f"the process that policies are forked from died: {reason}"
-        raise PolicyFailed(msg)
-
-    def _ended(self) -> int:
-        """Kill the fork, and return how it had ended; 0 if that was done before."""
-        if not self._forks:
-            return 0
-        self._forks = False
-        try:
-            self._control.sendall(END)
-            return self._answer()
-        except OSError:
-            self.close()
-            return -signal.SIGKILL
-
-    def _answer(self) -> int:
-        data = self._control.recv(ANSWER.size, socket.MSG_WAITALL)
-        if len(data) < ANSWER.size:
-            raise ConnectionResetError
-        number: int = ANSWER.unpack(data)[0]
-        return number
+        name = f"{Path(path).resolve()}:{attribute}" if path else policy
+        data = dumps(Orders(name, search, readable, self._limits.memory_mb), HIGHEST_PROTOCOL)
+        return LENGTH.pack(len(data)) + data
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._server is not None and self._server.poll() is None:
             return self._server
         self.close()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the server
-        self._control, inward = socket.socketpair()
+        self._socket, inward = socket.socketpair()
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         path = os.pathsep.join(filter(None, sys.path))
         environment |= {**_SETTINGS, "PYTHONPATH": path, "ALLOCSOLVE_KERNELS": str(kernel_folder())}
@@ -267,31 +250,42 @@ class _Process:
     """The owner's end of the process of a policy: nothing that it does makes the owner wait for longer."""
 
     def __init__(self, sock: socket.socket, pid: int, limits: Limits, most: int) -> None:
-        self._socket, self._pid, self._limits, self._most = sock, pid, limits, most
+        self._socket, self._limits, self._most = sock, limits, most
         sock.settimeout(0)
         self._poll = select.poll()
         self._received = bytearray()
-        self._waits, self._waits_here = _Waits(pid), _Waits(os.getpid())
+        self._waits_here = _Waits(os.getpid())
         self._state, self._limit, self._spent = "loaded", LOADING_S, 0.0
         self._looked = clock()
+        self._server = pid
+        self._mark = b""  #: of the last answer; empty while it is waited for
+        self._watch(pid)
+
+    def _watch(self, pid: int) -> None:
+        self._pid, self._waits = pid, _Waits(pid)
 
     def close(self) -> None:
         """Close what tells about the process."""
         self._waits.close()
         self._waits_here.close()
 
-    def load(self, orders: bytes) -> None:
-        """Have the policy loaded, and start the clock of its decisions.
+    def load(self, orders: bytes) -> str:
+        """Have the policy loaded, and start the clock of its decisions; return what it is not kept from.
 
         Raises
         ------
         PolicyUnusable
             If it cannot be.
         """
-        mark, data = self._asked(LENGTH.pack(len(orders)) + orders)
+        mark, data = self._asked(orders)
+        self._waits.close()
+        self._watch(NUMBER.unpack_from(data)[0])
+        open_ends = data[NUMBER.size :].decode()
+        mark, data = self._asked(b"")
         if mark != LOADED:
             raise PolicyUnusable(_text(mark, data))
         self._state, self._limit, self._spent = "done", self._limits.seconds, 0.0
+        return open_ends
 
     def decided(self, message: bytes) -> bytes:
         """Return the decisions on a view, as they have come.
@@ -306,25 +300,41 @@ class _Process:
             raise PolicyFailed(_text(mark, data))
         return data
 
+    def ended(self) -> bool:
+        """Have the process end by itself, and return whether it has, so that its server can be used again."""
+        if self._mark in (b"", ENDED):
+            return False
+        self._limit, self._spent = _ENDING_S, 0.0
+        with contextlib.suppress(OSError, PolicyFailed):
+            return self._asked(LENGTH.pack(0))[0] == ENDED
+        return False
+
+    def kill(self) -> None:
+        """End the process, and those that it has started."""
+        if self._pid != self._server and self._mark != ENDED:
+            with contextlib.suppress(OSError):
+                os.killpg(self._pid, signal.SIGKILL)
+
     def _asked(self, message: bytes) -> tuple[bytes, bytes]:
         """Send a message and return what is answered, both as far as the limits allow."""
-        unsent, before = memoryview(message), self._now()
+        unsent, before, self._mark = memoryview(message), self._now(), b""
         while True:
             if unsent:
                 with contextlib.suppress(BlockingIOError):
                     unsent = unsent[self._socket.send(unsent[:_AT_ONCE]) :]
+            answer = self._complete()
+            spent = self._spent + _charged(before, self._now())
+            self._look(spent)
+            if answer is not None:
+                self._spent, self._mark = spent, answer[0]
+                return answer
             self._poll.register(self._socket, select.POLLIN | (select.POLLOUT if unsent else 0))
             if self._poll.poll(1000 * LOOK_S):
                 with contextlib.suppress(BlockingIOError):
                     data = self._socket.recv(_AT_ONCE)
                     if not data:
-                        raise EOFError
+                        raise ConnectionResetError
                     self._received += data
-            answer, spent = self._complete(), self._spent + _charged(before, self._now())
-            self._look(spent)
-            if answer is not None:
-                self._spent = spent
-                return answer
 
     def _complete(self) -> tuple[bytes, bytes] | None:
         if len(self._received) < HEAD.size:
@@ -338,9 +348,6 @@ class _Process:
             return None
         data = bytes(self._received[HEAD.size : end])
         del self._received[:end]
-        if self._received:
-            msg = "the process of the policy sent more than it was asked for"
-            raise PolicyFailed(msg)
         return mark, data
 
     def _now(self) -> _Moment:
@@ -366,6 +373,8 @@ class _Process:
 
 
 def _text(mark: bytes, data: bytes) -> str:
+    if mark == ENDED:
+        return f"the process of the policy died: {cause_of(*NUMBER.unpack(data))}"
     if mark not in (UNUSABLE, RAISED):
         return f"the process of the policy sent {mark!r}"
     return " ".join(data.decode(errors="replace").split()) or "no reason given"

@@ -61,8 +61,10 @@ def read_logs(places: Sequence[Path]) -> list[tuple[Path, WorkloadProblem]]:
         If a file is neither a log nor a workload, a folder has no file, or something is not there.
     UnsupportedProblem
         If a machine has more than nodes: no bound of this package holds for its windows.
+    InvalidOption
+        If there is no file, or two have the same jobs: windows would count them twice.
     """
-    read = []
+    read: list[tuple[Path, WorkloadProblem]] = []
     for path in [file for place in places for file in _files(place)]:
         problem = _read(path)
         if not isinstance(problem, WorkloadProblem):
@@ -73,7 +75,13 @@ def read_logs(places: Sequence[Path]) -> list[tuple[Path, WorkloadProblem]]:
         if not problem.is_rigid:
             msg = f"{path}: the workload has jobs that are not rigid: policies are evaluated on rigid jobs"
             raise UnsupportedProblem(msg)
+        if twin := next((other for other, one in read if one.jobs == problem.jobs), None):
+            msg = f"{path}: has the jobs of {twin}; windows are drawn from each log once"
+            raise InvalidOption(msg)
         read.append((path, problem))
+    if not read:
+        msg = "no log is given"
+        raise InvalidOption(msg)
     return read
 
 

@@ -65,12 +65,16 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 def exit_reason(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
     """Say how a process ended, with the last line that it wrote to stderr."""
     code = process.poll()
-    cause = "it closed its end" if code is None else f"exit status {code}"
-    if code is not None and code < 0:
-        with contextlib.suppress(ValueError):
-            cause = signal.Signals(-code).name
+    cause = "it closed its end" if code is None else cause_of(code)
     tail = _stderr_tail(stderr)
     return f"{cause}; {tail}" if tail else cause
+
+
+def cause_of(code: int) -> str:
+    """Return in words how a process ended whose exit status, or signal if it is negative, is given."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"exit status {code}"
 
 
 def _stderr_tail(stderr: IO[bytes]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.programs.execution import execute
-from allocsolve.heuristics.programs.rules import Cores, ExecutionRules, Overrun, Part, Reference
+from allocsolve.heuristics.programs.rules import Cores, ExecutionRules, Overrun, Reference
 from allocsolve.heuristics.reservation._kernels_admission import Requests, label_nodes, sort_sets
 from allocsolve.heuristics.reservation._kernels_shapes import COUNT_ONLY
 from allocsolve.heuristics.reservation.shapes import ALLOCATORS, Allocator, Rule, rule_of
@@ -283,8 +283,8 @@ class StaticExecution(Options):
         See `Static`.
     overrun
         How long a job may run that has booked its nodes, see `execute`.
-    cores, communication, hop_part, synchronous, contention, reference
-        See `ExecutionRules`.
+    cores, synchronous, reference
+        See `ExecutionRules`, which has more.
 
     Raises
     ------
@@ -311,10 +311,7 @@ class StaticExecution(Options):
     allocators: Callable[[str], Allocator] | None = field(default=None, repr=False, compare=False)
     overrun: Overrun = "end"
     cores: Cores = 4
-    communication: Part = 0.1
-    hop_part: Part = 1.0
     synchronous: bool = False
-    contention: bool = False
     reference: Reference = "booked"
 
     def __post_init__(self) -> None:
@@ -324,7 +321,7 @@ class StaticExecution(Options):
     @property
     def rules(self) -> ExecutionRules:
         """The rules by which programs run."""
-        return ExecutionRules(**{name: getattr(self, name) for name in ExecutionRules.__slots__})
+        return ExecutionRules(self.cores, synchronous=self.synchronous, reference=self.reference)
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Admit and execute; the time limit of the budget ends admission only."""

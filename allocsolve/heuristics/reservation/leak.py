@@ -15,7 +15,6 @@ from allocsolve.heuristics.programs.rules import (
     Cores,
     ExecutionRules,
     LeakRules,
-    Part,
     Reference,
     Waiting,
     machine_of,
@@ -154,10 +153,10 @@ class ReservationLeak(Options):
 
     Parameters
     ----------
-    contiguous, waiting, own_first, need_all
-        See `LeakRules`.
-    cores, communication, hop_part, synchronous, contention, reference
-        See `ExecutionRules`.
+    contiguous, waiting
+        See `LeakRules`, which has more.
+    cores, synchronous, reference
+        See `ExecutionRules`, which has more.
 
     Raises
     ------
@@ -182,24 +181,19 @@ class ReservationLeak(Options):
 
     contiguous: bool = True
     waiting: Waiting = "queue"
-    own_first: bool = True
-    need_all: bool = False
     cores: Cores = 4
-    communication: Part = 0.1
-    hop_part: Part = 1.0
     synchronous: bool = False
-    contention: bool = False
     reference: Reference = "booked"
 
     @property
     def leak_rules(self) -> LeakRules:
         """The rules by which jobs take nodes."""
-        return LeakRules(self.contiguous, self.waiting, self.own_first, self.need_all)
+        return LeakRules(self.contiguous, self.waiting)
 
     @property
     def rules(self) -> ExecutionRules:
         """The rules by which programs run."""
-        return ExecutionRules(**{name: getattr(self, name) for name in ExecutionRules.__slots__})
+        return ExecutionRules(self.cores, synchronous=self.synchronous, reference=self.reference)
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Run all jobs; the budget does not limit it, only its clock is used."""

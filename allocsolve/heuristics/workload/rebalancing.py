@@ -21,7 +21,7 @@ from allocsolve.heuristics.workload.policies import QueueOrder, order_code
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.model.options import Within
-from allocsolve.simulation import EngineRules, ResizeEffect
+from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Answer, Resize
 from allocsolve.simulation.kernels import (
@@ -74,8 +74,6 @@ class StaticPrice(CompiledSolver):
         or cost, in a third of the time for which it has run.
     order
         Which queued job comes first; see `allocsolve.heuristics.workload.policies.QueueOrder`.
-    resize_takes_effect
-        As of `allocsolve.simulation.EngineRules`.
 
     Raises
     ------
@@ -102,12 +100,11 @@ class StaticPrice(CompiledSolver):
 
     hysteresis: Annotated[float, Within(0)] = 0.25
     order: QueueOrder = "submission"
-    resize_takes_effect: ResizeEffect = "next_point"
 
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules(resize_takes_effect=self.resize_takes_effect)
+        return EngineRules()
 
     @property
     def _rule(self) -> RebalancingRule:
