@@ -138,16 +138,16 @@ class FileKind(Generic[T]):
     """A kind of file: the schema of its fields, and the way from fields to what they stand for and back."""
 
     fields: Callable[[], Fields]
-    #: Called with a `allocsolve.instances.formats.Checker`, of an answer with its problem, and with each field
-    #: by its name: returns the thing. Faults between fields are noted by the checker, or raised as
-    #: `InvalidProblem`.
-    make: Callable[..., T]
+    #: Called with a `allocsolve.instances.formats.Checker`, of an answer with its problem, and with each
+    #: field by its name: returns the thing. Faults between fields are noted by the checker (then it may
+    #: return None), or raised as `InvalidProblem`.
+    make: Callable[..., T | None]
     #: Called with the thing, of an answer with its problem before it: returns its fields without those of the
     #: envelope, in the order in which they are written.
     values: Callable[..., Document]
-    #: Called with the document, of an answer with its problem, too: returns the thing if it is sure that there
-    #: is no fault, else None. For kinds with so many fields that reading them one by one takes long.
-    glance: Callable[..., T | None] | None = None
+    #: By the names of fields that take long to read value by value: called with the field, of an answer with
+    #: its problem, too; returns what `make` gets in its place, or None unless it is sure of no fault.
+    glances: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,9 @@ class Codec(Generic[P, A]):
     answer_table: TableFormat | None = None
     #: Tables in which other programs write answers; they are read only.
     foreign_tables: tuple[TableFormat, ...] = ()
-    #: What ``allocsolve schema`` tells of certificates: the schema of each by its ``kind``, of one without by an empty text.
-    #: Judges refuse what the schema does, and say so by `InvalidAnswer.breaks_schema`. None: nothing.
+    #: What ``allocsolve schema`` tells of certificates: the schema of each by its ``kind``, of one without
+    #: by an empty text. Judges refuse what the schema does, and say so by
+    #: `InvalidAnswer.breaks_schema`. None: nothing.
     certificates: Callable[[], Mapping[str, Document]] | None = None
 
 

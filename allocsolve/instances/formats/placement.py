@@ -1,4 +1,4 @@
-"""The fields of the kinds ``placement`` (a problem) and ``placement-set`` (its answer), which have no tables."""
+"""The fields of the kinds ``placement`` (a problem) and ``placement-set`` (its answer)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _REGULAR: Final = {
 _EXPLICIT: Final = {
     "parent": listing(whole(-1), "the number of the switch above each switch; -1 for a root"),
     "switch": listing(whole(0), "the number of the switch of each node"),
-    "weight": listing(_HALF_HOPS, "of the link from each switch to its parent, in hops or half hops", default=[]),
+    "weight": listing(
+        _HALF_HOPS, "of the link from each switch to its parent, in hops or half hops", default=[]
+    ),
     "node_weight": {**_HALF_HOPS, "default": 1, "description": "of the link of each node, in hops"},
     "capacity": listing(whole(0), "of the link from each switch to its parent", default=[]),
 }
@@ -58,7 +60,13 @@ _PROBLEM: Final = Fields(
 )
 
 
-def _problem_of(check: Checker, tree: Document, busy: list[int], size: int, **asked: Any) -> PlacementProblem | None:  # noqa: ANN401 - fields
+def _problem_of(
+    check: Checker,
+    tree: Document,
+    busy: list[int],
+    size: int,
+    **more: Any,  # noqa: ANN401 - fields that the model takes as they are
+) -> PlacementProblem | None:
     """Return the problem; None, with the faults noted, if fields contradict each other."""
     try:
         switches = _tree_of(tree)
@@ -66,13 +74,15 @@ def _problem_of(check: Checker, tree: Document, busy: list[int], size: int, **as
         check.add("tree", str(error))
         return None
     check_busy_and_size(check, busy, size, switches.num_nodes)
-    return None if check.faults else PlacementProblem.of(switches, busy=busy, size=size, **asked)
+    return None if check.faults else PlacementProblem.of(switches, busy=busy, size=size, **more)
 
 
 def _tree_of(tree: Document) -> SwitchTree:
     if "sizes" in tree:
         return SwitchTree.regular(*(tuple(tree.get(name, ())) for name in _REGULAR))
-    parent, switch, capacity = (np.array(tree[name], dtype=np.int64) for name in ("parent", "switch", "capacity"))
+    parent, switch, capacity = (
+        np.array(tree[name], dtype=np.int64) for name in ("parent", "switch", "capacity")
+    )
     half_hops = np.array([2 * weight for weight in tree["weight"]], dtype=np.int64)
     return SwitchTree(parent, switch, half_hops, int(2 * tree["node_weight"]), capacity)
 

@@ -1,15 +1,16 @@
 """JSON is read by its schema: defaults are filled in, and every fault is named with its place.
 
-What is read are the keywords that the schemas of this package use (`allocsolve.instances.formats.schema`):
+The reader knows the keywords that the schemas of this package use (`allocsolve.instances.formats.schema`):
 ``type``, ``enum``, ``const``, ``minimum``, ``exclusiveMinimum``, ``maximum``, ``multipleOf``, ``properties``,
-``required``, ``additionalProperties``, ``default``, ``items``, ``prefixItems``, ``minItems``, ``uniqueItems``,
-``anyOf`` and ``$ref``. The law that reader and schema agree is in `tests/laws/test_schema_laws.py`.
+``required``, ``additionalProperties``, ``minProperties``, ``maxProperties``, ``default``, ``items``,
+``prefixItems``, ``minItems``, ``uniqueItems``, ``anyOf`` and ``$ref``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import Checker, show
@@ -17,7 +18,7 @@ from allocsolve.instances.formats.schema import ANSWER_ENVELOPE, EDITORS_SCHEMA,
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
-    from allocsolve.families import FileKind, T
+    from allocsolve.families import FileKind
     from allocsolve.instances.formats.files import Document
 
 _NOUNS: Final = {
@@ -42,6 +43,7 @@ _IS: Final[Mapping[str, Callable[[Any], bool]]] = {
 }
 
 _Definitions: TypeAlias = Mapping[str, "Document"]
+T = TypeVar("T")
 
 
 def read_problem_fields(kind: FileKind[T], document: Document, source: str) -> T:
@@ -69,16 +71,20 @@ def _read(
     *problem: Any,  # noqa: ANN401 - of the family
 ) -> T:
     """Read the fields of a kind and those of the envelope, of which those in `made_of` are passed on."""
-    if kind.glance is not None and (thing := kind.glance(document, *problem)) is not None:
-        return thing
+    glances = {
+        name: kind.glances[name](document[name], *problem) for name in kind.glances if name in document
+    }
+    sound = {name: thing for name, thing in glances.items() if thing is not None}
     fields, check = kind.fields(), Checker()
     properties = {"$schema": EDITORS_SCHEMA, "format": {}, "kind": {}, **envelope, **fields.properties}
-    schema = record(properties, fields.required)
-    values = read_value(check, document, schema, "", fields.definitions)
+    schema = record(properties | {name: {} for name in sound}, fields.required)
+    values = read_value(check, {**document, **dict.fromkeys(sound)}, schema, "", fields.definitions)
+    thing = None
     if not check.faults:
         try:
             names = {*fields.properties, *made_of}
-            thing = kind.make(check, *problem, **{name: values[name] for name in values if name in names})
+            read = {name: values[name] for name in values if name in names}
+            thing = kind.make(check, *problem, **read | sound)
         except InvalidProblem as error:
             check.add("", str(error))
     check.finish(source)
@@ -87,7 +93,11 @@ def _read(
 
 
 def read_value(
-    check: Checker, value: Any, schema: Document, place: str, definitions: _Definitions  # noqa: ANN401 - JSON
+    check: Checker,
+    value: Any,  # noqa: ANN401 - JSON
+    schema: Document,
+    place: str,
+    definitions: _Definitions,
 ) -> Any:  # noqa: ANN401 - JSON
     """Return a JSON value with its defaults; what is faulty is noted, and None."""
     if "$ref" in schema:
@@ -97,7 +107,7 @@ def read_value(
     kinds = schema.get("type", ())
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     if "enum" in schema and value not in schema["enum"]:
-        check.add_shape(place, f"{show(value)} is none of {', '.join(map(show, schema['enum']))}")
+        check.add_shape(place, f"{show(value)} is none of {', '.join(map(str, schema['enum']))}")
     elif "const" in schema and value != schema["const"]:
         check.add_shape(place, f"must be {show(schema['const'])}, not {show(value)}")
     elif kinds and not any(_IS[kind](value) for kind in kinds):
@@ -137,7 +147,10 @@ def _object(
     for name in schema.get("required", ()):
         if name not in value:
             check.add_shape(prefix + name, "missing")
-    values = {name: part["default"] for name, part in known.items() if name not in value and "default" in part}
+    if not schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", len(value)):
+        check.add_shape(place, f"must have one of {', '.join(known)}, not {len(value)} of them")
+    absent = [name for name, part in known.items() if name not in value and "default" in part]
+    values = {name: copy(known[name]["default"]) for name in absent}
     for name, item in value.items():
         part = known.get(name, others)
         if part is False:
@@ -170,16 +183,21 @@ def _list(
 
 
 def _any_of(
-    check: Checker, value: Any, schemas: list[Document], place: str, definitions: _Definitions  # noqa: ANN401 - JSON
+    check: Checker,
+    value: Any,  # noqa: ANN401 - JSON
+    schemas: list[Document],
+    place: str,
+    definitions: _Definitions,
 ) -> Any:  # noqa: ANN401 - JSON
     """Return the value by the first schema that takes it; else the faults by the one that finds fewest."""
-    trials = []
+    trials: list[list[str]] = []
     for schema in schemas:
         trial = Checker()
         result = read_value(trial, value, schema, place, definitions)
         if not trial.faults:
             return result
         trials.append(trial.faults)
-    check.faults += min(trials, key=len)
+    fewest = min(trials, key=len)
+    check.faults += fewest
     check.breaks_schema = True
     return None

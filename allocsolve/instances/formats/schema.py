@@ -70,9 +70,9 @@ def record(
     return _described({**fields, "additionalProperties": False}, description)
 
 
-def amounts(of: Document, description: str) -> Document:
+def amounts(of: Document, description: str, **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of an object whose fields have any names and equal schemas."""
-    return _described({"type": "object", "additionalProperties": of}, description)
+    return _described({"type": "object", "additionalProperties": of, **more}, description)
 
 
 def maybe(schema: Document, default: Any = None) -> Document:  # noqa: ANN401 - a JSON value
@@ -135,17 +135,13 @@ ANSWER_ENVELOPE: Final[Mapping[str, Document]] = {
 
 def problem_schema(kind: str, fields: Fields, file_format: str) -> Document:
     """Return the schema of the problem files of a family."""
-    return _document(
-        kind, fields, file_format, {**fields.properties, **PROBLEM_ENVELOPE}, fields.required
-    )
+    return _document(kind, fields, file_format, {**fields.properties, **PROBLEM_ENVELOPE}, fields.required)
 
 
 def answer_schema(kind: str, fields: Fields, file_format: str) -> Document:
     """Return the schema of the solution files of a family."""
     problem, meta = ({name: ANSWER_ENVELOPE[name]} for name in ("problem", "meta"))
-    return _document(
-        kind, fields, file_format, {**problem, **fields.properties, **meta}, fields.required
-    )
+    return _document(kind, fields, file_format, {**problem, **fields.properties, **meta}, fields.required)
 
 
 def file_schema(fields: Fields, file_format: str, kind: str | None = None) -> Document:

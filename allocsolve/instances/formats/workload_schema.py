@@ -38,9 +38,13 @@ def problem_fields() -> Fields:
         "A workload: jobs that are submitted over time to a cluster",
         {
             "num_nodes": whole(1, "nodes of the cluster"),
-            "resources": amounts(whole(1), "counted resources beside the nodes: how much there is of each"),
+            "resources": amounts(
+                whole(1), "counted resources beside the nodes: how much there is of each", default={}
+            ),
             "closed": listing(
-                window, "windows in which a part of the machine is closed; without amounts all of it is"
+                window,
+                "windows in which a part of the machine is closed; without amounts all of it is",
+                default=[],
             ),
             "jobs": listing(job),
         },
