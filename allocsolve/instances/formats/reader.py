@@ -8,7 +8,7 @@ The reader knows the keywords that the schemas of this package use (`allocsolve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -104,8 +104,7 @@ def read_value(
         schema = definitions[schema["$ref"].rpartition("/")[2]]
     if "anyOf" in schema:
         return _any_of(check, value, schema["anyOf"], place, definitions)
-    kinds = schema.get("type", ())
-    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    kinds = _types(schema)
     if "enum" in schema and value not in schema["enum"]:
         check.add_shape(place, f"{show(value)} is none of {', '.join(map(str, schema['enum']))}")
     elif "const" in schema and value != schema["const"]:
@@ -121,6 +120,11 @@ def read_value(
     else:
         return value
     return None
+
+
+def _types(schema: Document) -> Sequence[str]:
+    kinds: str | Sequence[str] = schema.get("type", ())
+    return (kinds,) if isinstance(kinds, str) else kinds
 
 
 def _number(check: Checker, value: float, schema: Document, place: str) -> float | None:
@@ -189,9 +193,19 @@ def _any_of(
     place: str,
     definitions: _Definitions,
 ) -> Any:  # noqa: ANN401 - JSON
-    """Return the value by the first schema that takes it; else the faults by the one that finds fewest."""
+    """Return the value by the first schema that takes it; else note the faults by those of its type."""
+    schemas = [
+        definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema for schema in schemas
+    ]
+    kinds = [kind for schema in schemas for kind in _types(schema)]
+    if all(map(_types, schemas)) and not any(_IS[kind](value) for kind in kinds):
+        nouns = dict.fromkeys(_NOUNS[kind] for kind in kinds)
+        check.add_shape(place, f"must be {' or '.join(nouns)}, not {show(value)}")
+        return None
     trials: list[list[str]] = []
     for schema in schemas:
+        if _types(schema) and not any(_IS[kind](value) for kind in _types(schema)):
+            continue
         trial = Checker()
         result = read_value(trial, value, schema, place, definitions)
         if not trial.faults:
