@@ -119,7 +119,10 @@ FAULTY_PROBLEMS = {
         changed(MINIMAL, ("applications", 1, "release"), BIG),
         f"applications[1].release: {BIG} is beyond 2^53",
     ),
-    "no steps": (changed(MINIMAL, ("applications", 1, "steps"), []), "applications[1].steps: has 0 entries, at least 1 are needed"),
+    "no steps": (
+        changed(MINIMAL, ("applications", 1, "steps"), []),
+        "applications[1].steps: has 0 entries, at least 1 are needed",
+    ),
     "steps text": (
         changed(MINIMAL, ("applications", 1, "steps"), "60x2"),
         "applications[1].steps: must be a list, not '60x2'",

@@ -30,10 +30,10 @@ JOBS: dict[str, tuple[Any, str]] = {
     "huge": ([{**JOB, "runtime": 1e300}], "jobs[0].runtime: 1e+300 is beyond 2^53"),
     "a little too large": (
         [{**JOB, "submit": 2**53 + 1}],
-        f"jobs[0].submit: submit {2**53 + 1} is beyond 2^53",
+        f"jobs[0].submit: {2**53 + 1} is beyond 2^53",
     ),
-    "a little too late": ([{**JOB, "eligible": 2**53 + 1}], f"eligible {2**53 + 1} is beyond 2^53"),
-    "a little too early": ([{**JOB, "boost": -(2**53) - 1}], f"boost {-(2**53) - 1} is below -9"),
+    "a little too late": ([{**JOB, "eligible": 2**53 + 1}], f"eligible: {2**53 + 1} is beyond 2^53"),
+    "a little too early": ([{**JOB, "boost": -(2**53) - 1}], f"boost: {-(2**53) - 1} is below -9"),
     "limit": ([{**JOB, "limit": True}], "jobs[0].limit: must be a number or null, not true"),
     "twice": ([{**JOB, "name": "a"}] * 2, "jobs[1].name: 'a' also names jobs[0]"),
     "law": (
