@@ -308,19 +308,19 @@ SCHEDULE_TABLE: Final = TableFormat(
 
 def problem_fields() -> Fields:
     """Return what a schema says of a problem."""
-    step = cells(whole(1, "seconds"), whole(0, "nodes"), description="duration in seconds, and nodes")
+    step = cells(whole(1), whole(0))
     application = {
-        "name": text('of the application, each another one; by default "a0", "a1", ...'),
+        "name": text("of the application, each another one; `a0`, `a1`, ... if left out"),
         "release": whole(0, "earliest start, in seconds", default=0),
-        "steps": listing(step, "one after the other", minItems=1),
+        "steps": listing(step, "at least one `[seconds, nodes]`, with at most `num_nodes` nodes", minItems=1),
     }
-    limit = real(1, "how many times its duration a step may be held; null for no limit")
+    limit = real(1, "how many times its duration a step may be held; null: no limit")
     return Fields(
         "An evolution problem: applications whose steps hold known numbers of nodes",
         {
             "num_nodes": whole(1, "nodes of the cluster"),
             "expand_limit": maybe(limit),
-            "applications": listing(record(application, ("steps",))),
+            "applications": listing(record(application, ("steps",)), "each with these fields"),
         },
         ("num_nodes", "applications"),
         (
@@ -336,7 +336,7 @@ def schedule_fields() -> Fields:
     application = {
         "name": text("of an application of the problem"),
         "start": whole(-MAX_INTEGER, "seconds"),
-        "durations": listing(whole(-MAX_INTEGER), "for how many seconds each step is held"),
+        "durations": listing(whole(-MAX_INTEGER), "for how many seconds each of its steps is held"),
     }
     return Fields(
         "A solution of an evolution problem",

@@ -236,8 +236,8 @@ def topology_field() -> Document:
     """Return what a schema says of a topology."""
     axes = {
         "shape": listing(whole(1), "nodes along each axis; node id = x + y X + z X Y"),
-        "wrap": listing({"type": "boolean"}, "which axes are rings; by default none"),
-        "complete": listing({"type": "boolean"}, "which axes are complete; by default none"),
+        "wrap": listing({"type": "boolean"}, "which axes are rings; none if left out"),
+        "complete": listing({"type": "boolean"}, "which axes are complete; none if left out"),
     }
     return record(axes, ("shape",), "a mesh, torus or HyperX")
 
@@ -254,14 +254,15 @@ def problem_fields() -> Fields:
     box = {
         "anyOf": [{"type": "boolean"}, listing(whole(1))],
         "default": False,
-        "description": "whether the nodes must be a box; or the sides of the box, one for each axis",
+        "description": "whether they must be a box; or the sides of "
+        "the box, one for each axis, such as `[2, 2]`",
     }
     return Fields(
         "A partition problem: nodes of a mesh, torus or HyperX that are near each other",
         {
             "topology": topology_field(),
             "busy": listing(NODE, "node ids, each once", uniqueItems=True),
-            "size": whole(1, "how many nodes to choose"),
+            "size": whole(1, "how many nodes to choose, at most as many as are free"),
             "contiguous": flag("whether they must be connected"),
             "box": box,
         },

@@ -17,22 +17,25 @@ if TYPE_CHECKING:
 
 _HALF_HOPS: Final = real(0, multipleOf=0.5)
 _REGULAR: Final = {
-    "sizes": listing(whole(0), "how many children a switch has, from the root down"),
+    "sizes": listing(
+        whole(0),
+        "how many children a switch has, from the root down: `[2, 3, 4]` is 2 pods of 3 racks of 4 nodes",
+    ),
     "hops": listing(
-        whole(0), "distance of two nodes by the level of their lowest common switch; 2, 4, 6, ... by default"
+        whole(0), "distance of two nodes by the level of their lowest common switch; 2, 4, 6, ... if left out"
     ),
     "capacities": listing(
-        whole(0), "of the links from the switches of level 1, 2, ... to their parents; all 1 by default"
+        whole(0), "of the links from the switches of level 1, 2, ... to their parents; 1 if left out"
     ),
 }
 _EXPLICIT: Final = {
     "parent": listing(whole(-1), "the number of the switch above each switch; -1 for a root"),
     "switch": listing(whole(0), "the number of the switch of each node"),
     "weight": listing(
-        _HALF_HOPS, "of the link from each switch to its parent, in hops or half hops", default=[]
+        _HALF_HOPS, "of the link from each switch to its parent, in hops or half hops; 1 if empty", default=[]
     ),
     "node_weight": {**_HALF_HOPS, "default": 1, "description": "of the link of each node, in hops"},
-    "capacity": listing(whole(0), "of the link from each switch to its parent", default=[]),
+    "capacity": listing(whole(0), "of the link from each switch to its parent; 1 if empty", default=[]),
 }
 _PROBLEM: Final = Fields(
     "A placement problem: nodes of a tree of switches that are near each other",
@@ -42,9 +45,9 @@ _PROBLEM: Final = Fields(
             "anyOf": [record(_REGULAR, ("sizes",)), record(_EXPLICIT, ("parent", "switch"))],
         },
         "busy": listing(NODE, "node ids, each once", uniqueItems=True),
-        "size": whole(1, "how many nodes to choose"),
+        "size": whole(1, "how many nodes to choose, at most as many as are free"),
         "within": whole(0, "the highest level of the lowest common switch; 0: any", default=0),
-        "segment": whole(0, "nodes of a segment; 0: none", default=0),
+        "segment": whole(0, "nodes of a segment, a divisor of `size`; 0: none", default=0),
         "segment_level": whole(1, "the highest level of the lowest common switch of a segment", default=1),
         "balanced": flag("whether switches of level 1 have equally many chosen nodes, or none"),
     },

@@ -99,7 +99,7 @@ def _problem_of(
         return None
     try:
         rows = tuple(DeadlineJob(**job) for job in jobs)
-        return ReservationProblem(machine, rows, shape, named, **more)  # type: ignore[arg-type]  # the schema has asked for one of the shapes
+        return ReservationProblem(machine, rows, shape, named, **more)  # type: ignore[arg-type]  # one of the shapes
     except InvalidProblem as error:  # sums beyond 2^53
         check.add("jobs", str(error))
         return None
@@ -234,10 +234,11 @@ def problem_fields() -> Fields:
     program = {
         "anyOf": [kind, {"type": "string"}, {"type": "null"}],
         "default": None,
-        "description": "a kind of Linnert et al. 2024, or a name in programs; null: not known",
+        "description": "what it does: a kind of Linnert et al. "
+        "2024, or a name in `programs`; null: not known",
     }
     job = {
-        "name": text('of the job, each another one; by default "j0", "j1", ...'),
+        "name": text("of the job, each another one; `j0`, `j1`, ... if left out"),
         "arrival": whole(0, "when the job is announced, in seconds"),
         "nodes": whole(1, "how many nodes it books"),
         "runtime": whole(1, "for how many seconds"),
@@ -245,20 +246,29 @@ def problem_fields() -> Fields:
         "program": program,
         "weight": real(0, "how much it counts in objectives", default=1),
     }
-    operations = 'operations, such as ["compute", 2], ["send", 0, 1] or ["join", 1]'
+    operations = "operations, such as `compute` with its work"
     return Fields(
         "A reservation problem: jobs with deadlines on a mesh or torus",
         {
             "topology": topology_field(),
-            "shape": choice(RESERVATION_SHAPES, "what node sets may be booked", default="any"),
+            "shape": choice(
+                RESERVATION_SHAPES,
+                "what node sets may be booked; a `run` is consecutive on the Hilbert curve",
+                default="any",
+            ),
             "programs": amounts(
                 listing({"type": "array", "description": operations}),
-                "programs by name: a list of processes, each a list of operations",
+                'programs by name, each a list of processes, each a list of `["compute", work]`, '
+                '`["send", channel, weight]`, `["receive", channel]`, `["fork", process, weight]`, '
+                '`["join", process]`',
                 default={},
             ),
-            "program_seed": whole(0, "from which random parts of programs are drawn", default=0),
-            "leaking": flag("whether jobs may also run without a booking"),
-            "jobs": listing(record(job, _TIMES), "in the order of arrival"),
+            "program_seed": whole(0, "from which random parts of the programs 0 to 3 are drawn", default=0),
+            "leaking": flag(
+                "whether jobs may also run without a booking, "
+                "on nodes that they take and give back as they go"
+            ),
+            "jobs": listing(record(job, _TIMES), "in the order of arrival, each with these fields"),
         },
         ("topology", "jobs"),
         (
@@ -279,11 +289,21 @@ def schedule_fields() -> Fields:
     job = {
         "name": text("of a job of the problem"),
         "outcome": choice(OUTCOMES, "what became of it"),
-        "start": {**time, "description": "when all its nodes are taken, in seconds"},
+        "start": {
+            **time,
+            "description": "of a job that has all its nodes for the "
+            "same time: when it takes them, in seconds",
+        },
         "end": {**time, "description": "when it ends or is stopped, in seconds"},
         "nodes": listing(node, "the nodes that it has from start to end"),
-        "computed": {**time, "description": "node-seconds in which one of its processes computed"},
-        "holds": listing(cells(node, time, time), "node, start and end, where they differ"),
+        "computed": {
+            **time,
+            "description": "of an executed job: node-seconds in which one of its processes computed",
+        },
+        "holds": listing(
+            cells(node, time, time),
+            "`[node, start, end]`, where these differ: then `end` is when the job ended or was stopped",
+        ),
     }
     return Fields(
         "A solution of a reservation problem",
