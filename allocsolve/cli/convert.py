@@ -261,7 +261,7 @@ def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
     window = {"from_job": args.from_job, "jobs": args.jobs, "origin": args.origin}
     with time_bar(f"reading {args.log}"):
         log = read()
-        closed = closed_parts(args, log)
+        closed = closed_parts(args, log, args.closed)
         problem = log_problem(
             log, **window, warm_up=args.warm_up, cool_down=args.cool_down, closed=closed.windows
         )

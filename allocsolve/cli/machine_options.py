@@ -11,7 +11,7 @@ from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from allocsolve.instances import JobLog, LogFields
     from allocsolve.model import ClosedWindow, WorkloadProblem, WorkloadSchedule
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 def add_machine_options(parser: argparse.ArgumentParser, fields: Collection[str]) -> None:
     """Add what can be asked of a format whose logs tell these fields of jobs."""
+    add_field_options(parser, fields)
+    help_text = (
+        "a time in which a part of the machine is closed, as 2022-11-08T08:00+8h,nodes=50 or START/END; "
+        "may be given several times"
+    )
+    parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
+    add_events(parser)
+
+
+def add_field_options(parser: argparse.ArgumentParser, fields: Collection[str]) -> None:
+    """Add what can be asked of jobs beside nodes and times, of a log that tells these fields."""
     parser.set_defaults(resources={}, partitions={}, eligible=False, priority_age=None)
     if "needs" in fields:
         help_text = "counted resources and how much there is of each, such as gpus=32 (default: none)"
@@ -32,20 +43,19 @@ def add_machine_options(parser: argparse.ArgumentParser, fields: Collection[str]
     if "priority" in fields:
         help_text = "make head starts of priorities: PriorityWeightAge and PriorityMaxAge in days, as 1000,7"
         parser.add_argument("--priority-age", type=opt.priority_age, metavar="WEIGHT,DAYS", help=help_text)
-    help_text = (
-        "a time in which a part of the machine is closed, as 2022-11-08T08:00+8h,nodes=50 or START/END; "
-        "may be given several times"
-    )
-    parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
+
+
+def add_events(parser: argparse.ArgumentParser) -> None:
+    """Add the file of times in which nodes were down."""
     help_text = "close nodes while they were down or drained: what sacctmgr -P show event printed"
     parser.add_argument("--events", type=Path, metavar="FILE", help=help_text)
 
 
-def asked_fields(args: argparse.Namespace) -> LogFields:
-    """Return what is to be read of a log beside plain jobs."""
+def asked_fields(args: argparse.Namespace, **more: bool) -> LogFields:
+    """Return what is to be read of a log beside plain jobs; `more` are further fields of `LogFields`."""
     from allocsolve.instances import LogFields  # noqa: PLC0415 - when the command runs
 
-    return LogFields(args.resources, args.partitions, args.eligible, args.priority_age)
+    return LogFields(args.resources, args.partitions, args.eligible, args.priority_age, **more)
 
 
 class ClosedParts(NamedTuple):
@@ -55,8 +65,8 @@ class ClosedParts(NamedTuple):
     lines: tuple[str, ...]
 
 
-def closed_parts(args: argparse.Namespace, log: JobLog) -> ClosedParts:
-    """Return the windows that options name, in seconds of the workload of a log.
+def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[str]) -> ClosedParts:
+    """Return these windows and those of ``--events``, in seconds of the workload of a log.
 
     Raises
     ------
@@ -67,10 +77,10 @@ def closed_parts(args: argparse.Namespace, log: JobLog) -> ClosedParts:
     """
     from allocsolve.instances import closed_window, event_windows, read_node_events, time_origin  # noqa: PLC0415 - when the command runs
 
-    if not log.names or not (args.closed or args.events):
+    if not log.names or not (windows_given or args.events):
         return ClosedParts((), ())
     origin = time_origin(log, timezone=args.timezone, from_job=args.from_job, origin=args.origin)
-    windows = [closed_window(text, origin) for text in args.closed]
+    windows = [closed_window(text, origin) for text in windows_given]
     lines = []
     if args.events:
         events = read_node_events(args.events, timezone=args.timezone)
@@ -81,7 +91,7 @@ def closed_parts(args: argparse.Namespace, log: JobLog) -> ClosedParts:
             there={"nodes": log.num_nodes, **dict(log.options.fields.resources)},
             unit=log.machine.unit,
         )
-        if not found.windows:
+        if events.events and not found.windows:
             what = f"none of its {len(events.events)} events closes a node in the time of the log"
             msg = f"--events {args.events}: {what}"
             raise InvalidOption(msg)

@@ -232,7 +232,12 @@ def solver_of(what: str, text: str, registered: Iterable[str] | None = None) -> 
 
 def solvers(text: str) -> list[str]:
     """Read names of solvers, separated by commas; those inside parentheses part options."""
-    names = [solver(name) for name in split_names(text)]
+    return solvers_of("solver", text)
+
+
+def solvers_of(what: str, text: str, registered: Iterable[str] | None = None) -> list[str]:
+    """Read names of these solvers (all, if None), or of plug-ins, separated by commas, each once."""
+    names = [solver_of(what, name, registered) for name in split_names(text)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         msg = f"{twice} is named twice"

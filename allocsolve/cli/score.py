@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,9 +46,10 @@ def score(args: argparse.Namespace) -> int:
         run,
         solver_scores,
     )
+    from allocsolve.bench.library.references import with_library  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.gaps import consistent  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.gaps import consistent, stated_remark  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
     described = {solver.name: solver for solver in describe(_named(args), [args.objective])}
@@ -92,12 +94,16 @@ def score(args: argparse.Namespace) -> int:
                 progress=progress,
                 announce=remark,
             )
-    export(records, table)
-    counting, stated, contradictions = consistent(records, stated)
-    scores, best_by_digest = solver_scores(counting, stated), best(counting, stated)
-    proven = sum(on.proven for on in best_by_digest.values())
-    certified = sum(on.certified for on in best_by_digest.values())
-    verified = sum(on.verified for on in best_by_digest.values())
+    known = with_library(replace(stated, suites={task.key.digest: task.suites for task in tasks}))
+    export(records, table, known)
+    counting, known, contradictions = consistent(records, known)
+    scores, best_by_digest = solver_scores(counting, known), best(counting, known)
+    counts = {
+        "optima_proven": sum(on.proven for on in best_by_digest.values()),
+        "bounds_certified": sum(on.certified for on in best_by_digest.values()),
+        "bounds_verified": sum(on.verified for on in best_by_digest.values()),
+        "bounds_stated": sum(bool(on.bound_stated_by) for on in best_by_digest.values()),
+    }
     failed = [record for record in records if record.error]
     if args.json:
         write_json(
@@ -106,9 +112,7 @@ def score(args: argparse.Namespace) -> int:
                 "baseline": args.baseline,
                 "tolerance_s": args.tolerance,
                 "problems": len(best_by_digest),
-                "optima_proven": proven,
-                "bounds_certified": certified,
-                "bounds_verified": verified,
+                **counts,
                 "scores": scores,
                 "failures": failure_fields(failed),
                 "contradictions": [str(contradiction) for contradiction in contradictions],
@@ -118,7 +122,7 @@ def score(args: argparse.Namespace) -> int:
             }
         )
     else:
-        total = len(best_by_digest)
+        total, (proven, certified, verified, bounds_stated) = len(best_by_digest), counts.values()
         gaps = (
             f"{'gap of ' + minimised[0] if minimised[1:] else 'gap'} in % to the best bound, to proven optima"
         )
@@ -131,7 +135,8 @@ def score(args: argparse.Namespace) -> int:
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
             f"Bounds: {certified} of {total} recomputed (certified), "
             f"{f'{verified} of these verified, ' if verified else ''}the others as claimed by a solver"
-            f"{' or stated by a suite' if stated.references else ''}.",
+            f"{' or stated by a suite' if bounds_stated else ''}.",
+            *filter(None, [stated_remark(best_by_digest.values(), "these runs")]),
             f"Records: {rows}, CSV: {table}",
         )
     return 1 if failed or contradictions else 0
@@ -314,6 +319,8 @@ def _change_remarks(paired: PairedStudies) -> Iterator[str]:
         yield "No run has a counterpart: of the same problem, solver, objective, budget and seed."
     for name, (before, after) in paired.machine_differences.items():
         yield f"Times do not compare, {name} differs: {', '.join(before)} before, {', '.join(after)} after."
+    if paired.stated:
+        yield paired.stated
     if paired.same_code:
         yield f"The same code made both: {', '.join(paired.same_code)}."
     for side, counts in (("before", paired.unpaired_before), ("after", paired.unpaired_after)):

@@ -140,10 +140,10 @@ def export_study(args: argparse.Namespace) -> int:
         raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
     check_outputs(args.out, inputs=[args.study], force=args.force)
     with RecordStore(args.study, read_only=True, tell=remark) as store:
-        records, _ = select(
+        records, catalogue = select(
             store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
         )
-    export(records, args.out)
+    export(records, args.out, catalogue)
     if args.json:
         write_json({"table": args.out, "records": len(records)})
     else:

@@ -11,15 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_absent, check_outputs, check_writable
+from allocsolve.cli.machine_options import (
+    ClosedParts,
+    add_events,
+    add_field_options,
+    asked_fields,
+    closed_parts,
+)
 from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances import LOG_FORMATS, LogFields, log_format, log_problem, read_swf_log, read_table_log
+from allocsolve.families import family_named
+from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.files import replace_file
+from allocsolve.instances.formats.log_fields import ASKED_FIELDS
+from allocsolve.instances.formats.log_of_workload import OF_PROBLEM, read_workload_log
+from allocsolve.instances.formats.log_tables import is_problem
 from allocsolve.instances.formats.log_times import check_swf_unit, zone
 from allocsolve.instances.formats.logs import UNITS
+from allocsolve.registry.table import registered_names
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
-from allocsolve.report.whatif.words import ORDER_NAMES
+from allocsolve.report.whatif.words import ORDER_NAMES, POLICIES
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +46,8 @@ if TYPE_CHECKING:
 def add_whatif(parser: argparse.ArgumentParser) -> None:
     """Add the options of `whatif`."""
     make_command(parser, whatif)
-    parser.add_argument("log", metavar="FILE", help="the log: see --format; may be gzipped")
+    help_text = "the log (see --format; may be gzipped), or a workload such as import writes"
+    parser.add_argument("log", metavar="FILE", help=help_text)
     help_text = (
         "size of the machine (default for .swf: that of the header); several ask what if it had these sizes: "
         "as it is it has that of the log, or the first one if the log tells none"
@@ -47,6 +60,13 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     help_text = "of times without one, and of days and weeks, such as Europe/Berlin (default: %(default)s)"
     parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
     opt.add_time_unit(parser)
+    add_field_options(parser, ASKED_FIELDS)
+    add_events(parser)
+    parser.set_defaults(from_job=1, origin="first")  # the whole log
+    help_text = "policies to compare, by name, with options or without (default: %(default)s)"
+    parser.add_argument(
+        "--policies", type=_policies, default=",".join(POLICIES), metavar="NAME,...", help=help_text
+    )
     help_text = (
         "what if these shares of the jobs could change their size while they run, in per cent, such as 20,100"
     )
@@ -78,8 +98,6 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     help_text = "what if users knew how long their jobs run: given,actual"
     limits = opt.distinct(opt.one_of("limits", LIMIT_SOURCES))
     parser.add_argument("--limits", type=limits, default=(), metavar="given,actual", help=help_text)
-    help_text = "partitions, and how many nodes the jobs of each hold at most at once (default: none)"
-    parser.add_argument("--partitions", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
     help_text = "what if these partitions were one pool, such as std,long; needs --partitions"
     parser.add_argument(
         "--merge",
@@ -91,6 +109,13 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     )
     help_text = "show who gains and who loses"
     parser.add_argument("--by", choices=SPLITS, help=help_text)
+
+
+def _policies(text: str) -> list[str]:
+    """Read names of policies: solvers of workloads, or plug-ins."""
+    names = registered_names(family_named("workload"))
+    heuristics = [name for name, (row, _) in names.items() if row.method == "heuristic"]
+    return opt.solvers_of("policy", text, heuristics)
 
 
 def _order(text: str) -> str:
@@ -113,18 +138,24 @@ def whatif(args: argparse.Namespace) -> int:
     if 0 in args.malleable:
         msg = "--malleable 0: without jobs that can change their size is what the page tells anyway"
         raise InvalidOption(msg)
-    if args.malleable and args.partitions:
-        msg = "--malleable and --partitions: jobs of partitions cannot change their size"
-        raise InvalidOption(msg)
+    for name in ("partitions", "resources"):
+        if args.malleable and getattr(args, name):
+            msg = f"--malleable and --{name}: jobs that need more than nodes cannot change their size"
+            raise InvalidOption(msg)
     out, rows = _outputs(args)
     days = zone(args.timezone)
     with time_bar(f"reading {args.log}"):
-        log = _read(args)
-        problem = log_problem(log)
+        if is_problem(args.log):
+            _check_problem_options(args)
+            (log, problem), closed = read_workload_log(args.log, unit=args.unit), ClosedParts((), ())
+        else:
+            log = _read(args)
+            closed = closed_parts(args, log, ())
+            problem = log_problem(log, closed=closed.windows)
         asked = questions(
             log,
             problem,
-            nodes=args.nodes if len(args.nodes) > 1 else (),
+            nodes=args.nodes if len(args.nodes) > 1 or log.machine.told_by == OF_PROBLEM else (),
             orders=args.order,
             closed=args.closed,
             limits=args.limits,
@@ -132,7 +163,8 @@ def whatif(args: argparse.Namespace) -> int:
             timezone=args.timezone,
         )
         split = classes_of(log, problem, args.by) if args.by else None
-        planned = variants(problem, args.malleable, asked, seconds=args.seconds, workers=args.workers)
+        budget = {"seconds": args.seconds, "workers": args.workers}
+        planned = variants(problem, args.malleable, asked, policies=args.policies, **budget)
     interrupted = False
     with RecordStore(rows, tell=remark) as store:
         try:
@@ -140,14 +172,16 @@ def whatif(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             interrupted = True
         with time_bar(f"writing {out}"):
-            figures = what_if(log, planned, store, days, asked=asked, split=split)
+            figures = what_if(log, planned, store, days, asked=asked, split=split, policies=args.policies)
             out.write_text(whatif_page(figures, made=_made(args)), encoding="utf-8", errors="replace")
             if args.prometheus is not None:
                 replace_file(args.prometheus, prometheus_text(figures).encode(errors="replace"))
     if args.json:
         files = {"page": out, "records": rows, "prometheus": args.prometheus}
-        write_json({**_document(figures), **files, "interrupted": interrupted})
+        remarks = {"remarks": closed.lines} if closed.lines else {}
+        write_json({**_document(figures), **remarks, **files, "interrupted": interrupted})
     else:
+        say(*closed.lines)
         _show(figures)
         say(f"Page: {out} (records: {rows})")
         if args.prometheus is not None:
@@ -182,6 +216,22 @@ def _is_ours(path: Path) -> bool:
         return is_prometheus_text(stream.read(100))
 
 
+def _check_problem_options(args: argparse.Namespace) -> None:
+    """Refuse what is asked of a log where a problem is given.
+
+    Raises
+    ------
+    InvalidOption
+        Names the first such option.
+    """
+    for name in ("format", "time_unit", "resources", "partitions", "eligible", "priority_age", "events"):
+        if getattr(args, name):
+            msg = (
+                f"--{name.replace('_', '-')} is for logs: {args.log} is a problem, which has its own machine"
+            )
+            raise InvalidOption(msg)
+
+
 def _read(args: argparse.Namespace) -> JobLog:
     """Read the log, with the size of the machine as it is."""
     if len(args.nodes) > 1:
@@ -194,7 +244,7 @@ def _read(args: argparse.Namespace) -> JobLog:
 
 def _read_with(args: argparse.Namespace, num_nodes: int | None) -> JobLog:
     kind = args.format or log_format(args.log)
-    fields = LogFields(partitions=args.partitions, tells_partitions=args.by == "partition")
+    fields = asked_fields(args, tells_partitions=args.by == "partition", keeps_large=True)
     if kind == "swf":
         check_swf_unit(args.time_unit)
         return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit, fields=fields)

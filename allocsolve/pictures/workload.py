@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -107,8 +108,29 @@ def wait_chart(
     return chart.drawing
 
 
+#: A bar so many times as long as the next one would leave no room to tell the others apart.
+_MUCH_LONGER: Final = 8
+
+
+def longest_bar(means: Collection[float]) -> float:
+    """Return the longest of the bars that are drawn to their ends: at least one half of those above 0.
+
+    >>> longest_bar([300, 0, 280, 9000]), longest_bar([20, 300, 280, 310])
+    (300, 310)
+    """
+    rising = sorted(mean for mean in means if mean > 0)
+    half = -(-len(rising) // 2)
+    for shorter, longer in pairwise(rising[max(half - 1, 0) :]):
+        if longer > _MUCH_LONGER * shorter:
+            return shorter
+    return rising[-1] if rising else 0.0
+
+
 def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | None) -> Drawing:
     """Draw a bar for each mean, from 0, and a mark at what no mean is below.
+
+    Bars that are much longer than all others end at the edge, with a break: see `longest_bar`. Above each
+    stands how long it is.
 
     Parameters
     ----------
@@ -121,15 +143,18 @@ def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | 
     bound
         Seconds; no marks if there is none.
     """
-    longest = max([*means.values(), bound or 0.0])
+    longest = max(longest_bar(means.values()), bound or 0.0)
     unit = time_unit(min(longest, _LONGEST_UNIT_S))
     x = Axis.around(f"{what} [{unit.name}]", [longest / unit.seconds], steps=6)
     names = [f"{name}: {duration(mean)}" for name, mean in means.items()]
     chart = Chart(title, x, rows=names, pitch=_PITCH, width=_WIDTH, names_above=True)
     for idx, mean in enumerate(means.values()):
-        width = chart.x(mean / unit.seconds) - chart.left
-        box = chart.left, chart.row(idx) - _THICK / 2, width, _THICK
+        end = chart.right if mean > longest else chart.x(mean / unit.seconds)
+        box = chart.left, chart.row(idx) - _THICK / 2, end - chart.left, _THICK
         chart.drawing.rectangles("box", [box], names[idx])
+        for back in (26, 20) if mean > longest else ():
+            foot = end - back, chart.row(idx) + _REACH
+            chart.drawing.line(foot, (foot[0] + 8, chart.row(idx) - _REACH), kind="axis")
         if bound is not None:  # not through the names above the bars
             at = chart.x(bound / unit.seconds)
             ends = [(at, chart.row(idx) + side * _REACH) for side in (-1, 1)]

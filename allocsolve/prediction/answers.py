@@ -143,7 +143,8 @@ def analogue_quantiles(past: PastAnswers, wanted: FloatArray, now: float) -> Flo
 
     Notes
     -----
-    *Complexity*: O(n questions). Features count by their distance in standard deviations.
+    *Complexity*: O(n questions). Features count by their distance in standard deviations. The levels are
+    estimates, interpolated as in `allocsolve.prediction.scenarios.levels`.
     """
     earlier = int(np.searchsorted(past.times, now, side="left"))
     if not earlier:

@@ -79,7 +79,11 @@ def waits_by_limits(snapshot: QueueSnapshot, policy: PolicyLike) -> FloatArray:
 
 
 def levels(waits: FloatArray) -> FloatArray:
-    """Return `LEVELS` of the waits of each job in scenarios. Shape (queued, 3)."""
+    """Return `LEVELS` of the waits of each job in scenarios. Shape (queued, 3).
+
+    They are estimates from few draws, so between two draws they are interpolated, unlike
+    `allocsolve.judge.quantiles.quantile` of what has happened.
+    """
     quantiles: FloatArray = np.quantile(waits, LEVELS, axis=1).T
     return quantiles
 

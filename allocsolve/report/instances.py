@@ -187,6 +187,7 @@ class _Index:
                 "best": None if best.value is None else _plain(terms(best.value)),
                 "bound": _plain(terms(best.bound)),
                 "standing": best.standing,
+                "stated": best.bound_stated_by or best.value_stated_by,
                 "proven": best.proven,
                 "at": at,
                 "missing": missing,

@@ -141,14 +141,15 @@ const start = async () => {
   const draw = async () => {
     const [instance, solver] = chosen;
     const from = section;
-    const { name, about, best, bound, standing, proven, at, missing } = section.instances[instance];
+    const { name, about, best, bound, standing, stated, proven, at, missing } = section.instances[instance];
     const block = at && (await unpack(at[0]));
     if (section !== from || chosen[0] !== instance || chosen[1] !== solver) return; // another was chosen meanwhile
     const names = section.terms.join(", ");
     const value = best === null ? "no answer known" : `best known ${names} ${written(section, best)}`;
     const proof = best === null ? "" : proven ? ", proven optimal" : bound[0] === null ? ", no bound known" : `, ${standing} bound ${written(section, bound)}`;
     const isolated = (text) => make("bdi", {}, text);
-    byId("about").replaceChildren(isolated(name), `: ${about}; ${value}${proof}.`);
+    const source = stated ? [" (as stated by ", isolated(stated), ", not by this study)"] : [];
+    byId("about").replaceChildren(isolated(name), `: ${about}; ${value}${proof}`, ...source, ".");
     const put = (id, caption, ...drawing) => byId(id).replaceChildren(make("figcaption", {}, ...caption), ...drawing);
     if (block) {
       const pictures = block[at[1]];

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.families import family_of
+from allocsolve.judge.quantiles import quantile
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, seconds_tick
 from allocsolve.report.instances import InstanceExhibits, shown_instances
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
@@ -115,7 +116,7 @@ def _gaps(section: Section) -> Figure | None:
     if not everything:
         return None
     positive = [gap for gap in everything if 0 < gap < math.inf]
-    skewed = math.inf in everything or max(positive, default=0) > _SKEWED * np.median(positive or [1])
+    skewed = math.inf in everything or max(positive, default=0) > _SKEWED * quantile(positive or [1], 0.5)
     title = "gap to the best known bound [%]"
     axis = (
         _gap_axis([gap / 100 for gap in everything], unanswered=False)
@@ -136,9 +137,7 @@ def _gaps(section: Section) -> Figure | None:
 
 
 def _box(chart: Chart, idx: int, gaps: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-    low, middle, high = (
-        float(np.quantile(gaps, share, method="inverted_cdf")) for share in (0.25, 0.5, 0.75)
-    )
+    low, middle, high = (quantile(gaps, share) for share in (0.25, 0.5, 0.75))
     reach = 1.5 * (high - low) if math.isfinite(high) else 0.0
     inside = gaps[(gaps >= low - reach) & (gaps <= high + reach)]
     left, right = chart.x(float(inside.min())), chart.x(float(inside.max()))

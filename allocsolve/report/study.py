@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from allocsolve.bench import Comparison, Record, RecordKey, compare
-from allocsolve.bench.scores.catalogue import Catalogue
+from allocsolve.bench.library.references import library_statements
 from allocsolve.bench.scores.gaps import Contradiction, consistent
 from allocsolve.bench.scores.summary import (
     Duel,
@@ -26,6 +26,7 @@ from allocsolve.report.tables import headline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from allocsolve.bench.scores.catalogue import Catalogue
     from allocsolve.model import Answer, Problem
 
 
@@ -90,7 +91,7 @@ def examine(
     title
         For people.
     catalogue
-        In which suites the instances count, and what files state of them.
+        In which suites the instances count, and what files state of them; as for `compare`.
     made
         When and how the report is made.
 
@@ -99,7 +100,9 @@ def examine(
     InvalidOption
         If there is no record.
     """
-    rows, catalogue, contradictions = consistent(records, catalogue or Catalogue())
+    rows = tuple(records)
+    catalogue = library_statements(rows) if catalogue is None else catalogue
+    rows, catalogue, contradictions = consistent(rows, catalogue)
     if not rows and not contradictions:
         msg = f"{title}: there is no record to report on"
         raise InvalidOption(msg)

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.scores.gaps import is_lost_share
+from allocsolve.bench.scores.gaps import is_lost_share, stated_remark
 from allocsolve.model import Limit, terms
 from allocsolve.pictures.chart import counted, number, percent, probability, time_text, visible
 
@@ -132,7 +132,8 @@ def contradiction_tables(findings: Findings) -> tuple[Table, ...]:
             f"{counted(struck, 'record')} struck out: they count nowhere below. The judge has recomputed "
             "every value, so a bound above it is false, and the record of the claim is struck out. If the "
             "bound was recomputed, too, every record of the instance is: one of two computations is wrong, "
-            "please report it. What a file states of an instance does not count if a record contradicts it.",
+            "please report it. What the library or a file states of an instance does not count if a record "
+            "contradicts it.",
         ),
     )
 
@@ -177,7 +178,8 @@ def _study(findings: Findings) -> Table:
         tuple(rows),
         f"{counted(len(findings.records), 'run')}{when}, allocsolve {versions}. Solvers with "
         "several budgets, options or versions count several times. A best bound is certified if it was "
-        "recomputed from a certificate or as a combinatorial bound; the others are as solvers claim them. A "
+        "recomputed from a certificate or as a combinatorial bound; the others are as solvers claim them, or "
+        "as the instance library or a file states them. A "
         "certified bound is verified, too, if a program that is proven right has confirmed it "
         "(allocsolve study verify --verified).",
     )
@@ -284,7 +286,8 @@ def gap_table(section: Section) -> Table:
         "on each instance first. An instance without an answer to every seed, or without any bound, has no "
         "gap and is counted to the right; above a bound of 0 the gap is infinite. The shift is 1 %. best "
         "known, optimal: instances on which every seed meets the best known value, the proven optimum."
-        + lexicographic,
+        + lexicographic
+        + f" {stated_remark(section.comparison.best_by_digest.values())}".rstrip(),
     )
 
 
@@ -388,7 +391,9 @@ def headline(comparison: Comparison) -> str:
         facts.append(_distance(comparison, gap))
     facts.append(f"best known value on {-met} of {len(common)}")
     whose = f"Of {entrants} on {problems}, {_listed(names)} {'is' if len(names) == 1 else 'are'} best: "
-    return f"{whose if len(standings) > 1 else f'{names[0]} on {problems}: '}{', '.join(facts)}."
+    sentence = f"{whose if len(standings) > 1 else f'{names[0]} on {problems}: '}{', '.join(facts)}."
+    stated = stated_remark([comparison.best_by_digest[digest] for digest in common])
+    return f"{sentence} {stated}".rstrip()
 
 
 def _distance(comparison: Comparison, gap: float) -> str:

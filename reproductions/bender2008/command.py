@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import fmean, median
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from allocsolve import registry
@@ -13,6 +13,7 @@ from allocsolve.bench.scores.gaps import Gaps, gap, solver_scores
 from allocsolve.cli.output import count_bar, plain, say, write_json
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import churned_occupancy, median_worst_case, uniform_occupancy
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import Budget, Mesh, Status, terms
 from allocsolve.pictures.chart import time_text
 from reproductions.tables import show
@@ -167,7 +168,7 @@ def _table(machine: Topology, occupancy: str, records: Sequence[Record]) -> Occu
         if (optimum := optima.get(r.instance)) is not None
     ]
     name, exact = "x".join(map(str, machine.shape)), by_solver[-1]
-    connected = Gaps(len(gaps), fmean(gaps), median(gaps), max(gaps)) if gaps else None
+    connected = Gaps(len(gaps), fmean(gaps), quantile(gaps, 0.5), max(gaps)) if gaps else None
     return OccupancyTable(name, occupancy, exact.instances, exact.proven, by_solver, connected)
 
 

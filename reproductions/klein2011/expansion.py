@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bench.library.design import KLEIN, LIMITS, SUITES, klein_problem
 from allocsolve.bench.runs.tasks import plan
+from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.bench.scores.gaps import best
 from allocsolve.bench.scores.statistics import Bracket, Ratios, ratio, ratios, sharpened, signed_rank
 from allocsolve.errors import InvalidAnswer, InvalidOption
@@ -182,7 +183,7 @@ def examine_expansion(
     within a limit or across limits.
     """
     shipped = _shipped(draws) if library else {}
-    best_by_digest = best(records)
+    best_by_digest = best(records, Catalogue())  # `shipped` is the library
     values: dict[str, dict[str, float]] = {}
     for record in records:
         if record.value is not None:

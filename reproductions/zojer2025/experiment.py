@@ -14,6 +14,7 @@ import numpy as np
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.instances import elastic_workload
 from allocsolve.judge import window_metrics
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule
 from reproductions.runs import BOUND, PlannedRun, best_values, certified, check_bound, check_draws
 
@@ -157,7 +158,7 @@ class Spread(NamedTuple):
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
         """Return the spread of at least one value."""
-        low, high = np.quantile(values, [0.25, 0.75]).tolist()
+        low, high = np.quantile(values, [0.25, 0.75]).tolist()  # between the few seeds, as numpy has them
         return cls(fmean(values), low, high)
 
 
@@ -274,7 +275,7 @@ def _run(variant: Variant, record: Record, answer: WorkloadSchedule, bound: floa
         record.solver,
         turnaround=window.turnaround,
         wait=window.wait,
-        median_wait=float(np.median(waits)) if len(waits) else 0.0,
+        median_wait=quantile(waits, 0.5) if len(waits) else 0.0,
         run=window.turnaround - window.wait,
         utilisation=window.utilisation,
         all_turnaround=record.metrics["turnaround"],

@@ -17,10 +17,10 @@ from allocsolve.bench.scores.statistics import (
     performance_profile,
     primal_gap,
     primal_integral,
-    quantile,
     shifted_geometric_mean,
 )
 from allocsolve.errors import InvalidOption
+from allocsolve.judge.quantiles import quantile
 
 values = st.floats(0, 1e6)
 maybe_infinite = values | st.just(math.inf)
@@ -53,20 +53,6 @@ def test_a_larger_shift_gives_no_smaller_mean(sample: list[float], one: float, o
 def test_no_shifted_mean(sample: list[float], shift: float) -> None:
     with pytest.raises(InvalidOption, match="no shifted geometric mean"):
         shifted_geometric_mean(sample, shift)
-
-
-@given(st.lists(maybe_infinite, min_size=1), shares)
-def test_a_quantile_is_the_least_value_that_covers_its_share(sample: list[float], share: float) -> None:
-    found = quantile(sample, share)
-    assert found in sample
-    assert sum(value <= found for value in sample) >= share * len(sample) - 1e-9
-    assert sum(value < found for value in sample) <= share * len(sample) + 1e-9
-
-
-def test_the_95th_percentile_by_hand() -> None:
-    assert quantile(range(1, 21), 0.95) == 19
-    assert quantile(range(1, 20), 0.95) == 19
-    assert quantile([1, 2, math.inf], 0.5) == 2
 
 
 @settings(max_examples=examples(30))

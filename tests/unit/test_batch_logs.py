@@ -433,7 +433,7 @@ BACCT = "\nAccounting information about jobs that are:\n  - submitted by all use
         (QACCT, "looks like what SGE's qacct prints: give the file accounting itself"),
         (BACCT, "looks like what LSF's bacct prints: give the file lsb.acct itself"),
         ("<?xml version='1.0'?>\n<jobs/>\n", "looks like XML or HTML"),
-        ('{"format": "allocsolve/1", "kind": "workload", "jobs": []}', "looks like a problem of allocsolve"),
+        ('{"format": "allocsolve/1", "kind": "workload", "jobs": []}', "num_nodes: missing"),  # a problem
         ('{"nb_res": 4, "jobs": []}', "looks like a workload of Batsim, which is no log: allocsolve convert"),
         ("PK\x03\x04\x14", "looks like a zip archive or a workbook"),
         ("BZh91AY&SY", "looks like an archive that is not gzip"),

@@ -11,7 +11,7 @@ import pytest
 from cli_tools import refused, run, run_json
 
 from allocsolve.bench import RecordStore, problems_of
-from allocsolve.bench.library.design import folder_references
+from allocsolve.bench.library.references import folder_references
 from allocsolve.errors import FormatError
 from allocsolve.instances import BestKnown, HistoryEntry, digest, klein2011, write_best_known, write_problem
 

@@ -112,8 +112,10 @@ def test_faults_are_told() -> None:
 
 
 def test_a_window_before_the_log_is_none() -> None:
-    with pytest.raises(InvalidOption, match="ends before the first submission, second 1667865600 of the log"):
+    with pytest.raises(InvalidOption, match="ends before the first submission, 2022-11-08T00:00:00"):
         closed_window("2022-11-07T08:00+8h", TimeOrigin(0.0, DAY))
+    with pytest.raises(InvalidOption, match="ends before the first submission, second 1667865600 of the log"):
+        closed_window("5+8h", TimeOrigin(None, DAY))
     with pytest.raises(InvalidOption, match="there is no time zone"):
         closed_window("5+8h", TimeOrigin(0.0, DAY, "Europe/Nowhere"))
 

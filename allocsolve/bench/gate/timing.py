@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
 from pathlib import Path
 from time import perf_counter, process_time, thread_time
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -36,6 +35,7 @@ import numpy as np
 
 from allocsolve.bench.gate import _kernels_reference as kernels
 from allocsolve.families import families
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import Limit
 from allocsolve.registry import ready
 
@@ -77,7 +77,7 @@ def ratios(before: References | None, now: References | None) -> Ratios:
 def median_references(each: Iterable[References]) -> References | None:
     """Return the median of each reference work, to 4 digits, over several measurements; None without any."""
     columns = [*zip(*each, strict=True)]
-    return References(*(float(f"{statistics.median(column):.4g}") for column in columns)) if columns else None
+    return References(*(float(f"{quantile(column, 0.5):.4g}") for column in columns)) if columns else None
 
 
 try:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.bench.scores.catalogue import Reference
 from allocsolve.errors import FormatError, InvalidProblem
-from allocsolve.families import family_of
 from allocsolve.instances import (
     BEST_KNOWN,
     MACHINES,
@@ -34,7 +32,6 @@ from allocsolve.instances import (
     median_worst_case,
     network_counterexamples,
     read_problem,
-    read_statements,
     shape_counterexamples,
     uniform_occupancy,
     write_index,
@@ -554,39 +551,3 @@ def folder_problems(folder: Path, besides: Path | None = None) -> Iterator[tuple
         raise FormatError(str(folder), [f"a suite of the package is called {suite}: rename the folder"])
     for file in files:
         yield suite, file, read_problem(file)
-
-
-def folder_references(folder: Path) -> Mapping[tuple[str, str], Reference]:
-    """Return what a folder states of its problems, by digest and objective; nothing if it is no suite.
-
-    Raises
-    ------
-    FormatError
-        If ``best_known.json`` is faulty, or states something of what is no problem of the folder, of a
-        problem that it was not written for, or of what is no objective of its family.
-    """
-    path = folder / BEST_KNOWN
-    if not path.is_file():
-        return {}
-    problems = {file.stem: (suite, problem) for suite, file, problem in folder_problems(folder)}
-    references: dict[tuple[str, str], Reference] = {}
-    faults = []
-    for statement in read_statements(path):
-        if statement.instance not in problems:
-            faults.append(f"{statement.instance}: there is no file {statement.instance}.json")
-            continue
-        suite, problem = problems[statement.instance]
-        identity, objectives = digest(problem), family_of(problem).objectives
-        if statement.digest not in ("", identity):
-            faults.append(
-                f"{statement.instance} is another problem, {identity[:12]}, not {statement.digest[:12]}"
-            )
-        elif statement.objective not in objectives:
-            faults.append(
-                f"{statement.instance}: {statement.objective} is not one of {', '.join(objectives)}"
-            )
-        else:
-            references[identity, statement.objective] = Reference(statement.lower, statement.upper, suite)
-    if faults:
-        raise FormatError(str(path), faults)
-    return references

@@ -516,9 +516,5 @@ def read_catalogue(base: sqlite3.Connection) -> Catalogue:
         numbers = all(isinstance(value, int | float) for value in (lower, upper))
         if numbers and all(isinstance(text, str) for text in (digest, objective, source)):
             before = references.get((digest, objective), Reference(-math.inf, math.inf, ""))
-            references[digest, objective] = Reference(
-                max(lower, before.lower),
-                min(upper, before.upper),
-                ", ".join(filter(None, (before.source, source))),
-            )
+            references[digest, objective] = before.merged(Reference(lower, upper, source))
     return Catalogue({digest: tuple(names) for digest, names in suites.items()}, references)

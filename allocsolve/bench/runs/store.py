@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from allocsolve.bench.library.references import with_library
 from allocsolve.bench.runs.rows import (
     FIELDS,
     KEY_FIELDS,
@@ -345,7 +346,11 @@ class RecordStore:
             return self._base.execute(query, (self._ids[key],)).fetchone()[0]
 
     def catalogue(self) -> Catalogue:
-        """Return which suites name the instances of the rows, and what is stated of them."""
+        """Return which suites name the instances of the rows, and what they and the library state."""
+        return with_library(self.kept_catalogue())
+
+    def kept_catalogue(self) -> Catalogue:
+        """Return the catalogue as the file has it, without the statements of the library."""
         with self._one_line_errors():
             return read_catalogue(self._base)
 

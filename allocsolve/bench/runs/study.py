@@ -8,7 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.bench.library.design import folder_problems, folder_references, suite
+from allocsolve.bench.library.design import folder_problems, suite
+from allocsolve.bench.library.references import folder_references
 from allocsolve.bench.runs.describe import describe
 from allocsolve.bench.runs.runner import MEMORY_MB
 from allocsolve.bench.runs.study_file import load_study

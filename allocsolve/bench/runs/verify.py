@@ -160,7 +160,7 @@ def merge_records(
     """
     newest: dict[RecordKey, tuple[Record, RecordStore]] = {}
     for store in stores:
-        into.add_catalogue(store.catalogue())
+        into.add_catalogue(store.kept_catalogue())
         for record in store:
             known = newest.get(record.key)
             if known is None or _age(known[0]) < _age(record):

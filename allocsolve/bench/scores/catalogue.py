@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from allocsolve.bench.runs.records import objective_terms
 from allocsolve.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -12,13 +13,23 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
+#: The source of what the instance library states.
+LIBRARY: Final = "the library"
+
 
 class Reference(NamedTuple):
     """What a file states of an instance under an objective of one term; nothing here has recomputed it."""
 
     lower: float  #: bound; minus infinity if none is stated
     upper: float  #: value of a solution; infinite if none is stated
-    source: str  #: the suite of the file
+    source: str  #: the suite of the file, or `LIBRARY`; several are separated by commas
+
+    def merged(self, other: Reference) -> Reference:
+        """Return what two sources state of the same."""
+        sources = dict.fromkeys((*self.source.split(", "), *other.source.split(", ")))
+        return Reference(
+            max(self.lower, other.lower), min(self.upper, other.upper), ", ".join(filter(None, sources))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,10 @@ class Catalogue:
     suites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: By digest and objective.
     references: Mapping[tuple[str, str], Reference] = field(default_factory=dict)
+
+    def reference(self, digest: str, objective: str) -> Reference | None:
+        """Return what is stated of the first term of an objective, if anything is."""
+        return self.references.get((digest, objective_terms(objective)[0]))
 
     def merged(self, other: Catalogue) -> Catalogue:
         """Return what both say; where both have a reference of an instance, the other one counts."""

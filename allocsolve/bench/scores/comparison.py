@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.bench.scores.gaps import Best, best, gap
+from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.scores.gaps import Best, best, gap, stated_remark
 from allocsolve.bench.scores.statistics import bootstrap_interval, holm, signed_rank
 from allocsolve.bench.scores.summary import relative_difference
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import Status, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.scores.catalogue import Catalogue
     from allocsolve.bench.scores.statistics import Interval
 
 
@@ -138,22 +140,24 @@ def compare(records: Iterable[Record], catalogue: Catalogue | None = None) -> tu
         Of any suites, objectives, budgets and seeds.
     catalogue
         A record counts in every suite that has its instance; in that of the record, if the catalogue does
-        not know the instance. Its references count as known values and bounds.
+        not know the instance. Its references count as known values and bounds. By default the library's
+        on the suites that the records name.
 
     Raises
     ------
     InvalidAnswer
         If two records contradict each other; see `best`.
     """
-    catalogue = catalogue or Catalogue()
+    rows = list(records)
+    catalogue = library_statements(rows) if catalogue is None else catalogue
     by_objective: dict[tuple[str, str], list[Record]] = {}
-    for row in records:
+    for row in rows:
         by_objective.setdefault((row.kind, row.objective), []).append(row)
     comparisons = []
-    for rows in by_objective.values():
-        best_by_digest = best(rows, catalogue)
+    for same in by_objective.values():
+        best_by_digest = best(same, catalogue)
         by_suite: dict[str, list[Record]] = {}
-        for row in rows:
+        for row in same:
             for suite in catalogue.suites.get(row.digest, (row.suite,)):
                 by_suite.setdefault(suite, []).append(row)
         comparisons += [_comparison(suite, members, best_by_digest) for suite, members in by_suite.items()]
@@ -255,6 +259,7 @@ class PairedStudies:
     unpaired_after: Mapping[str, int]
     #: Facts of machines that are not the same for the paired runs of both: all values before and after.
     machine_differences: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    stated: str = ""  #: the sentence on what files state and no record of both has, see `stated_remark`
 
 
 def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: Catalogue) -> PairedStudies:
@@ -299,6 +304,7 @@ def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: C
         unpaired_before=Counter(row.solver for key, row in old.items() if key not in new),
         unpaired_after=Counter(row.solver for key, row in new.items() if key not in old),
         machine_differences=_machine_differences([(old_row, new_row) for _, old_row, new_row in pairs]),
+        stated=stated_remark(known.values(), "these studies"),
     )
 
 
@@ -354,7 +360,7 @@ def _change(
         proven_after=sum(after.proven for _, after in rows),
         difference=_mean(differences),
         difference_interval=bootstrap_interval(differences, "mean"),
-        median_difference=median(differences) if differences else None,
+        median_difference=quantile(differences, 0.5) if differences else None,
         gap_before=_mean([a for a, _ in gaps]),
         gap_after=_mean([b for _, b in gaps]),
         gap_change=_mean(gap_changes),

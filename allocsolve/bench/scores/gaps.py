@@ -11,15 +11,17 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from allocsolve.bench.library.references import library_statements
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.runs.reply import tolerance_of
-from allocsolve.bench.scores.catalogue import Catalogue
+from allocsolve.bench.scores.catalogue import LIBRARY, Catalogue
 from allocsolve.errors import InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import family_named, relative_gap
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import Status, Value, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.scores.catalogue import Reference
@@ -58,14 +60,15 @@ def contradictions(rows: Sequence[Record], reference: Reference | None = None) -
 
     The judge has recomputed every value, but no claimed bound: the row of the claim is struck. If a bound
     that was recomputed is above a value, one of two computations of this package is wrong, and every row of
-    the instance is struck. So is a claim that contradicts a reference; which of them is wrong is not known.
+    the instance is struck. A claim that contradicts a reference is struck, too; which of them is wrong is not
+    known. Nor is it if two references contradict each other.
 
     Parameters
     ----------
     rows
         All of one instance and objective.
     reference
-        What a file states of it.
+        What files state of the first term of the objective.
     """
     struck: dict[_Conflict, list[Record]] = {}
     for conflict, refuted in (*_between(rows), *_with_reference(rows, reference)):
@@ -115,13 +118,15 @@ def _with_reference(
     if reference is None:
         return
     lower, upper, source = reference
+    if lower > upper:
+        yield _Conflict(source, f"the bound {lower}", source, upper), []
     for row in rows:
         if row.value is not None and not tolerance_of(row) and terms(row.value)[0] < lower:
             yield _Conflict(source, f"the bound {lower}", row.solver, row.value), []
         bound, bounded_by = _recomputed(row)
         if terms(bound)[0] > upper:
             yield _Conflict(bounded_by, f"the bound {bound}", source, upper), []
-        elif upper < math.inf and (claim := _claim_above(row, upper)):
+        elif upper < math.inf and (claim := _claim_above(row, (upper, math.inf))):  # of the first term
             yield _Conflict(row.solver, claim, source, upper), [row]
 
 
@@ -135,7 +140,8 @@ def consistent(
     records
         Of any instances and objectives.
     catalogue
-        Of their instances. A reference that contradicts a record is left out.
+        Of their instances. A reference that contradicts a record is left out; one of the library is kept if
+        only a claim contradicts it, since the judge has confirmed the solutions of the library.
     """
     rows = tuple(records)
     grouped: dict[tuple[str, str], list[Record]] = {}
@@ -143,10 +149,13 @@ def consistent(
         grouped.setdefault((row.digest, row.objective), []).append(row)
     references = dict(catalogue.references)
     conflicts: list[Contradiction] = []
-    for place, group in grouped.items():
-        conflicts += contradictions(group, references.get(place))
-        if any(True for _ in _with_reference(group, references.get(place))):
-            del references[place]
+    for (identity, objective), group in grouped.items():
+        reference = catalogue.reference(identity, objective)
+        conflicts += contradictions(group, reference)
+        if reference is not None and any(
+            not refuted or reference.source != LIBRARY for _, refuted in _with_reference(group, reference)
+        ):
+            references.pop((identity, objective_terms(objective)[0]), None)
     struck = {id(row) for contradiction in conflicts for row in contradiction.struck}
     kept = tuple(row for row in rows if id(row) not in struck)
     return kept, Catalogue(catalogue.suites, references), tuple(conflicts)
@@ -163,6 +172,9 @@ class Best:
     recomputed_bound: Value  #: largest bound that no solver must be believed for: certified or combinatorial
     #: Largest certified bound that the verified checker has confirmed; minus infinity if there is none.
     verified_bound: Value = -math.inf
+    #: Who states `bound`, and who states `value`; empty if a record has it.
+    bound_stated_by: str = ""
+    value_stated_by: str = ""
 
     @property
     def proven(self) -> bool:
@@ -180,8 +192,10 @@ class Best:
         return math.isfinite(terms(self.bound)[0]) and terms(self.bound) == terms(self.verified_bound)
 
     @property
-    def standing(self) -> Literal["claimed", "certified", "verified"]:
-        """Who has to be believed for `bound`: a solver, the judge, or a program that is proven right."""
+    def standing(self) -> Literal["claimed", "stated", "certified", "verified"]:
+        """Who has to be believed for `bound`: a solver, a file, the judge, a program that is proven right."""
+        if self.bound_stated_by:
+            return "stated"
         return "verified" if self.verified else "certified" if self.certified else "claimed"
 
 
@@ -252,7 +266,7 @@ def best(records: Iterable[Record], catalogue: Catalogue | None = None) -> dict[
     records
         All of one objective. Failed ones count with their combinatorial bound only.
     catalogue
-        Its references count, too.
+        Its references count, too. By default those of the library to the suites that the records name.
 
     Raises
     ------
@@ -262,11 +276,12 @@ def best(records: Iterable[Record], catalogue: Catalogue | None = None) -> dict[
         If the records are of several objectives.
     """
     by_digest: dict[str, list[Record]] = {}
-    for row in _checked(records):
+    checked = _checked(records)
+    for row in checked:
         by_digest.setdefault(row.digest, []).append(row)
-    references = catalogue.references if catalogue else {}
+    known = library_statements(checked) if catalogue is None else catalogue
     return {
-        digest: _best(rows, references.get((digest, rows[0].objective))) for digest, rows in by_digest.items()
+        digest: _best(rows, known.reference(digest, rows[0].objective)) for digest, rows in by_digest.items()
     }
 
 
@@ -274,20 +289,45 @@ def _best(rows: Sequence[Record], reference: Reference | None) -> Best:
     for contradiction in contradictions(rows, reference):
         raise InvalidAnswer(str(contradiction))
     values = [row.value for row in rows if row.value is not None and not tolerance_of(row)]
-    bounds = [row.bound for row in rows]
     recomputed = [bound for row in rows for bound in (row.certified_bound, row.combinatorial_bound)]
+    value = min(values, key=terms, default=None)
+    bound = max([*recomputed, *(row.bound for row in rows)], key=terms)
+    bounded_by = valued_by = ""
     if reference is not None:
-        values += [reference.upper] if reference.upper < math.inf else []
-        bounds.append(reference.lower)
+        lower, upper, source = reference
+        if lower > terms(bound)[0]:
+            bound, bounded_by = lower, source
+        single = len(objective_terms(rows[0].objective)) == 1  # of several terms the first is no value
+        if single and upper < (math.inf if value is None else terms(value)[0]):
+            value, valued_by = upper, source
     return Best(
         instance=rows[0].instance,
-        value=min(values, key=terms, default=None),
-        bound=max([*recomputed, *bounds], key=terms),
+        value=value,
+        bound=bound,
         recomputed_bound=max(recomputed, key=terms),
         verified_bound=max(
             (row.certified_bound for row in rows if row.verified_bound), key=terms, default=-math.inf
         ),
+        bound_stated_by=bounded_by,
+        value_stated_by=valued_by,
     )
+
+
+def stated_remark(known: Collection[Best], whom: str = "this study") -> str:
+    """Return the sentence on bounds and values that no record has but a file states; empty without any."""
+    bounds = [on.bound_stated_by for on in known if on.bound_stated_by]
+    values = [on.value_stated_by for on in known if on.value_stated_by]
+    if not (bounds or values):
+        return ""
+    counts = {"bounds": len(bounds), "values": len(values)}
+    if len(bounds) == len(values):
+        counts = {"bounds and values": len(bounds)}
+    listed = " and ".join(
+        f"{count} of {len(known)} best known {what}" for what, count in counts.items() if count
+    )
+    sources = dict.fromkeys(name for stated in (*bounds, *values) for name in stated.split(", "))
+    named = " and ".join(name if name == LIBRARY else f"the suite {name}" for name in sources)
+    return f"{listed} are stated by {named}, not by {whom}."
 
 
 def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None) -> tuple[SolverScore, ...]:
@@ -346,4 +386,4 @@ def _gaps(pairs: Sequence[tuple[Record, Value, Best]]) -> Gaps | None:
     gaps = [gap(value, on.bound, kind=row.kind, objective=row.objective) for row, value, on in pairs]
     if not gaps:
         return None
-    return Gaps(len(gaps), statistics.fmean(gaps), statistics.median(gaps), max(gaps))
+    return Gaps(len(gaps), statistics.fmean(gaps), quantile(gaps, 0.5), max(gaps))

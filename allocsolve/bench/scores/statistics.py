@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.judge.quantiles import row_quantiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,21 +33,6 @@ _RESAMPLES: Final = 1999
 
 #: At most this number of differences: the distribution of the sum of ranks is computed, not approximated.
 _EXACT_PAIRS: Final = 50
-
-
-def _quantile(values: Any, share: float, axis: int = -1) -> Any:  # noqa: ANN401 - an array of any shape
-    return np.quantile(values, share, axis=axis, method="inverted_cdf")
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Return the least value that at least this share of the values does not exceed; some may be infinite.
-
-    Examples
-    --------
-    >>> quantile([4, 1, 3, 2], 0.5), quantile([1, 2, float("inf")], 0.95)
-    (2.0, inf)
-    """
-    return float(_quantile(np.asarray(values, dtype=np.float64), share))
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
@@ -90,7 +76,7 @@ def bootstrap_interval(values: Sequence[float], statistic: Statistic) -> Interva
     values
         Independent of each other: one per instance, whatever the number of seeds.
     statistic
-        ``p95`` is `quantile` at 0.95.
+        ``median`` and ``p95`` are `allocsolve.judge.quantiles.quantile` at 0.5 and 0.95.
 
     Returns
     -------
@@ -104,8 +90,8 @@ def bootstrap_interval(values: Sequence[float], statistic: Statistic) -> Interva
 
     functions: dict[str, Callable[..., Any]] = {
         "mean": np.mean,
-        "median": np.median,
-        "p95": lambda values, axis: _quantile(values, 0.95, axis),
+        "median": lambda values, axis: row_quantiles(values, 0.5),  # noqa: ARG005 - the last axis
+        "p95": lambda values, axis: row_quantiles(values, 0.95),  # noqa: ARG005 - the last axis
     }
     interval = bootstrap(
         (sample,),

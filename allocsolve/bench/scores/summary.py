@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from allocsolve.bench.library.references import library_statements
 from allocsolve.bench.scores.statistics import (
     STATISTICS,
     bootstrap_interval,
@@ -21,17 +22,18 @@ from allocsolve.bench.scores.statistics import (
     performance_profile,
     primal_gap,
     primal_integral,
-    quantile,
     shifted_geometric_mean,
     signed_rank,
 )
 from allocsolve.errors import FormatError, SolverUnavailable, UnknownName
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.scores.catalogue import Catalogue, Reference
     from allocsolve.bench.scores.comparison import Comparison, InstanceResult
     from allocsolve.bench.scores.statistics import Interval
 
@@ -107,7 +109,7 @@ def _distribution(values: Sequence[float], shift: float) -> Distribution | None:
     return Distribution(
         count=len(values),
         mean=fmean(values),
-        median=median(values),
+        median=quantile(values, 0.5),
         p95=quantile(values, 0.95),
         max=max(values),
         shifted_mean=shifted_geometric_mean(values, shift),
@@ -160,7 +162,7 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
             wins, losses = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
             ties = len(pairs) - wins - losses
             compared.append(
-                (entrant, other, wins, ties, losses, median(differences), signed_rank(differences))
+                (entrant, other, wins, ties, losses, quantile(differences, 0.5), signed_rank(differences))
             )
     adjusted = holm([p for *_, p in compared])
     return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(compared, adjusted, strict=True))
@@ -259,11 +261,14 @@ def _gaps(run: Record, reference: float) -> tuple[tuple[float, float], ...]:
 _Rows: TypeAlias = "Sequence[Mapping[str, Any]]"
 
 
-def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
+def export(
+    records: Iterable[Record], path: str | os.PathLike[str], catalogue: Catalogue | None = None
+) -> None:
     """Write records as one table, in the format that the end of the file's name tells.
 
     One column per field, feature (``features.NAME``), metric (``metrics.NAME``) and machine fact
-    (``machine.NAME``); the terms of a lexicographic value are separated by semicolons, incumbents are JSON.
+    (``machine.NAME``), and what is stated of the instance (``stated.bound``, ``stated.value``,
+    ``stated.by``); the terms of a lexicographic value are separated by semicolons, incumbents are JSON.
     The file appears whole or not at all.
 
     Parameters
@@ -272,6 +277,9 @@ def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
         The rows.
     path
         Ends with ``.csv``, ``.json`` (a list of objects, infinities as null) or ``.parquet``.
+    catalogue
+        What is stated of the first terms of objectives; by default what the library states of the suites that
+        the records name.
 
     Raises
     ------
@@ -286,7 +294,9 @@ def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     ending = target.suffix.lower()
     if ending not in EXPORTS:
         raise UnknownName("format", ending or target.name, EXPORTS)
-    rows = [_cells(record) for record in records]
+    listed = list(records)
+    known = library_statements(listed) if catalogue is None else catalogue
+    rows = [_cells(row) | _stated(known.reference(row.digest, row.objective)) for row in listed]
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         EXPORTS[ending](rows, draft)
@@ -310,6 +320,12 @@ def _cells(record: Record) -> dict[str, Any]:
         else:
             cells[field.name] = value
     return cells
+
+
+def _stated(reference: Reference | None) -> dict[str, Any]:
+    """Return what files state of an instance; no run has found or proven it."""
+    lower, upper, source = reference or (None, None, None)
+    return {"stated.bound": lower, "stated.value": upper, "stated.by": source}
 
 
 def _columns(rows: _Rows) -> list[str]:

@@ -189,7 +189,10 @@ class PriceAscent:
         )
 
     def _grid(self, slots: int) -> FloatArray:
-        """Return edges at quantiles of the moments at which the prices of windows can turn."""
+        """Return edges, equally many moments apart at which the prices of windows can turn.
+
+        They are interpolated between moments, unlike the quantiles that describe results.
+        """
         jobs = self._jobs
         moments = (jobs.arrival, jobs.deadline, jobs.deadline - jobs.runtime, jobs.arrival + jobs.runtime)
         turns = np.unique(np.concatenate(moments))

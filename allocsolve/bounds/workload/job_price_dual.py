@@ -24,6 +24,7 @@ from allocsolve.bounds.workload._kernels_job_prices import (
     soft_slots,
     turned,
 )
+from allocsolve.judge.quantiles import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,7 +96,7 @@ class JobWindows:
     @property
     def usual_length(self) -> float:
         """The median length of a slot, in seconds."""
-        return float(np.median(np.diff(self.edges)))
+        return quantile(np.diff(self.edges), 0.5)
 
     @property
     def owners(self) -> IntArray:

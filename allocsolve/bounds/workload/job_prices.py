@@ -27,6 +27,7 @@ from allocsolve.bounds.workload.job_price_dual import (
 )
 from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import Clock
@@ -567,6 +568,6 @@ def _price_unit(windows: JobWindows) -> int:
     paid = np.bincount(windows.owners, windows.prices * windows.lengths)
     fullest = np.bincount(windows.slots, windows.prices)
     middle = _MIDDLE if len(positive) < _MANY else _MIDDLE_OF_MANY
-    fine = math.floor(math.log10(middle / float(np.median(positive)))) + 1
+    fine = math.floor(math.log10(middle / quantile(positive, 0.5))) + 1
     large = math.floor(math.log10(_ROOM / max(float(paid.max()), float(fullest.max()))))
     return int(10 ** max(0, min(fine, large, 15)))

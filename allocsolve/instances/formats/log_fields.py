@@ -64,6 +64,9 @@ class LogFields:
         start.
     tells_partitions
         Whether `AskedJobs` has the partition of each job as the log names it, also if its size is not given.
+    keeps_large
+        Whether jobs are kept that had more than there is of a resource, or more nodes than their partition:
+        they hold all of it then. Else they are dropped.
 
     Raises
     ------
@@ -76,6 +79,7 @@ class LogFields:
     eligible: bool = False
     priority_age: tuple[float, float] | None = None
     tells_partitions: bool = False
+    keeps_large: bool = False
 
     def __post_init__(self) -> None:
         for what in ("resources", "partitions"):
@@ -244,8 +248,10 @@ class FieldColumns(NamedTuple):
     priority: FloatArray | None = None  #: the same
 
     def too_large(self, nodes: FloatArray) -> NDArray[np.bool_]:
-        """Tell which jobs need more of a resource than there is."""
+        """Tell which jobs are dropped since they need more of a resource than there is."""
         large = np.zeros(len(nodes), dtype=bool)
+        if self.fields.keeps_large:
+            return large
         if self.texts is not None and self.needs is not None:
             there = dict(self.fields.resources)
             over = [any(number > there.get(name, number) for name, number in one) for one in self.texts.needs]
@@ -256,7 +262,7 @@ class FieldColumns(NamedTuple):
         return large
 
     def at(
-        self, rows: NDArray[np.int64], submits: FloatArray, starts: FloatArray
+        self, rows: NDArray[np.int64], nodes: FloatArray, submits: FloatArray, starts: FloatArray
     ) -> tuple[AskedJobs, dict[str, int]]:
         """Return what was asked of the rows that are kept, and counts of what was made of it.
 
@@ -264,12 +270,14 @@ class FieldColumns(NamedTuple):
         ----------
         rows
             Of the jobs that are kept, in their order.
+        nodes
+            Their sizes.
         submits, starts
             Of these, in seconds.
         """
         if self.texts is None:
             return AskedJobs(), {}
-        needs: list[dict[str, int]] = []
+        needs: list[Mapping[str, int]] = []
         partitions: list[str | None] = []
         named_partitions: list[str | None] = []
         left_out: Counter[str] = Counter()
@@ -302,9 +310,39 @@ class FieldColumns(NamedTuple):
             boost = head_starts(self.priority[rows], submits, starts, *self.fields.priority_age)
             counts["no_priority"] = int(np.isnan(boost).sum())
             boost = np.nan_to_num(boost)
+        had: dict[str, list[int]] = {}
+        if self.fields.keeps_large:
+            needs, partitions = self._fitted(needs, partitions, nodes, had)
+            counts["more_than_there_is"] = sum(map(len, had.values()))
         return AskedJobs(
-            tuple(needs), tuple(partitions), eligible, boost, dict(left_out), tuple(named_partitions)
+            *(tuple(needs), tuple(partitions), eligible, boost, dict(left_out), tuple(named_partitions)),
+            had=had,
         ), counts
+
+    def _fitted(
+        self,
+        needs: Sequence[Mapping[str, int]],
+        partitions: Sequence[str | None],
+        nodes: FloatArray,
+        had: dict[str, list[int]],
+    ) -> tuple[list[Mapping[str, int]], list[str | None]]:
+        """Return needs and partitions with which each job holds at most what there is.
+
+        A job with more nodes than its partition needs all of it, as it would of a resource. `had` takes up
+        what these jobs had, by resource and partition.
+        """
+        there = self.fields.capacities
+        fitted: list[Mapping[str, int]] = []
+        kept = [*partitions]
+        for idx, size in enumerate(nodes.astype(np.int64).tolist()):
+            mine = dict(needs[idx]) if needs else {}
+            if kept and (name := kept[idx]) is not None and size > there[name]:
+                kept[idx], mine[name] = None, size
+            for name, amount in mine.items():
+                if amount > there[name]:
+                    had.setdefault(name, []).append(amount)
+            fitted.append({name: min(amount, there[name]) for name, amount in mine.items()})
+        return fitted if any(fitted) else [], kept
 
 
 def _not_named(needs: Mapping[str, int], named: Mapping[str, int]) -> list[str]:
@@ -361,6 +399,8 @@ class AskedJobs:
     #: How many jobs need a resource, or are of a partition, that no option names.
     left_out: Mapping[str, int] = field(default_factory=dict)
     told_partitions: Sequence[str | None] = ()  #: as the log names them
+    #: What jobs had that had more than there is, by resource or partition; see `LogFields.keeps_large`.
+    had: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def columns(self, window: slice, submits: FloatArray, zero: float) -> dict[str, Any]:
         """Return the columns that `allocsolve.model.Jobs` takes.

@@ -33,6 +33,7 @@ from allocsolve.instances.formats.log_lines import (
 from allocsolve.instances.formats.log_tables import LOG_TABLES, refusal
 from allocsolve.instances.formats.log_times import TIME_UNITS, Clock, check_times, duration, time_limit, zone
 from allocsolve.instances.formats.logs import PARTS, WHOLES, LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.judge.quantiles import quantile
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
 
@@ -397,6 +398,7 @@ def read_table_log(
             **joined,
         },
         sharing=_shares(numbers["parts"], columns.nodes, is_whole=rows.unit in WHOLES),
+        may_share=_may_share(numbers["parts"], columns.nodes, rows.unit),
     )
 
 
@@ -425,9 +427,21 @@ def _shares(nodes: FloatArray, parts: FloatArray, *, is_whole: bool) -> NDArray[
     """
     known = (nodes > 0) & (parts > 0) & is_whole
     several = known & (nodes > 1)
-    per_node = float(np.median(parts[several] / nodes[several])) if several.any() else 0.0
+    per_node = quantile(parts[several] / nodes[several], 0.5) if several.any() else 0.0
     shares: NDArray[np.bool_] = known & (parts < per_node * nodes)
     return shares
+
+
+def _may_share(nodes: FloatArray, sizes: FloatArray, unit: str) -> NDArray[np.bool_]:
+    """Tell of which jobs nothing tells whether they had whole nodes.
+
+    Logs do not tell how many GPUs a node has. How many processors it has, jobs on several nodes tell.
+    """
+    known = (nodes > 0) & (sizes > 0)
+    if unit == "processors" and not (known & (nodes > 1)).any():
+        return known
+    may: NDArray[np.bool_] = (sizes > 0) & (unit in {"gpus", "milligpus"})
+    return may
 
 
 def _read_text(text: LogText, layout: LogTable, options: LogOptions, times: Clock) -> JobRows:

@@ -479,6 +479,11 @@ def log_format(path: PathLike) -> str:
     return name
 
 
+def is_problem(path: PathLike) -> bool:
+    """Tell whether a file begins as a problem of allocsolve does; errors as in `log_format`."""
+    return _PROBLEM.search(read_text(path, lambda text: text.head)[0]) is not None
+
+
 def format_of(head: str) -> str | None:
     """Return the format of a log that begins with these characters; None if it looks like none."""
     if _strange(head) is not None:
@@ -575,6 +580,9 @@ def _unknown(head: str) -> str:
     )
 
 
+#: How a problem begins.
+_PROBLEM: Final = re.compile(r'\A\s*\{[^[]*"format"\s*:\s*"allocsolve/')
+
 #: What is taken for a log, by what stands at its beginning, and what it looks like.
 _STRANGE: Final = (
     (re.compile(r"\APAR1"), "a Parquet file: say --format pm100, fdata or hpcopt"),
@@ -594,10 +602,7 @@ _STRANGE: Final = (
         "what LSF's bacct prints: give the file lsb.acct itself",
     ),
     (re.compile(r"\A\s*<(?:\?xml|!DOCTYPE|html|\w+>)", re.IGNORECASE), "XML or HTML: give a log as text"),
-    (
-        re.compile(r'\A\s*\{[^[]*"format"\s*:\s*"allocsolve/'),
-        "a problem of allocsolve, which is no log",
-    ),
+    (_PROBLEM, "a problem of allocsolve, which is no log"),
     (
         re.compile(r'\A\s*\{.*"(?:nb_res|profiles)"\s*:', re.DOTALL),
         "a workload of Batsim, which is no log: allocsolve convert reads it",

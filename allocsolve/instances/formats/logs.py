@@ -37,8 +37,10 @@ SWF_UNITS: Final = UNITS[:2]
 PARTS: Final[Mapping[str, str]] = MappingProxyType({"nodes": "processors", "gpus": "milligpus"})
 #: Where sizes count parts: what tells of which jobs had whole ones.
 WHOLES: Final[Mapping[str, str]] = MappingProxyType({part: whole for whole, part in PARTS.items()})
-#: In the meta of a problem: how many jobs had a part of a node or GPU only, where sizes count such parts.
+#: In the meta of a problem: how many jobs had a part of a node or GPU only, where sizes count such parts, and
+#: how many may have had.
 _SHARED: Final = "shared_nodes"
+_MAY_SHARE: Final = "possibly_shared_nodes"
 LIMITS: Final = ("at-least-run", "keep", "cut")
 ORIGINS: Final = ("first", "header")
 #: Changes that make one job of several lines: how many lines a job took in.
@@ -64,7 +66,8 @@ class CleaningReport:
     (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
     submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``;
     of what `LogFields` asks for ``no_needs``, ``no_partition``, ``no_priority`` (or no start), which are
-    unknown, and ``eligible_after_start``: such a job is eligible at its start.
+    unknown, ``eligible_after_start``: such a job is eligible at its start, and ``more_than_there_is``: such a
+    job holds all that there is.
 
     Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
     ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
@@ -170,6 +173,8 @@ class JobLog:
     asked: AskedJobs = field(default_factory=AskedJobs)  #: what `LogFields` asked for
     #: Jobs that had a part of a node (or GPU) only, where sizes count such parts.
     sharing: int = 0
+    #: Jobs of which nothing tells whether they had whole nodes, where sizes count parts of these.
+    may_share: int = 0
 
     @property
     def num_nodes(self) -> int:
@@ -240,8 +245,7 @@ def log_problem(
         problem_meta["unix_time"] = log.epoch + zero
     if log.timezone:
         problem_meta["timezone"] = log.timezone
-    if log.sharing:
-        problem_meta[_SHARED] = log.sharing
+    problem_meta |= {name: count for name, count in _sharing(log).items() if count}
     if warm_up or cool_down:
         problem_meta |= {"warm_up": warm_up, "cool_down": cool_down}
     return WorkloadProblem(
@@ -335,6 +339,7 @@ def cleaned(
     changed: Mapping[str, NDArray[np.bool_] | int] | None = None,
     unusual: Mapping[str, int] | None = None,
     sharing: NDArray[np.bool_] | None = None,
+    may_share: NDArray[np.bool_] | None = None,
 ) -> JobLog:
     """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
 
@@ -349,8 +354,8 @@ def cleaned(
     dropped, changed, unusual
         What the reader has counted already: lines; rows of `columns` that differ from the log, by mask (of
         these, the rows that are kept count) or by number; lines.
-    sharing
-        Which rows had a part of a node only, where sizes count such parts.
+    sharing, may_share
+        Which rows had a part of a node only, where sizes count such parts, and which may have had.
 
     Raises
     ------
@@ -393,7 +398,7 @@ def cleaned(
         for reason, rows_of in (changed or {}).items()
     }
     starts = columns.starts[rows]
-    asked, asked_counts = columns.asked.at(rows, columns.submits[rows], starts)
+    asked, asked_counts = columns.asked.at(rows, columns.nodes[rows], columns.submits[rows], starts)
     report = CleaningReport(
         lines + sum(at_rows.get(reason, 0) for reason in JOINED),
         counts,
@@ -434,6 +439,7 @@ def cleaned(
         report=report,
         asked=asked,
         sharing=0 if sharing is None else int(sharing[rows].sum()),
+        may_share=0 if may_share is None else int(may_share[rows].sum()),
     )
 
 
@@ -487,23 +493,41 @@ def _size_hint(columns: LogColumns, unit: str) -> str:
 def nodes_not_modelled(meta: Mapping[str, object]) -> str:
     """Return what a problem cannot say since its jobs share nodes, by its meta; empty if none do.
 
-    Where sizes count processors, or thousandths of GPUs, a schedule finds room that is spread over nodes
-    where a machine would not: figures of policies are those of another machine; bounds hold for this one.
+    Where sizes count processors or GPUs, a schedule finds room that is spread over nodes where a machine
+    would not: figures of policies are those of another machine; bounds hold for this one.
     """
-    count = meta.get(_SHARED)
-    if not isinstance(count, int) or count <= 0:
-        return ""
-    return (
-        f"Nodes not modelled: {count:,} jobs had a part of a node or GPU only, and such parts are counted "
-        "wherever they are. Policies find room here that the machine has not; the bounds hold for it, too."
-    )
+    for count, had, find in zip(sharing_of(meta), ("had", "may have had"), ("find", "may find"), strict=True):
+        if count:
+            return (
+                f"Nodes not modelled: {count:,} {'job' if count == 1 else 'jobs'} {had} a part of a node or "
+                f"GPU only, and such parts are counted wherever they are. Policies {find} room here that the "
+                "machine has not; the bounds hold for it, too."
+            )
+    return ""
+
+
+def sharing_of(meta: Mapping[str, object]) -> tuple[int, int]:
+    """Return how many jobs of a problem share nodes, and how many may, by its meta."""
+    counts = (meta.get(name) for name in (_SHARED, _MAY_SHARE))
+    sharing, may_share = (count if isinstance(count, int) and count > 0 else 0 for count in counts)
+    return sharing, may_share
+
+
+def log_not_modelled(log: JobLog) -> str:
+    """Return what schedules of a log cannot say since its jobs share nodes; see `nodes_not_modelled`."""
+    return nodes_not_modelled(_sharing(log))
+
+
+def _sharing(log: JobLog) -> dict[str, int]:
+    """Return how many jobs of a log share nodes, as the meta of its problem tells it."""
+    return {_SHARED: log.sharing, _MAY_SHARE: log.may_share}
 
 
 def shared_advice(log: JobLog) -> str | None:
     """Return what to know about jobs that had a part of a node or GPU only; None if there is none."""
     count = log.report.changed.get("part_of_a_node", 0)
     if not count:
-        return nodes_not_modelled({_SHARED: log.sharing}) or None
+        return log_not_modelled(log) or None
     unit = log.machine.unit
     one = {"nodes": "node", "gpus": "GPU"}[unit]
     return (

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -121,9 +123,18 @@ def _window(text: str, origin: TimeOrigin) -> ClosedWindow:
         msg = "it ends before it begins"
         raise ValueError(msg)
     if end <= 0:
-        msg = f"it ends before the first submission, second {origin.zero:.10g} of the log"
+        msg = f"it ends before the first submission, {_first_submission(origin)}"
         raise ValueError(msg)
     return ClosedWindow(max(start, 0.0), end, _amounts(listed))
+
+
+def _first_submission(origin: TimeOrigin) -> str:
+    """Return when second 0 of a workload is: a date if the log has dates."""
+    with suppress(OverflowError, ValueError, OSError):  # beyond what calendars know
+        if origin.epoch is not None:
+            moment = datetime.fromtimestamp(origin.epoch + origin.zero, zone(origin.timezone))
+            return f"{moment:%Y-%m-%dT%H:%M:%S}"
+    return f"second {origin.zero:.10g} of the log"
 
 
 def _seconds(text: str, origin: TimeOrigin, clock: Clock, *, later: bool = False) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.messages import overloads, shown_seconds
+from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.workload.machine import (
     early_violations,
     machine_violations,
@@ -555,8 +556,8 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     fields: dict[str, Any] = {}
     for name, column in columns.items():
         fields[name] = _mean(column, packed.weight)
-        spread = _spread(column[counts])
-        fields |= dict(zip((f"median_{name}", f"p95_{name}", f"max_{name}"), spread, strict=True))
+        for what, share in (("median", 0.5), ("p95", 0.95), ("max", 1.0)):
+            fields[f"{what}_{name}"] = quantile(column[counts], share) if counts.any() else 0.0
     return WorkloadMetrics(
         **fields,
         makespan=float(ends.max()),
@@ -588,17 +589,6 @@ def _sum(values: FloatArray) -> float:
     if float(np.abs(values).sum()) < MAX_INTEGER / 4 and _in_quarters(values):
         return float(values.sum())
     return math.fsum(values.tolist())
-
-
-def _spread(values: FloatArray) -> tuple[float, float, float]:
-    """Return median, 95th percentile and maximum."""
-    count = len(values)
-    if not count:
-        return 0.0, 0.0, 0.0
-    middle, high = count // 2, -(-95 * count // 100) - 1
-    ordered = np.partition(values, (max(middle - 1, 0), middle, high, count - 1))
-    median = ordered[middle] if count % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    return float(median), float(ordered[high]), float(ordered[-1])
 
 
 def _backfilled(submits: FloatArray, starts: FloatArray) -> int:

@@ -15,7 +15,8 @@ from allocsolve.instances import elastic_workload, recorded_schedule
 from allocsolve.judge import WorkloadMetrics, workload_metrics, workload_violations
 from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule, terms
 from allocsolve.pictures.workload import size_classes
-from allocsolve.report.whatif.questions import EASY, as_it_is
+from allocsolve.report.whatif.questions import EASY, as_it_is, dated
+from allocsolve.report.whatif.words import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -83,9 +84,7 @@ def _calendar(first: float, last: float, days: int, zone: tzinfo) -> tuple[list[
     return begins, names
 
 
-#: Names of solvers: the usual policies, what knows all jobs beforehand and proves the bound, and the policies
-#: that change the sizes of running jobs.
-POLICIES: Final = ("fcfs", "first-fit", "easy", "conservative")
+#: Names of solvers: what knows all jobs beforehand and proves the bound, and policies that change sizes.
 HINDSIGHT: Final = "prices"
 ELASTIC_POLICIES: Final = ("malleable-min", "static-price")
 #: What stands beside them for the schedule that the log records.
@@ -117,6 +116,7 @@ def variants(
     *,
     seconds: float,
     workers: int,
+    policies: Sequence[str] = POLICIES,
 ) -> tuple[Variant, ...]:
     """Return the variants of a log: as it is, with what is asked for, with jobs that change their size.
 
@@ -134,10 +134,13 @@ def variants(
         What is asked of the log, see `questions`.
     seconds, workers
         Of each search for the best schedule and for the bound: the same for all, so that they compare.
+    policies
+        Names of the policies that are compared on the log as it is.
     """
     budgets = [Budget(seconds=seconds, workers=workers)]
     here = [question.policy for question in asked if question.problem is problem]
-    rigid = plan([("", problem)], [HINDSIGHT, *POLICIES, *here], objective="wait", budgets=budgets)
+    run = dict.fromkeys((HINDSIGHT, *policies, *([EASY] * bool(asked)), *here))
+    rigid = plan([("", problem)], list(run), objective="wait", budgets=budgets)
     planned = [Variant(0.0, problem, tuple(rigid))]
     for question in asked:
         if question.problem is not problem:
@@ -257,6 +260,7 @@ def what_if(
     *,
     asked: Sequence[Question] = (),
     split: Classes | None = None,
+    policies: Sequence[str] = POLICIES,
 ) -> WhatIf:
     """Return what the records say of a log; runs that have no record are named as missing.
 
@@ -274,10 +278,13 @@ def what_if(
         The questions of the variants.
     split
         The jobs in classes whose waits are shown besides.
+    policies
+        Those of the variants.
     """
     first, *others = planned
     _, problem, tasks, _ = first
     recorded, no_record, faults = _recorded(log, problem)
+    faults = tuple(dated(fault, problem, zone) for fault in faults)
     runs = _Runs(store)
     cases = {case.key: case for task in tasks if (case := runs.case(task, problem)) is not None}
     rows = {
@@ -298,7 +305,7 @@ def what_if(
         recorded=recorded,
         no_record=no_record,
         faults=faults,
-        policies=tuple(cases[name] for name in POLICIES if name in cases),
+        policies=tuple(cases[name] for name in policies if name in cases),
         hindsight=cases.get(HINDSIGHT),
         bound=runs.bound(tasks),
         mean_runtime=float(packed.runtime.mean()),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.instances.formats.logs import log_not_modelled
 from allocsolve.pictures.chart import duration
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import HINDSIGHT, means_by
@@ -18,6 +19,7 @@ from allocsolve.report.whatif.words import (
     ORDER_NAMES,
     Linked,
     at_least,
+    schedule_name,
 )
 
 if TYPE_CHECKING:
@@ -118,9 +120,10 @@ def outlook_sentences(figures: WhatIf) -> Iterator[Sentence]:
     if not figures.outlooks:
         return
     here, *others = figures.outlooks
+    not_modelled = log_not_modelled(figures.log)
     for outlook in others:
         if outlook.question.problem is not here.question.problem:
-            yield from _certain(outlook, here)
+            yield from _certain_in_counts(outlook) if not_modelled else _certain(outlook, here)
     reorders = any(one.question.option == "order" for one in others)
     exact = any(one.question.option == "limits" for one in others)
     if (reorders or exact) and here.bound is not None:
@@ -132,7 +135,15 @@ def outlook_sentences(figures: WhatIf) -> Iterator[Sentence]:
             bound,
             ": the jobs and the machine are the same.",
         )
-    yield from _worse(figures)
+    if not not_modelled:
+        yield from _worse(figures)
+
+
+def _certain_in_counts(outlook: Outlook) -> Iterator[Sentence]:
+    """Yield the bound alone: where nodes are not modelled, no schedule is known to be possible."""
+    if outlook.bound is not None:
+        bound = Linked(at_least(outlook.bound), IMPOSSIBLE)
+        yield f"{outlook.question.clause} no scheduler can bring the mean wait below ", bound, "."
 
 
 def _certain(outlook: Outlook, here: Outlook) -> Iterator[Sentence]:
@@ -221,13 +232,20 @@ class _Column(NamedTuple):
 def _columns(figures: WhatIf) -> list[_Column]:
     """Return the waits of each job: under each question, or in each schedule if nothing was asked for."""
     if not figures.outlooks:
-        return [_Column(NAMES[case.key], figures.waits(case)) for case in figures.cases]
+        return [_Column(schedule_name(case.key), figures.waits(case)) for case in figures.cases]
     columns = []
     for outlook in figures.outlooks:
         case = outlook.policies.get(outlook.question.policy)
         if case is not None:
             columns.append(_Column(outlook.question.label, figures.waits(case)))
     return columns
+
+
+def page_split_tables(figures: WhatIf) -> Iterator[Table]:
+    """Yield the tables of classes that stand on the page nowhere else: it shows waits by size anyway."""
+    split = figures.split
+    if split is not None and (split.by != "size" or figures.outlooks):
+        yield from split_tables(figures)
 
 
 def split_tables(figures: WhatIf) -> Iterator[Table]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.instances.formats.logs import nodes_not_modelled, shared_advice
+from allocsolve.instances.formats.log_of_workload import OF_PROBLEM
+from allocsolve.instances.formats.logs import log_not_modelled, shared_advice
 from allocsolve.pictures.chart import Axis, counted, duration, percent
-from allocsolve.pictures.workload import over_time, size_classes, wait_bars, wait_chart
+from allocsolve.pictures.workload import longest_bar, over_time, size_classes, wait_bars, wait_chart
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
@@ -20,7 +21,7 @@ from allocsolve.report.whatif.outlooks import (
     orders_table,
     outlook_sentences,
     outlooks_table,
-    split_tables,
+    page_split_tables,
     time_cell,
 )
 from allocsolve.report.whatif.questions import size_label
@@ -28,10 +29,13 @@ from allocsolve.report.whatif.words import (
     ELASTIC_NAMES,
     IMPOSSIBLE,
     NAMES,
+    POLICIES,
     Linked,
     anchor,
     at_least,
     definitions,
+    linked_name,
+    schedule_name,
 )
 
 if TYPE_CHECKING:
@@ -56,9 +60,27 @@ def subject(figures: WhatIf) -> str:
     return f"{jobs} on {size}, submitted over {duration(float(submits.max() - submits.min()))}"
 
 
+#: What stands in place of what policies would have done, where nodes are not modelled.
+_NOT_MODELLED: Final = (
+    (
+        "How long jobs wait under another policy cannot be told: where jobs share nodes, a policy finds room "
+        "here that is spread over several of them."
+    ),
+    (
+        "Rows that say nodes not modelled are of a machine that is easier to fill; what is impossible on it "
+        "is impossible on the true one, too."
+    ),
+)
+
+
 def headlines(figures: WhatIf) -> Iterator[Sentence]:
     """Yield what was, what could have been, what is impossible, and what that means."""
     yield _was(figures)
+    if log_not_modelled(figures.log):
+        yield from ((sentence,) for sentence in _NOT_MODELLED)
+        yield _impossible(figures)
+        yield from _meaning(figures)
+        return
     if figures.policies:
         yield _policies(figures)
     if figures.hindsight is not None:
@@ -87,17 +109,22 @@ def _policies(figures: WhatIf) -> Sentence:
     as_good = [case for case in ranked if case.metrics.wait <= _AS_GOOD * best.metrics.wait]
     joints = ["", *[", "] * (len(as_good) - 2), *[" and "] * (len(as_good) > 1)]
     names = [
-        part
-        for joint, case in zip(joints, as_good, strict=True)
-        for part in (joint, Linked(NAMES[case.key], NAMES[case.key]))
+        part for joint, case in zip(joints, as_good, strict=True) for part in (joint, linked_name(case.key))
     ]
     if worst.metrics.wait <= _AS_GOOD * best.metrics.wait:
-        return ("Under each of the usual policies the mean wait would have been about ", wait, ".")
+        return (f"Under each of {_called(figures)[0]} the mean wait would have been about ", wait, ".")
     return (
-        *("Of the usual policies ", *names, " would have had the least mean wait, ", wait, "; "),
-        *(Linked(NAMES[worst.key], NAMES[worst.key]), " the longest, "),
+        *(f"Of {_called(figures)[0]} ", *names, " would have had the least mean wait, ", wait, "; "),
+        *(linked_name(worst.key), " the longest, "),
         *(Linked(duration(worst.metrics.wait), "mean wait"), "."),
     )
+
+
+def _called(figures: WhatIf) -> tuple[str, str]:
+    """Return what the policies of a page are called together, and what each of them is."""
+    if all(case.key in POLICIES for case in figures.policies):
+        return "the usual policies", "Every usual policy"
+    return "these policies", "Each of these policies"
 
 
 def _impossible(figures: WhatIf) -> Sentence:
@@ -114,15 +141,17 @@ def _meaning(figures: WhatIf) -> Iterator[Sentence]:
     if figures.recorded is None or figures.faults:
         return
     wait = figures.recorded.metrics.wait
+    shared = bool(log_not_modelled(figures.log))
     if figures.bound is not None and wait > 0:
+        rest = "the order in which they started" + (", and from where nodes had room" if shared else "")
         share = Linked(f"{math.floor(100 * figures.bound / wait)} %", "certainly impossible")
         yield (
             *("So at least ", share, " of the mean wait came from the jobs and the size of the machine: "),
-            "no order of the jobs avoids it. At most the rest came from the order in which they started.",
+            f"no order of the jobs avoids it. At most the rest came from {rest}.",
         )
-    if figures.policies and wait > max(case.metrics.wait for case in figures.policies):
+    if not shared and figures.policies and wait > max(case.metrics.wait for case in figures.policies):
         why = (
-            "Every usual policy would have had a shorter mean wait than what was. So something else held "
+            f"{_called(figures)[1]} would have had a shorter mean wait than what was. So something else held "
             "jobs back, which this page does not know of: limits for users or groups, jobs that wait for "
             "others, nodes that were down or kept free, or users who submit on hold."
         )
@@ -145,14 +174,31 @@ def cautions(figures: WhatIf) -> Iterator[str]:
     if large := figures.log.report.dropped.get("too_large", 0):
         jobs, were = ("1 job is", "was") if large == 1 else (f"{large:,} jobs are", "were")
         yield f"{jobs} larger than {figures.problem.num_nodes:,} {unit} and {were} left out."
+    yield from _large(figures)
     if (advice := shared_advice(figures.log)) is not None:
         yield advice
+    if figures.log.machine.told_by == OF_PROBLEM and figures.log.may_share == len(figures.problem.jobs):
+        yield f"Nothing in {figures.log.source} says what its sizes count: --unit nodes, if whole nodes."
     if figures.failed:
         yield f"Some computations failed, so their figures are not here: {', '.join(figures.failed)}."
     if figures.missing:
         yield (
             f"Not complete: the program was interrupted before it had computed {', '.join(figures.missing)}. "
             "The same command goes on from there."
+        )
+
+
+def _large(figures: WhatIf) -> Iterator[str]:
+    """Yield which jobs had more than there is of a partition or a resource."""
+    fields, unit = figures.log.options.fields, figures.log.machine.unit
+    partitions = dict(fields.partitions)
+    for name, had in figures.log.asked.had.items():
+        jobs, ran = ("1 job", "It ran") if len(had) == 1 else (f"{len(had):,} jobs", "They ran")
+        there = fields.capacities[name]
+        place = f"{unit} than the partition {name}" if name in partitions else f"{name} than the machine"
+        yield (
+            f"{jobs} had more {place} has: up to {max(had):,} of {there:,}. {ran}, and so what was is as the "
+            f"log has it; in all other schedules such a job holds all {there:,}. Is that size right?"
         )
 
 
@@ -177,10 +223,12 @@ def limits(figures: WhatIf) -> Iterator[str]:
         )
     if (remark := figures.log.asked.remark()) is not None:
         yield f"{remark[0].upper()}{remark[1:]}."
+    more = "parts of the machine kept for some, and nodes that were down"
+    if figures.problem.closed:
+        more = "and parts of the machine kept for some"
     yield (
         "Policies start a job as soon as their rule allows. Limits for users or groups, priorities, jobs "
-        "that wait for others, parts of the machine kept for some, and nodes that were down are not known "
-        "here; the machine had to respect them."
+        f"that wait for others, {more} are not known here; the machine had to respect them."
     )
     yield (
         "Users react: with shorter waits they might have submitted more, or other jobs. No replay of a log "
@@ -210,8 +258,8 @@ def _count(number: int) -> TableCell:
 
 def _row_name(figures: WhatIf, key: str) -> str:
     """Return the name of a schedule; of one that only counts say is possible, with that."""
-    shared = nodes_not_modelled(figures.problem.meta) and key != RECORDED
-    return f"{NAMES[key]}, nodes not modelled" if shared else NAMES[key]
+    shared = log_not_modelled(figures.log) and key != RECORDED
+    return f"{schedule_name(key)}, nodes not modelled" if shared else schedule_name(key)
 
 
 def cases_table(figures: WhatIf) -> Table:
@@ -235,7 +283,7 @@ def waits_table(figures: WhatIf) -> Table:
     waits = figures.waits(case)
     longest = [job for job in np.argsort(-waits, kind="stable")[:_LONGEST].tolist() if waits[job] > 0]
     packed = figures.problem.jobs.packed
-    columns = [(NAMES[case.key], figures.waits(case)) for case in figures.cases]
+    columns = [(schedule_name(case.key), figures.waits(case)) for case in figures.cases]
     rows = tuple(
         (
             text(figures.problem.jobs.names[job]),
@@ -247,7 +295,8 @@ def waits_table(figures: WhatIf) -> Table:
         for job in longest
     )
     heads = ("job", "submitted in", "size", "ran for", *(name for name, _ in columns))
-    note = f"The {_LONGEST} jobs with the longest waits, {NAMES[case.key]}; how long each waits, by schedule."
+    name = schedule_name(case.key)
+    note = f"The {_LONGEST} jobs with the longest waits, {name}; how long each waits, by schedule."
     return Table("Jobs that waited longest", heads, rows, note)
 
 
@@ -274,7 +323,7 @@ def _by_class(title: str, what: str, figures: WhatIf, classes: IntArray, labels:
         )
         for number in np.flatnonzero(counts).tolist()
     )
-    return Table(title, (what, "jobs", *(NAMES[case.key] for case in figures.cases)), rows)
+    return Table(title, (what, "jobs", *(schedule_name(case.key) for case in figures.cases)), rows)
 
 
 def elastic_table(figures: WhatIf) -> Table:
@@ -360,23 +409,25 @@ def _cards(figures: WhatIf) -> Iterator[str]:
     cards = []
     if figures.recorded is not None:
         cards.append((duration(figures.recorded.metrics.wait), "as it was", "mean wait as it was"))
-    if (best := figures.best_policy) is not None:
-        name = NAMES[best.key]
-        cards.append((duration(best.metrics.wait), name, f"with {name}, the best of the usual policies"))
-    if figures.hindsight is not None:
+    shared = log_not_modelled(figures.log)
+    if (best := figures.best_policy) is not None and not shared:
+        name = schedule_name(best.key)
+        cards.append((duration(best.metrics.wait), name, f"with {name}, the best of {_called(figures)[0]}"))
+    if figures.hindsight is not None and not shared:
         shown = duration(figures.hindsight.metrics.wait)
         cards.append((shown, "best known with hindsight", "the best schedule found, knowing the future"))
     if figures.bound is not None:
         shown = f"below {at_least(figures.bound)}"
         cards.append((shown, "certainly impossible", "certainly impossible, for any scheduler"))
     for shown, word, what in cards:
-        yield f'<a class="card" href="#{anchor(word)}"><b>{escape(shown)}</b><span>{escape(what)}</span></a>'
+        link = f' href="#{anchor(word)}"' if word in definitions(unit="", elastic=False) else ""
+        yield f'<a class="card"{link}><b>{escape(shown)}</b><span>{escape(what)}</span></a>'
 
 
 def _contents(figures: WhatIf) -> Iterator[str]:
     yield "<nav><ul>"
     yield '<li><a href="#compared">Was, could have been, impossible</a></li>'
-    if figures.outlooks or figures.split is not None:
+    if figures.outlooks or [*page_split_tables(figures)]:
         yield '<li><a href="#asked">What was asked</a></li>'
     yield '<li><a href="#who">Who waited</a></li>'
     if figures.elastic:
@@ -389,12 +440,15 @@ def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     yield '<section id="compared"><h2>What was, what could have been, what is impossible</h2>'
     if figures.cases:
         yield _table(cases_table(figures), numbers)
-        yield _see(*(NAMES[case.key] for case in figures.cases), "certainly impossible")
+        yield _see(*(NAMES[case.key] for case in figures.cases if case.key in NAMES), "certainly impossible")
         yield '<div class="figures">'
-        means = {NAMES[case.key]: case.metrics.wait for case in figures.cases}
+        means = {schedule_name(case.key): case.metrics.wait for case in figures.cases}
         line = " The red marks: no scheduler could have brought the mean to the left of it."
         note = "One bar for each schedule." + (line if figures.bound is not None else "")
-        yield figure_html("Mean wait", wait_bars("Mean wait", "mean wait", means, figures.bound), note)
+        if max(means.values()) > longest_bar(means.values()):
+            note += " Bars with a break are longer than the axis: their figures say how long."
+        bars = wait_bars("Mean wait", "mean wait", means, figures.bound)
+        yield figure_html("Mean wait", bars, note + _counts_note(figures))
         note = "Above: how much of the machine was busy. Below: how many jobs waited."
         if len(figures.cases) > len(_drawn(figures)):
             note += " Three schedules of those in the table: more lines are hard to tell apart."
@@ -406,13 +460,19 @@ def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
 
 
 def _unit_note(figures: WhatIf) -> str:
-    return "" if figures.log.machine.unit == "nodes" else f" Nodes are {figures.log.machine.unit} here."
+    unit = figures.log.machine.unit
+    return ("" if unit == "nodes" else f" Nodes are {unit} here.") + _counts_note(figures)
+
+
+def _counts_note(figures: WhatIf) -> str:
+    """Return what is said under drawings of schedules that only counts say are possible."""
+    return " Nodes not modelled, but as it was." if log_not_modelled(figures.log) else ""
 
 
 def _drawn(figures: WhatIf) -> dict[str, WorkloadSchedule]:
     """Return the schedules of drawings with lines: as it was, the best policy, and with hindsight."""
     shown = [case for case in (figures.recorded, figures.best_policy, figures.hindsight) if case is not None]
-    return {NAMES[case.key]: case.schedule for case in shown}
+    return {schedule_name(case.key): case.schedule for case in shown}
 
 
 def _see(*words: str) -> str:
@@ -454,7 +514,7 @@ def _who(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
 def _asked(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     """Yield what would have been if one thing had been otherwise, and who gains and loses."""
     words = asked_words(figures)
-    tables = [*split_tables(figures)]
+    tables = [*page_split_tables(figures)]
     if figures.outlooks:
         tables = [outlooks_table(figures), *orders_table(figures), *tables]
     if not tables:

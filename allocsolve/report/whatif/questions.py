@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.instances import closed_window, log_problem, time_origin
+from allocsolve.instances import closed_window
+from allocsolve.instances.formats.log_times import zone
+from allocsolve.instances.formats.windows import TimeOrigin
 from allocsolve.model import Jobs
 from allocsolve.pictures.workload import size_classes
 from allocsolve.registry import canonical_name
@@ -16,6 +20,7 @@ from allocsolve.report.whatif.words import EXACT_LIMITS, ORDER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import tzinfo
 
     from allocsolve.heuristics.workload.policies import QueueOrder
     from allocsolve.instances import JobLog
@@ -46,25 +51,50 @@ class Question(NamedTuple):
     note: str = ""  #: what else has changed
 
 
+#: A point in time as the judge writes it: run times are written otherwise.
+_MOMENT: Final = re.compile(r"\b(from|to|at) (-?\d+(?:\.\d+)?(?:e[+-]\d+)?) s\b")
+
+
+def dated(text: str, problem: WorkloadProblem, timezone: tzinfo) -> str:
+    """Return a text of the judge with dates in place of seconds of the problem, if dates are known."""
+    epoch = problem.meta.get("unix_time")
+    if not isinstance(epoch, int | float):
+        return text
+
+    def date(moment: re.Match[str]) -> str:
+        try:
+            shown = datetime.fromtimestamp(round(epoch + float(moment[2])), timezone)
+        except (OverflowError, ValueError, OSError):  # beyond what calendars know
+            return moment[0]
+        return f"{moment[1]} {shown:%Y-%m-%d %H:%M:%S}"
+
+    return _MOMENT.sub(date, text)
+
+
 def as_it_is(problem: WorkloadProblem, unit: str) -> Question:
     """Return the question that changes nothing."""
     label = f"as it is: {problem.num_nodes:,} {unit}"
     return Question("", "", label, "As it is", problem, size=problem.num_nodes)
 
 
-def of_size(log: JobLog, problem: WorkloadProblem, size: int) -> Question:
+def of_size(problem: WorkloadProblem, unit: str, size: int) -> Question:
     """Ask for a machine of another size.
 
     Jobs that are larger than it hold all of it, and run as long: so all jobs are there in each row.
+
+    Raises
+    ------
+    InvalidOption
+        If more is closed at times than such a machine has.
     """
-    unit = log.machine.unit
-    smaller = replace(
-        log,
-        machine=log.machine._replace(size=size, told_by="asked for"),
-        nodes=np.minimum(log.nodes, size),
-    )
-    asked = _named(log_problem(smaller), problem, f"{size}-{unit}")
-    larger = int((log.nodes > size).sum())
+    nodes = problem.jobs.packed.nodes
+    try:
+        asked = replace(problem, num_nodes=size, jobs=_jobs(problem, nodes=np.minimum(nodes, size)))
+    except InvalidProblem as fault:
+        msg = f"--nodes {size}: {fault}"
+        raise InvalidOption(msg) from None
+    asked = _named(asked, problem, f"{size}-{unit}")
+    larger = int((nodes > size).sum())
     jobs = "1 job holds" if larger == 1 else f"{larger:,} jobs hold"
     kept = f" With {size:,} {unit} the partitions keep their sizes." if problem.resources else ""
     note = f"{jobs} more than {size:,} {unit} in the log, and all {size:,} in this row." if larger else ""
@@ -98,16 +128,17 @@ def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: st
     InvalidOption
         If the text is not that of a window, or it begins when all is over.
     """
-    origin = time_origin(log, timezone=timezone)
-    closed = closed_window(window, origin)
-    over = max(float(np.nanmax(log.ends, initial=-np.inf)), float(log.submits.max())) - origin.zero
-    if closed.start > over:
+    packed = problem.jobs.packed
+    zero = float(log.submits[0] - packed.submit[0])
+    closed = closed_window(window, TimeOrigin(log.epoch, zero, timezone))
+    ends = np.concatenate([log.ends - zero, packed.submit + packed.runtime])
+    if closed.start > np.nanmax(ends):
         msg = f"closed window {window!r}: begins after the last job of {log.source} has ended"
         raise InvalidOption(msg)
     try:
         shut = replace(problem, closed=(*problem.closed, closed))
     except InvalidProblem as fault:  # it closes more than there is
-        msg = f"--closed {window}: {fault}"
+        msg = f"--closed {window}: {dated(str(fault), problem, zone(timezone))}"
         raise InvalidOption(msg) from None
     asked = _named(shut, problem, f"closed {window}")
     return Question("closed", window, f"closed {window}", f"Closed {window},", asked)
@@ -124,6 +155,7 @@ def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
     value = ",".join(names)
     sizes = dict(problem.resources)
     jobs, asked = problem.jobs, problem.jobs.requirements
+    used = {*asked.partitions, *(name for need in asked.needs for name, _ in need)}
     if len(names) < 2:
         msg = f"--merge {value}: one pool is made of two partitions at least, such as std,long"
         raise InvalidOption(msg)
@@ -131,26 +163,44 @@ def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
         if name not in sizes:
             msg = f"--merge {value}: --partitions does not say how many nodes the jobs of {name!r} may hold"
             raise InvalidOption(msg)
-        if name not in asked.partitions:
+        if name not in used:
             msg = f"--merge {value}: the log has no job in {name!r}"
             raise InvalidOption(msg)
     pool = "+".join(names)
     there = {name: size for name, size in sizes.items() if name not in names}
-    packed = jobs.packed
-    together = Jobs(
-        *(packed.submit, packed.nodes, packed.runtime, jobs.limit),
-        names=jobs.names,
-        users=jobs.users or None,
-        weight=packed.weight,
-        needs=asked.needs or None,
-        partitions=[pool if name in names else name for name in asked.partitions],
-        eligible=asked.eligible if len(asked.eligible) else None,
-        boost=asked.boost if len(asked.boost) else None,
-    )
-    resources = there | {pool: sum(sizes[name] for name in names)}
+    size = sum(sizes[name] for name in names)
+    needs, partitions = [], []
+    for idx, partition in enumerate(asked.partitions or [None] * len(jobs)):
+        mine = dict(asked.needs[idx]) if asked.needs else {}
+        large = mine.keys() & {*names}  # it holds all of its partition, see `LogFields`
+        mine = {name: amount for name, amount in mine.items() if name not in large}
+        fits = int(jobs.packed.nodes[idx]) <= size
+        partitions.append(pool if partition in names or (large and fits) else partition)
+        needs.append(mine if fits or not large else mine | {pool: size})
+    together = _jobs(problem, needs=needs, partitions=partitions)
+    resources = there | {pool: size}
     merged = replace(problem, jobs=together, resources=tuple(sorted(resources.items())))
     label = f"{' and '.join((', '.join(names[:-1]), names[-1]))} as one"
     return Question("merge", value, label, f"With {label}", _named(merged, problem, label))
+
+
+def _jobs(problem: WorkloadProblem, **changed: object) -> Jobs:
+    """Return the jobs of a problem, all rigid, with some columns changed."""
+    jobs, asked = problem.jobs, problem.jobs.requirements
+    columns: dict[str, Any] = {
+        "submit": jobs.packed.submit,
+        "nodes": jobs.packed.nodes,
+        "runtime": jobs.packed.runtime,
+        "limit": jobs.limit,
+        "names": jobs.names,
+        "users": jobs.users or None,
+        "weight": jobs.packed.weight,
+        "needs": asked.needs or None,
+        "partitions": asked.partitions or None,
+        "eligible": asked.eligible if len(asked.eligible) else None,
+        "boost": asked.boost if len(asked.boost) else None,
+    }
+    return Jobs(**(columns | changed))
 
 
 def questions(
@@ -188,7 +238,7 @@ def questions(
     InvalidOption
         If something cannot be asked of this log.
     """
-    asked = [of_size(log, problem, size) for size in sorted(nodes) if size != problem.num_nodes]
+    asked = [of_size(problem, log.machine.unit, size) for size in sorted(nodes) if size != problem.num_nodes]
     asked += [in_order(problem, order) for order in orders if order != "submission"]
     asked += [with_closed(log, problem, window, timezone) for window in closed]
     asked += [with_exact_limits(problem) for source in limits if source == "actual"]

@@ -19,7 +19,16 @@ NAMES: Final = {
     "conservative": "conservative backfilling",
     "prices": "best known with hindsight",
 }
+#: The policies that are compared where nobody asks for others.
+POLICIES: Final = ("fcfs", "first-fit", "easy", "conservative")
 IMPOSSIBLE: Final = "certainly impossible"
+
+
+def schedule_name(key: str) -> str:
+    """Return what people call a schedule, by the name of its solver; that name if there is no word for it."""
+    return NAMES.get(key, key)
+
+
 ELASTIC_NAMES: Final = {
     "malleable-min": "shrink for the waiting",
     "static-price": "share out anew",
@@ -108,6 +117,11 @@ class Linked(NamedTuple):
 
     shown: str
     word: str
+
+
+def linked_name(key: str) -> str | Linked:
+    """Return the name of a schedule, which leads to its definition if it has one."""
+    return Linked(NAMES[key], NAMES[key]) if key in NAMES else key
 
 
 #: A sentence made of texts, and of what leads to a definition.

@@ -1,0 +1,221 @@
+"""Studies of library suites: what the library states counts, and is said to be stated by it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_tools import run, run_json
+from hypothesis import given, strategies as st
+from study_tools import row
+
+from allocsolve.bench import SUITES, RecordStore, best, compare, merge_records, solver_scores
+from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.scores.catalogue import LIBRARY, Catalogue, Reference
+from allocsolve.bench.scores.gaps import Best, consistent, stated_remark
+from allocsolve.bench.scores.summary import export
+from allocsolve.cli import main
+from allocsolve.report import examine, markdown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from allocsolve.bench import Record
+
+Capture = pytest.CaptureFixture[str]
+
+SUITE = "klein-8-l1"
+STATED = {row.digest: row for row in SUITES[SUITE].best_known() if row.objective == "makespan"}
+FIRST = next(iter(STATED.values()))
+ALL_STATED = "10 of 10 best known bounds and values are stated by the library, not by this study."
+
+
+def _row(
+    value: float | None, bound: float = -math.inf, *, solver: str = "x", suite: str = SUITE, **fields: Any
+) -> Record:
+    """A run on the first instance of the suite."""
+    return row(FIRST.instance, solver, value, bound, suite=suite, digest=FIRST.digest, **fields)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The records of a study of one weak solver on a suite whose optima the library has proven."""
+    path = tmp_path_factory.mktemp("study") / "study.toml"
+    path.write_text(f'suites = ["{SUITE}"]\nsolvers = ["noX"]\n', encoding="utf-8")
+    assert main(["study", "run", str(path)]) == 0
+    return path.with_suffix(".sqlite")
+
+
+def _gaps(records: RecordStore) -> list[float]:
+    """By hand: how far each value is above the optimum that ``best_known.json`` has."""
+    return [record.value / STATED[record.digest].upper - 1 for record in records]  # type: ignore[operator]  # one term, answered
+
+
+def test_a_report_measures_against_the_optima_of_the_library(
+    study: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    table = tmp_path / "r.md"
+    found = run_json(capsys, "study", "report", study, "--out", tmp_path / "r.html", "--markdown", table)
+    with RecordStore(study, read_only=True) as store:
+        gaps = _gaps(store)
+    assert all(stated.optimal for stated in STATED.values())
+    assert f"{100 * sum(gaps) / len(gaps):.1f}" == "23.7"
+    (headline,) = found["headlines"]
+    assert headline == (
+        "noX on 10 evolution problems: makespan 23.7 % above the best known bound on average, "
+        f"best known value on 0 of 10. {ALL_STATED}"
+    )
+    text = table.read_text(encoding="utf-8")
+    assert text.count(ALL_STATED) == 2, "in the headline and beside the table of gaps"
+    assert f"| {SUITE} | evolution | makespan | 10 | 10 | 0 | 0 | 1 | 1 | 10 |" in text
+
+
+def test_an_export_has_what_is_stated_beside_what_was_found(
+    study: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    run(capsys, "study", "export", study, "--out", tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    for cells in rows:
+        stated = STATED[cells["digest"]]
+        assert (float(cells["stated.bound"]), float(cells["stated.value"])) == (stated.lower, stated.upper)
+        assert (cells["stated.by"], cells["bound"]) == (LIBRARY, "-inf")
+
+
+def test_score_says_what_it_owes_to_the_library(tmp_path: Path, capsys: Capture) -> None:
+    args = ("score", SUITE, "--solvers", "noX", "--baseline", "rigid", "--out", tmp_path / "out")
+    found = run_json(capsys, *args)
+    assert (found["optima_proven"], found["bounds_stated"]) == (10, 10)
+    nox = next(one for one in found["scores"] if one["solver"] == "noX")
+    assert f"{100 * nox['gap']['mean']:.1f}" == f"{100 * nox['optimum_gap']['mean']:.1f}" == "23.7"
+    assert ALL_STATED.replace("this study", "these runs") in run(capsys, *args)
+    exact = run(capsys, "score", SUITE, "--solvers", "noX", "--out", tmp_path / "exact")
+    assert "stated" not in exact, "the baseline proves all of it"
+
+
+def test_two_studies_are_measured_against_the_library(study: Path, capsys: Capture) -> None:
+    found = run_json(capsys, "study", "compare", study, study)
+    (change,) = found["changes"]
+    assert f"{100 * change['gap_before']:.1f}" == "23.7"
+    assert ALL_STATED.replace("this study", "these studies") in run(capsys, "study", "compare", study, study)
+
+
+def test_from_python_the_library_counts_too(study: Path, tmp_path: Path) -> None:
+    with RecordStore(study, read_only=True) as store:
+        rows, gaps, catalogue = list(store), _gaps(store), store.catalogue()
+    for given_catalogue in (None, catalogue):
+        (score,) = solver_scores(rows, given_catalogue)
+        assert score.gap is not None
+        assert score.gap.mean == pytest.approx(sum(gaps) / 10)
+        (comparison,) = compare(rows, given_catalogue)
+        assert stated_remark(comparison.best_by_digest.values()) == ALL_STATED
+        assert examine(rows, catalogue=given_catalogue).headlines[0].endswith(ALL_STATED)
+    export(rows, tmp_path / "t.json")
+    assert '"stated.by": "the library"' in (tmp_path / "t.json").read_text(encoding="utf-8")
+    (score,) = solver_scores(rows, Catalogue())
+    assert score.gap is not None
+    assert f"{100 * score.gap.mean:.1f}" == "73.5", "by the records alone, where that is asked for"
+
+
+def test_no_file_of_records_keeps_what_the_library_says(study: Path, tmp_path: Path) -> None:
+    with (
+        RecordStore(study, read_only=True) as store,
+        RecordStore(tmp_path / "merged.sqlite") as merged,
+    ):
+        merge_records(merged, [store])
+        assert not merged.kept_catalogue().references
+        assert merged.catalogue() == store.catalogue()
+        assert {one.source for one in merged.catalogue().references.values()} == {LIBRARY}
+
+
+def test_problems_that_a_study_has_changed_are_not_those_of_the_library() -> None:
+    changed = replace(_row(60000), digest="another")
+    assert best([changed])["another"].value == 60000
+    assert best([replace(_row(60000), suite="mine")])[FIRST.digest].bound == -math.inf
+
+
+def test_an_answer_better_than_a_stated_optimum_is_named() -> None:
+    better = _row(FIRST.upper - 1)
+    findings = examine([better])
+    claim = f"the library claims the bound {FIRST.lower}, x found {better.value}"
+    said = [f"contradiction on {FIRST.instance}: {claim}"]
+    assert [str(one) for one in findings.contradictions] == said
+    assert findings.records == (better,)
+    assert f"| {FIRST.instance} | makespan | the library | the bound {FIRST.lower} | x |" in markdown(
+        findings
+    )
+
+
+def test_a_certified_bound_above_a_stated_value_is_named() -> None:
+    certified = _row(FIRST.upper + 9, FIRST.upper + 1, certified_bound=FIRST.upper + 1)
+    kept, catalogue, named = consistent([certified], library_statements([certified]))
+    assert kept == (certified,)
+    assert catalogue.reference(FIRST.digest, "makespan") is None
+    assert [str(one).partition(": ")[2] for one in named] == [
+        f"the certificate of x claims the bound {FIRST.upper + 1}, the library found {FIRST.upper}"
+    ]
+
+
+def test_a_false_claim_does_not_cost_the_statement_that_refutes_it() -> None:
+    honest, liar = _row(FIRST.upper + 9), _row(FIRST.upper + 9, FIRST.upper + 1, solver="liar")
+    kept, catalogue, (named,) = consistent([honest, liar], library_statements([honest]))
+    assert (kept, named.struck) == ((honest,), (liar,))
+    assert best(kept, catalogue)[FIRST.digest].bound == FIRST.lower
+    mine = Catalogue(references={(FIRST.digest, "makespan"): Reference(-math.inf, FIRST.upper, "mine")})
+    kept, catalogue, (named,) = consistent([honest, liar], mine)
+    assert (kept, named.struck, catalogue.references) == ((honest,), (liar,), {}), "nobody has judged it"
+
+
+_BOUNDS = st.sampled_from([-math.inf, 3.0, 5.0, 7.0])
+_VALUES = st.sampled_from([7.0, 9.0, 11.0])
+
+
+@given(
+    st.lists(st.tuples(st.none() | _VALUES, _BOUNDS, _BOUNDS), min_size=1, max_size=3),
+    _BOUNDS,
+    _VALUES | st.just(math.inf),
+    st.sampled_from(["makespan", "makespan,waste"]),
+)
+def test_the_better_of_study_and_library_counts_and_says_whose_it_is(
+    runs: list[tuple[float | None, float, float]], lower: float, upper: float, objective: str
+) -> None:
+    rows = [
+        _row(value, bound, combinatorial_bound=cheap, solver=f"x{idx}", objective=objective)
+        for idx, (value, bound, cheap) in enumerate(runs)
+    ]
+    stated = Catalogue(references={(FIRST.digest, "makespan"): Reference(lower, upper, LIBRARY)})
+    own = best(rows, Catalogue())[FIRST.digest]
+    both = best(rows, stated)[FIRST.digest]
+    assert both.bound == max(own.bound, lower)
+    assert both.bound_stated_by == (LIBRARY if lower > own.bound else "")  # type: ignore[operator]  # of one term
+    least = math.inf if own.value is None else own.value
+    counts = objective == "makespan" and upper < least  # type: ignore[operator]  # of one term
+    assert (both.value, both.value_stated_by) == ((upper, LIBRARY) if counts else (own.value, ""))
+    assert (both.standing == "stated") == bool(both.bound_stated_by)
+    assert not consistent(rows, stated)[2]
+
+
+def test_two_files_that_contradict_each_other_are_named() -> None:
+    honest = _row(FIRST.upper + 9)
+    stated = Reference(FIRST.lower, FIRST.upper, LIBRARY).merged(Reference(0, FIRST.upper - 5, "mine"))
+    catalogue = Catalogue(references={(FIRST.digest, "makespan"): stated})
+    kept, left, (named,) = consistent([honest], catalogue)
+    assert (kept, left.references) == ((honest,), {})
+    assert "the library, mine claims the bound" in str(named)
+
+
+def test_the_remark_counts_and_names_the_sources() -> None:
+    known = [
+        Best("a", 9, 5, 3, bound_stated_by=LIBRARY),
+        Best("b", 9, 5, 3, bound_stated_by=f"mine, {LIBRARY}", value_stated_by="mine"),
+        Best("c", 9, 5, 5),
+    ]
+    assert stated_remark(known) == (
+        "2 of 3 best known bounds and 1 of 3 best known values are stated by the library and the suite mine, "
+        "not by this study."
+    )
+    assert stated_remark(known[2:]) == ""
