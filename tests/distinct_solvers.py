@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from allocsolve.families import AnyFamily, SolverRow
-    from allocsolve.registry.names import SolverOption
+    from allocsolve.model.options import Option
 
 __all__ = ["distinct_solvers"]
 
@@ -34,7 +34,7 @@ def distinct_solvers(family: AnyFamily) -> Mapping[str, SolverRow]:
     return {name: row for name, row in names.items() if name in left.values()}
 
 
-def _is_order(option: SolverOption) -> bool:
+def _is_order(option: Option) -> bool:
     return option.choices == NODE_ORDERS
 
 

@@ -59,9 +59,4 @@ def draw_rules(rng: random.Random) -> dict[str, Any]:
         "soon": rng.choice([0.0, 1.0, 5.0, 9.0]),
         "utilisation": rng.choice([0.3, 0.6, 0.8]),
         "done": rng.choice([0.1, 0.5, 2.0]),
-        "backfill": rng.choice(["first-fit", "easy"]),
-        "combine": rng.random() < 0.5,
-        "fresh": rng.random() < 0.5,
-        "starts_below": rng.random() < 0.5,
-        "expands": rng.choice(["always", "empty-queue"]),
     }

@@ -5,22 +5,21 @@ All in one: machine, events, policy; rigid jobs, malleable ones that change at a
 nodes back; others ask for more; jobs are submitted, all by position. Unless nothing of that changed what is
 held, asked for or queued, one call follows:
 
-1. Each request, in the order made: if so many nodes are free it is granted. Else victims give all of them
-   (with `combine` what the free nodes lack); if they cannot, it is refused, for good.
-2. Queued jobs start on their own nodes P, by `backfill`, in the order of the queue.
-3. For each job that still waits, in that order: victims give all that it needs (with `combine` what the free
-   nodes lack), its `min_nodes` if it is malleable, else P. It starts on them at once. If they cannot, nothing
-   happens, and the next job is tried.
+1. Each request, in the order made: if so many nodes are free it is granted. Else victims give all of them;
+   if they cannot, it is refused, for good.
+2. Queued jobs that fit start on their own nodes P, in the order of the queue.
+3. For each job that still waits, in that order: victims give all that it needs, its `min_nodes` if it is
+   malleable, else P. It starts on them at once. If they cannot, nothing happens, and the next job is tried.
 4. Running malleable jobs that were no victims in this call grow to `max_nodes` while nodes are free, in the
    order of the longest time left.
 
-**Victims** are running malleable jobs above `min_nodes`, those started in this call, too, if `fresh`. All
-together must have enough to give, else none is shrunk. In their order, equals by position, each gives what it
-can down to `min_nodes`, the last one only the rest. Before that the algorithm may forbid it, by how things
-are then, within the call: ``application`` if some running job ends within `soon` seconds at its present size,
-its stall included (and jobs with a share `done` of their work done are no victims); ``system-printed`` if
-more than `utilisation` of all nodes are not free and, moreover, some job ends so soon; ``system-text`` if
-more than that are not free.
+**Victims** are running malleable jobs above `min_nodes`, those started in this call, too. All together must
+have enough to give, else none is shrunk. In their order, equals by position, each gives what it can down to
+`min_nodes`, the last one only the rest. Before that the algorithm may forbid it, by how things are then,
+within the call: ``application`` if some running job ends within `soon` seconds at its present size, its stall
+included (and jobs with a share `done` of their work done are no victims); ``system-printed`` if more than
+`utilisation` of all nodes are not free and, moreover, some job ends so soon; ``system-text`` if more than
+that are not free.
 
 **Changes** take effect at once and cost a stall; stalls queue up. All changes of a job at one instant are
 one; at its start they cost nothing. With a stall that holds the larger number,
@@ -56,11 +55,6 @@ class LinaRules:
     soon: float = 5.0
     utilisation: float = 0.8
     done: float = math.inf
-    backfill: Literal["first-fit", "easy"] = "first-fit"
-    combine: bool = False
-    fresh: bool = True
-    starts_below: bool = False  # malleable jobs start on fewer than P nodes if no more are free
-    expands: Literal["always", "empty-queue"] = "always"
 
 
 @dataclass
@@ -246,23 +240,18 @@ class Machine:
         for idx in waiting:
             job = self.jobs[idx]
             need = self.fewest[idx] if job.kind == "malleable" else job.nodes
-            from_free = min(need, self.free) if self.rules.combine else 0
-            if self.shrink(idx, need - from_free):
+            if self.shrink(idx, need):
                 self.queue.remove(idx)
-                self.free -= from_free
-                self.pool += from_free
                 self.promises.append((idx, need))
                 self.start_promised()
-        if self.rules.expands == "always" or not self.queue:
-            self.expand()
+        self.expand()
 
     def answer(self, run: Run, nodes: int) -> None:
         if nodes > self.free:
-            lack = nodes - self.free if self.rules.combine else nodes
-            if self.is_late or not self.shrink(run.idx, lack):
+            if self.is_late or not self.shrink(run.idx, nodes):
                 return
-            self.pool -= lack
-            self.free += lack
+            self.pool -= nodes
+            self.free += nodes
         self.resize(run, run.size + nodes)
 
     def spare(self, run: Run) -> int:
@@ -270,8 +259,7 @@ class Machine:
 
     def may_change(self) -> list[Run]:
         runs = [run for _, run in sorted(self.running.items()) if run.job.kind == "malleable"]
-        runs = [run for run in runs if not run.leaving or run.idx in self.victims]
-        return [run for run in runs if self.rules.fresh or run.start < self.now]
+        return [run for run in runs if not run.leaving or run.idx in self.victims]
 
     def forbidden(self) -> bool:
         soon = any(run.end - self.now <= self.rules.soon for run in self.running.values())
@@ -307,41 +295,10 @@ class Machine:
         }[self.rules.victims]
 
     def backfill(self) -> None:
-        while self.queue and (nodes := self.start_size(self.queue[0])):
-            self.start(self.queue.pop(0), nodes)
-        if not self.queue:
-            return
-        shadow_time, extra = math.inf, self.num_nodes
-        if self.rules.backfill == "easy":
-            shadow_time, extra = self.shadow(self.jobs[self.queue[0]].nodes)
-        waiting = self.queue[:1]
-        for idx in self.queue[1:]:
-            nodes = self.start_size(idx)
-            in_time = bool(nodes) and self.now + self.estimate(idx, nodes) <= shadow_time
-            if nodes and (in_time or nodes <= extra):
-                extra -= 0 if in_time else nodes
-                self.start(idx, nodes)
-            else:
-                waiting.append(idx)
-        self.queue = waiting
-
-    def start_size(self, idx: int) -> int:
-        """Return the nodes on which a job starts now; 0 if it does not."""
-        job = self.jobs[idx]
-        if job.nodes <= self.free:
-            return job.nodes
-        below = self.rules.starts_below and job.kind == "malleable" and self.fewest[idx] <= self.free
-        return self.free if below else 0
-
-    def shadow(self, needed: int) -> tuple[float, int]:
-        """Return when so many nodes will be free, by the limits, and how many more then."""
-        rows = [(max(self.now, run.expected), run.held) for run in self.running.values()]
-        shadow_time = self.now
-        for end, _ in sorted(rows):
-            if self.free + sum(size for other, size in rows if other <= shadow_time) >= needed:
-                break
-            shadow_time = end
-        return shadow_time, self.free + sum(size for end, size in rows if end <= shadow_time) - needed
+        for idx in list(self.queue):
+            if self.jobs[idx].nodes <= self.free:
+                self.queue.remove(idx)
+                self.start(idx, self.jobs[idx].nodes)
 
     def estimate(self, idx: int, nodes: int) -> float:
         return self.estimates[idx] * time_ratio(self.jobs[idx], nodes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from allocsolve.heuristics import MalleableAverage, MalleableMin, MalleablePref, MalleablePrefkeeper
 
@@ -20,45 +20,19 @@ def start_size(cluster: Cluster, policy: MalleablePolicy, job: int) -> int:
     pref, fitting = cluster.rows[job].nodes, [size for size in cluster.sizes(job) if size <= cluster.free]
     if isinstance(policy, MalleableMin | MalleableAverage):
         fitting = fitting[:1] if cluster.sizes(job)[0] <= cluster.free else []
-    elif isinstance(policy, MalleablePrefkeeper) and policy.starts_on_preferred:
-        fitting = [size for size in fitting if size == pref]
     return max((size for size in fitting if size <= pref), default=0)
 
 
 def backfill(cluster: Cluster, policy: MalleablePolicy) -> None:
-    while cluster.queue and (nodes := start_size(cluster, policy, cluster.queue[0])):
-        cluster.start(cluster.queue[0], nodes)
-    if not cluster.queue:
-        return
-    head, *behind = cluster.queue
-    if policy.backfill == "first-fit":
-        for job in behind:
-            if nodes := start_size(cluster, policy, job):
-                cluster.start(job, nodes)
-        return
-    only_pref = isinstance(policy, MalleablePrefkeeper) and policy.starts_on_preferred
-    needed = cluster.rows[head].nodes if only_pref else cluster.sizes(head)[0]
-    ends = sorted((max(cluster.now, run.expected), run.size) for run in cluster.running.values())
-    free, shadow_time = cluster.free, cluster.now
-    for end, size in ends:
-        if free >= needed:
-            break
-        free, shadow_time = free + size, end
-    extra = cluster.free + sum(size for end, size in ends if end <= shadow_time) - needed
-    for job in behind:
-        nodes = start_size(cluster, policy, job)
-        in_time = cluster.now + cluster.estimate(job, nodes) <= shadow_time if nodes else False
-        if nodes and (in_time or nodes <= extra):
-            extra -= 0 if in_time else nodes
+    for job in list(cluster.queue):
+        if nodes := start_size(cluster, policy, job):
             cluster.start(job, nodes)
 
 
-def may_change(cluster: Cluster, policy: MalleablePolicy, run: Run) -> bool:
+def may_change(cluster: Cluster, run: Run) -> bool:
     if cluster.rows[run.job].kind != "malleable":
         return False
-    if run.target != run.size and run.decided != cluster.calls:
-        return False
-    return policy.fresh or run.start != cluster.now
+    return run.target == run.size or run.decided == cluster.calls
 
 
 def above(cluster: Cluster, policy: MalleablePolicy, job: int, size: int) -> float:
@@ -69,8 +43,8 @@ def above(cluster: Cluster, policy: MalleablePolicy, job: int, size: int) -> flo
     if isinstance(policy, MalleableMin):
         return size - row.min_nodes
     if isinstance(policy, MalleableAverage):
-        base = row.min_nodes if policy.average_base == "min" else row.nodes
-        return (size - base) / (row.max_nodes - base) if row.max_nodes > base else 0.0
+        span = row.max_nodes - row.min_nodes
+        return (size - row.min_nodes) / span if span else 0.0
     return size - row.nodes
 
 
@@ -85,18 +59,17 @@ def shrink_for(
 ) -> bool:
     row = cluster.rows[job]
     need = row.nodes if need_pref else cluster.sizes(job)[0]
-    from_free = min(need, cluster.free) if policy.combine else 0
 
     def floor(run: Run) -> int:
         return cluster.rows[run.job].nodes if keep_pref else cluster.sizes(run.job)[0]
 
-    runs = [run for run in cluster.running.values() if may_change(cluster, policy, run)]
+    runs = [run for run in cluster.running.values() if may_change(cluster, run)]
     runs = [run for run in runs if run.target > floor(run)]
-    if sum(run.target - floor(run) for run in runs) < need - from_free:
+    if sum(run.target - floor(run) for run in runs) < need:
         return False
     level = {run.job: run.target for run in runs}
     order: list[Run] = []
-    missing, lack = need - from_free, need
+    missing = lack = need
     while missing > 0:
         left = [run for run in runs if level[run.job] > floor(run)]
         run = min(left, key=lambda run: (-above(cluster, policy, run.job, level[run.job]), run.job))
@@ -120,7 +93,7 @@ def shrink_for(
 
 
 def expand(cluster: Cluster, policy: MalleablePolicy, victims: set[int]) -> None:
-    runs = [run for run in cluster.running.values() if may_change(cluster, policy, run)]
+    runs = [run for run in cluster.running.values() if may_change(cluster, run)]
     runs = [run for run in runs if run.job not in victims]
     level, free = {run.job: run.target for run in runs}, cluster.free
     order: list[Run] = []
@@ -154,32 +127,23 @@ def naive_policy(policy: MalleablePolicy) -> Callable[[Cluster], None]:
         if isinstance(policy, MalleablePref):
             passes = [(True, True), (False, True), (False, False)]
         elif isinstance(policy, MalleablePrefkeeper):
-            passes = [(policy.prefkeeper_need == "pref", True)]
+            passes = [(False, True)]
         else:
             passes = [(False, False)]
         if any(cluster.rows[run.job].kind == "malleable" for run in cluster.running.values()):
             for job in list(cluster.queue):
-                served = any(
+                any(
                     shrink_for(cluster, policy, job, victims, need_pref=need, keep_pref=keep)
                     for need, keep in passes
                 )
-                if not served and policy.protect_head:
-                    break
         expand(cluster, policy, victims)
 
     return decide
 
 
-def draw_policy(rng: random.Random, *, at_once: bool = False) -> MalleablePolicy:
-    """Return one of the policies with options at random."""
-    options: dict[str, Any] = {name: rng.random() < 0.5 for name in ("fresh", "combine", "protect_head")}
-    options["backfill"] = rng.choice(["first-fit", "first-fit", "easy"])
-    options["resize_takes_effect"] = "at_once" if at_once else "next_point"
-    kind = rng.choice([MalleableMin, MalleableAverage, MalleablePref, MalleablePrefkeeper])
-    if kind is MalleableAverage:
-        return MalleableAverage(**options, average_base=rng.choice(["min", "pref"]))
-    if kind is MalleablePrefkeeper:
-        options["prefkeeper_need"] = rng.choice(["min", "pref"])
-        return MalleablePrefkeeper(**options, starts_on_preferred=rng.random() < 0.3)
-    policy: MalleablePolicy = kind(**options)
+def draw_policy(rng: random.Random) -> MalleablePolicy:
+    """Return one of the policies."""
+    policy: MalleablePolicy = rng.choice(
+        [MalleableMin, MalleableAverage, MalleablePref, MalleablePrefkeeper]
+    )()
     return policy

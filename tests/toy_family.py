@@ -10,8 +10,18 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.families import Alias, Codec, Export, Family, Fields, Rules, Setting, SolverRow, View
-from allocsolve.instances.formats import Checker
+from allocsolve.families import (
+    Alias,
+    Codec,
+    Export,
+    Family,
+    Fields,
+    FileKind,
+    Rules,
+    Setting,
+    SolverRow,
+    View,
+)
 from allocsolve.model import Budget, Result, Status
 from allocsolve.pictures import Drawing
 
@@ -71,58 +81,38 @@ def value(measured: MachineMetrics, objective: tuple[str, ...]) -> int:
     return measured.makespan
 
 
-# Codec: the fields in files. A checker collects every fault with its place.
+# Codec: a kind of file is the schema of its fields, and the way from them to a problem or an answer and back.
+
+COUNT = {"type": "integer", "minimum": 1, "maximum": 2**53}
+PROBLEM_FIELDS = Fields(
+    "Jobs on identical machines",
+    {
+        "machines": {**COUNT, "description": "how many there are"},
+        "jobs": {"type": "array", "items": COUNT, "description": "seconds of each"},
+    },
+    ("machines", "jobs"),
+)
+MACHINE_OF = {"type": "array", "items": {**COUNT, "minimum": 0}, "description": "the machine of each job"}
+ANSWER_FIELDS = Fields("A solution of jobs on machines", {"machine_of": MACHINE_OF}, ("machine_of",))
 
 
-def decode_problem(document: dict[str, Any], source: str) -> MachinesProblem:
-    """Return the problem of a JSON object."""
-    check = Checker()
-    top = check.fields(document, "", ("format", "kind", "machines", "jobs"), ("name", "meta"))
-    machines = check.integer(top.get("machines", 1), "machines", "value", 1)
-    listed = enumerate(check.typed(list, top.get("jobs", []), "jobs"))
-    jobs = tuple(check.integer(seconds, f"jobs[{idx}]", "duration", 1) for idx, seconds in listed)
-    name = check.typed(str, top.get("name", ""), "name")
-    meta = check.typed(dict, top.get("meta", {}), "meta")
-    check.finish(source)
-    return MachinesProblem(machines, jobs, name, meta)
-
-
-def encode_problem(problem: MachinesProblem) -> dict[str, Any]:
+def problem_values(problem: MachinesProblem) -> dict[str, Any]:
     """Return the fields in the order in which they are written."""
     jobs = list(problem.jobs)
     return {"name": problem.name, "machines": problem.machines, "jobs": jobs, "meta": dict(problem.meta)}
 
 
-def decode_answer(document: dict[str, Any], source: str, problem: MachinesProblem) -> MachineSchedule:
-    """Return the answer of a JSON object; whether it is feasible is for the judge to say."""
-    del problem
-    check = Checker()
-    top = check.fields(document, "", ("format", "kind", "machine_of"), ("problem", "meta"))
-    check.typed(dict, top.get("meta", {}), "meta")
-    listed = enumerate(check.typed(list, top.get("machine_of", []), "machine_of"))
-    places = tuple(check.integer(place, f"machine_of[{idx}]", "machine", 0) for idx, place in listed)
-    check.finish(source)
-    return MachineSchedule(places)
-
-
-def problem_fields() -> Fields:
-    """Return what `allocsolve schema machines` tells of the fields of a problem."""
-    count = {"type": "integer", "minimum": 1, "maximum": 2**53}
-    return Fields(
-        "Jobs on identical machines",
-        {
-            "machines": {**count, "description": "how many there are"},
-            "jobs": {"type": "array", "items": count, "description": "seconds of each"},
-        },
-        ("machines", "jobs"),
-    )
-
-
-def answer_fields() -> Fields:
-    """Return the same of an answer."""
-    place = {"type": "integer", "minimum": 0, "maximum": 2**53}
-    listed = {"type": "array", "items": place, "description": "the machine of each job"}
-    return Fields("A solution of jobs on machines", {"machine_of": listed}, ("machine_of",))
+PROBLEM = FileKind(
+    lambda: PROBLEM_FIELDS,
+    lambda _check, machines, jobs, name, meta: MachinesProblem(machines, tuple(jobs), name, meta),
+    problem_values,
+)
+#: Whether an answer is feasible is for the judge to say.
+ANSWER = FileKind(
+    lambda: ANSWER_FIELDS,
+    lambda _check, _problem, machine_of: MachineSchedule(tuple(machine_of)),
+    lambda _problem, answer: {"machine_of": list(answer.machine_of)},
+)
 
 
 # Solvers: frozen dataclasses of their options.
@@ -195,12 +185,8 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     rules=Rules(violations, metrics, value),
     codec=Codec(
         answer_kind="machine-schedule",
-        decode_problem=decode_problem,
-        encode_problem=encode_problem,
-        decode_answer=decode_answer,
-        encode_answer=lambda _, answer: {"machine_of": list(answer.machine_of)},
-        problem_fields=problem_fields,
-        answer_fields=answer_fields,
+        problem=PROBLEM,
+        answer=ANSWER,
     ),
     view=View(
         units={"makespan": "s"},

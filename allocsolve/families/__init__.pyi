@@ -6,6 +6,7 @@ from .contract import (
     Family as Family,
     Feature as Feature,
     Fields as Fields,
+    FileKind as FileKind,
     ProofText as ProofText,
     Rules as Rules,
     Setting as Setting,

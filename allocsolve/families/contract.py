@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 A = TypeVar("A")
+T = TypeVar("T")
 
 #: A solver of some family, whose types are known at run time only.
 AnySolver: TypeAlias = Solver[Any, Any]
@@ -122,7 +123,7 @@ class TableFormat:
 class Fields:
     """The fields of a kind of file, as JSON Schema (2020-12) describes them, without those of the envelope.
 
-    What the schema refuses the decoder refuses, too; what else it refuses are faults between fields.
+    The reader walks them; what else it refuses are faults between fields.
     """
 
     #: What such a file holds, in a sentence.
@@ -131,36 +132,45 @@ class Fields:
     properties: Mapping[str, Document]
     #: The fields that must be there.
     required: tuple[str, ...]
-    #: What the decoder asks besides, one clause each: sums, references, what no schema can say.
+    #: What the reader asks besides, one clause each: sums, references, what no schema can say.
     besides: tuple[str, ...] = ()
     #: Schemas that others refer to as ``#/$defs/NAME``.
     definitions: Mapping[str, Document] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Codec(Generic[P, A]):
-    """The fields of a problem and of its answers in the JSON format; the envelope is the same for all.
+class FileKind(Generic[T]):
+    """A kind of file: the schema of its fields, and the way from fields to what they stand for and back."""
 
-    Decoders raise one `FormatError` for the named source that lists every fault.
-    """
+    fields: Callable[[], Fields]
+    #: Called with a `allocsolve.instances.formats.Checker`, of an answer with its problem, and with each
+    #: field by its name: returns the thing. Faults between fields are noted by the checker (then it may
+    #: return None), or raised as `InvalidProblem`.
+    make: Callable[..., T | None]
+    #: Called with the thing, of an answer with its problem before it: returns its fields without those of the
+    #: envelope, in the order in which they are written.
+    values: Callable[..., Document]
+    #: By the names of fields that take long to read value by value: called with the field, of an answer with
+    #: its problem, too; returns what `make` gets in its place, or None unless it is sure of no fault.
+    glances: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[P, A]):
+    """The kinds of files of a family; the envelope is the same for all."""
 
     #: The kind of answer files, such as ``evolution-schedule``; that of problem files is `Family.kind`.
     answer_kind: str
-    decode_problem: Callable[[Document, str], P]
-    #: The fields without the envelope, in the order in which they are written.
-    encode_problem: Callable[[P], Document]
-    decode_answer: Callable[[Document, str, P], A]
-    encode_answer: Callable[[P, A], Document]
+    problem: FileKind[P]
+    answer: FileKind[A]
     #: None: there are no tables of them.
     problem_table: TableFormat | None = None
     answer_table: TableFormat | None = None
     #: Tables in which other programs write answers; they are read only.
     foreign_tables: tuple[TableFormat, ...] = ()
-    #: What ``allocsolve schema`` tells of the two kinds of files; None: nothing.
-    problem_fields: Callable[[], Fields] | None = None
-    answer_fields: Callable[[], Fields] | None = None
-    #: What it tells of certificates: the schema of each by its ``kind``, of one without by an empty text.
-    #: Judges refuse what the schema does, and say so by `InvalidAnswer.breaks_schema`. None: nothing.
+    #: What ``allocsolve schema`` tells of certificates: the schema of each by its ``kind``, of one without
+    #: by an empty text. Judges refuse what the schema does, and say so by
+    #: `InvalidAnswer.breaks_schema`. None: nothing.
     certificates: Callable[[], Mapping[str, Document]] | None = None
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, packed_integers
 from allocsolve.model.checks import instance, integer, items, shown
-from allocsolve.model.problem import checked_labels, parse_objective
+from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
 
 if TYPE_CHECKING:
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 #: What can be minimised of a schedule.
 EvolutionTerm: TypeAlias = Literal["makespan", "completion", "waste"]
-
-#: What to minimise: one term, or several in lexicographic order.
-EvolutionObjective: TypeAlias = tuple[EvolutionTerm, ...]
-
 #: All terms of objectives, the default first.
 EVOLUTION_OBJECTIVES: tuple[EvolutionTerm, ...] = get_args(EvolutionTerm)
+
+#: What to minimise: one term, or several in lexicographic order.
+EvolutionObjective: TypeAlias = Annotated[tuple[EvolutionTerm, ...], objective_option(EVOLUTION_OBJECTIVES)]
 
 
 def parse_evolution_objective(objective: str | Sequence[str]) -> EvolutionObjective:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import flag, instance, integer, items, shown
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
-from allocsolve.model.problem import checked_labels
+from allocsolve.model.problem import checked_labels, objective_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -355,6 +355,9 @@ PLACEMENT_OBJECTIVES: tuple[str, ...] = (
     "leftover",
     "bottleneck",
 )
+
+#: Several terms are minimised lexicographically.
+PlacementObjective: TypeAlias = Annotated[tuple[str, ...], objective_option(PLACEMENT_OBJECTIVES)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
 from allocsolve.model.checks import instance, items, shown
+from allocsolve.model.options import Parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,6 +67,13 @@ Answer: TypeAlias = Any
 
 
 Term = TypeVar("Term", bound=str)
+
+
+def objective_option(family_terms: Sequence[str]) -> Parsed:
+    """Return how solvers of a family read their option ``objective``."""
+    takes = f"terms out of {', '.join(family_terms)}"
+    invalid = ("no such term", (), (family_terms[0],) * 2, 1)
+    return Parsed(partial(parse_objective, family_terms=family_terms), takes, invalid)
 
 
 def parse_objective(objective: str | Sequence[str], family_terms: Sequence[Term]) -> tuple[Term, ...]:

@@ -7,19 +7,24 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, frozen
 from allocsolve.model.checks import items, real, shown, whole
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 #: One step of a profile: (duration in seconds, nodes).
 Step: TypeAlias = tuple[int, int]
+
+
+#: By which factor steps may last longer at most; infinite for no limit.
+ExpandLimit: TypeAlias = Annotated[float, Within(1, MAX_INTEGER, infinite=True)]
 
 
 def expand_ratio(expand_limit: float) -> Fraction | None:

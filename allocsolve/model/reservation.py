@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
 from allocsolve.model.partition import Topology
-from allocsolve.model.problem import checked_labels, parse_objective
+from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.program import Program
 
 if TYPE_CHECKING:
@@ -222,12 +222,13 @@ def _times(what: str, values: object, *, has_gaps: bool = False) -> FloatArray:
 
 #: What can be minimised; see `ReservationProblem`.
 ReservationTerm: TypeAlias = Literal["rejected", "rejected-area", "unsuccessful"]
-
-#: What to minimise: one term, or several in lexicographic order.
-ReservationObjective: TypeAlias = tuple[ReservationTerm, ...]
-
 #: All terms of objectives, the default first.
 RESERVATION_OBJECTIVES: tuple[ReservationTerm, ...] = get_args(ReservationTerm)
+
+#: What to minimise: one term, or several in lexicographic order.
+ReservationObjective: TypeAlias = Annotated[
+    tuple[ReservationTerm, ...], objective_option(RESERVATION_OBJECTIVES)
+]
 
 #: What sets of nodes a job may book.
 ReservationShape: TypeAlias = Literal[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
 from allocsolve.model.machine import checked_machine
-from allocsolve.model.problem import checked_labels, parse_objective
+from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
 if TYPE_CHECKING:
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
-
-#: What to minimise: one term, or several in lexicographic order.
-WorkloadObjective: TypeAlias = tuple[WorkloadTerm, ...]
-
 #: All terms of objectives, the default first.
 WORKLOAD_OBJECTIVES: tuple[WorkloadTerm, ...] = get_args(WorkloadTerm)
+
+#: What to minimise: one term, or several in lexicographic order.
+WorkloadObjective: TypeAlias = Annotated[tuple[WorkloadTerm, ...], objective_option(WORKLOAD_OBJECTIVES)]
 
 #: Seconds; a shorter run time counts as this long in the slowdown of a job.
 SLOWDOWN_FLOOR_S = 10

@@ -7,7 +7,7 @@ from .front_door import (
     solve as solve,
     solve_and_assess as solve_and_assess,
 )
-from .names import SolverOption as SolverOption, solver_options as solver_options, split_names as split_names
+from .names import solver_options as solver_options, split_names as split_names
 from .place import Placed as Placed, RuleChoice as RuleChoice, place as place, place_problem as place_problem
 from .table import (
     canonical_name as canonical_name,

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from allocsolve.errors import InvalidOption, PluginError, UnknownName, require_packages
 from allocsolve.families import SolverRow, families, family_of
 from allocsolve.model import Problem
-from allocsolve.registry.names import SolverName, name_of, parse_name, resolve, with_options
+from allocsolve.model.options import resolve
+from allocsolve.registry.names import SolverName, name_of, parse_name, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from allocsolve.families import AnyFamily, AnySolver
-    from allocsolve.registry.names import OptionValue
+    from allocsolve.model.options import OptionValue
 
 
 def solver_rows() -> tuple[tuple[AnyFamily, SolverRow], ...]:

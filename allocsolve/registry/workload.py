@@ -13,7 +13,6 @@ from allocsolve.heuristics.workload.queue_lengths import LONG_QUEUE, has_long_qu
 from allocsolve.instances.formats import (
     workload as codec,
     workload_certificates,
-    workload_schema,
     workload_swf as tables,
 )
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
@@ -266,15 +265,11 @@ WORKLOAD: Final = Family(
     ),
     codec=Codec(
         answer_kind="workload-schedule",
-        decode_problem=codec.decode_problem,
-        encode_problem=codec.encode_problem,
-        decode_answer=codec.decode_schedule,
-        encode_answer=codec.encode_schedule,
+        problem=codec.PROBLEM,
+        answer=codec.ANSWER,
         problem_table=tables.PROBLEM_TABLE,
         answer_table=tables.SCHEDULE_TABLE,
         foreign_tables=FOREIGN_TABLES,
-        problem_fields=workload_schema.problem_fields,
-        answer_fields=workload_schema.schedule_fields,
         certificates=workload_certificates.certificates,
     ),
     view=WORKLOAD_VIEW,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import Deadlock
 from allocsolve.model import Result, Status
+from allocsolve.model.options import Options
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of, standstill_of
 from allocsolve.simulation.simulate import run_policy
 from allocsolve.simulation.state import initial_resizing, initial_state, roomier
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 from allocsolve.simulation.state import Resizing, State
 
 
-class CompiledSolver:
+class CompiledSolver(Options):
     """A policy that runs a whole workload at once, as a solver: it always runs to the end of the workload."""
 
     __slots__ = ()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.model.checks import choice, flag
 from allocsolve.model.job_kinds import EVOLVING
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -25,7 +25,7 @@ ResizeEffect: TypeAlias = Literal["next_point", "at_once"]
 
 
 @dataclass(frozen=True, slots=True)
-class EngineRules:
+class EngineRules(Options):
     """When a policy is called, what it may know, and whether jobs are killed at their limits.
 
     Parameters
@@ -62,13 +62,6 @@ class EngineRules:
     resize_takes_effect: ResizeEffect = "next_point"
     profile_knowledge: ProfileKnowledge = "none"
     kill_at_limit: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "coalesce", flag("coalesce", self.coalesce))
-        object.__setattr__(self, "kill_at_limit", flag("kill_at_limit", self.kill_at_limit))
-        choice("knowledge", self.knowledge, get_args(Knowledge))
-        choice("resize_takes_effect", self.resize_takes_effect, get_args(ResizeEffect))
-        choice("profile_knowledge", self.profile_knowledge, get_args(ProfileKnowledge))
 
     def applied(self, problem: WorkloadProblem) -> WorkloadProblem:
         """Return the workload that runs under these rules: with `kill_at_limit`, run times end at limits.

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName, UnsupportedProblem
 from allocsolve.families import AnyFamily, AnySolver, family_named
 from allocsolve.model import Budget, Limit, Problem, Result, Status, terms
+from allocsolve.model.options import Options, field_options
 from allocsolve.registry import (
     families_solved,
     identity,
@@ -82,6 +83,35 @@ def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Pr
             if Limit.TIME not in (call[0].limit, other[0].limit) and _essence(*call) != _essence(*other):
                 shown = f"{_shown(*call)}, then {_shown(*other)}"
                 _fail(aimed, problem, f"seed {seed} gives different results: {shown}")
+
+
+def check_options(solver: AnySolver, _family: AnyFamily, _problems: Sequence[Problem]) -> None:
+    """Refuse what no option takes, in one line that names the option; of solvers that are `Options`."""
+    for held in (solver, *(getattr(solver, name) for name in _parts(solver))):
+        for option in field_options(type(held)) if isinstance(held, Options) else ():
+            for value in option.invalid_examples():
+                _refused(held, option.name, value)
+
+
+def _parts(solver: AnySolver) -> Iterator[str]:
+    """Yield the fields of a solver that hold some of its options."""
+    for option in field_options(type(solver)) if isinstance(solver, Options) else ():
+        if isinstance(getattr(solver, option.name), Options):
+            yield option.name
+
+
+def _refused(held: Any, name: str, value: object) -> None:  # noqa: ANN401 - a solver or a part of one
+    try:
+        dataclasses.replace(held, **{name: value})
+    except (InvalidOption, UnknownName) as error:
+        text = str(error)
+        assert "\n" not in text, (
+            f"{identity(held)}: the message on {name}={value!r} has several lines: {text}"
+        )
+        assert name in text, f"{identity(held)}: the message on {name}={value!r} does not name it: {text}"
+    else:
+        msg = f"{identity(held)} takes {name}={value!r}"
+        raise AssertionError(msg)
 
 
 def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
@@ -265,7 +295,8 @@ def check_solver(
 
     What is checked, in this order: the solver has a name for the records; problems stay as they are; on
     every example there is a `Result` whose answer, objective value, bound and status hold; the same seed
-    gives the same answer; nothing is printed; the budget is kept. An example that the solver is not made for
+    gives the same answer; nothing is printed; the budget is kept; values that no option takes are refused, if
+    the solver is an `allocsolve.model.options.Options`. An example that the solver is not made for
     may be refused by `allocsolve.errors.UnsupportedProblem`, as long as another is answered.
 
     Parameters
@@ -306,6 +337,7 @@ _CHECKS = (
     check_repeatable,
     check_silent,
     check_budget,
+    check_options,
 )
 
 
@@ -367,6 +399,10 @@ class SolverConformance:
     def test_budget_is_kept(self) -> None:
         """No call lasts much longer than its budget, and a budget of nearly nothing still gives a result."""
         self._apply(check_budget)
+
+    def test_wrong_options_are_refused(self) -> None:
+        """What no option takes is refused in one line."""
+        self._apply(check_options)
 
     def _apply(self, check: Check) -> None:
         solver = inspect.getattr_static(self, "solver", None)  # a function would become a method

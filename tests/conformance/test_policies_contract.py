@@ -46,23 +46,21 @@ class TestMalleableMin(PolicyConformance):
 
 
 class TestMalleableAverage(PolicyConformance):
-    policy = MalleableAverage(backfill="easy", protect_head=True)
+    policy = MalleableAverage()
     starts_head = True
-    starts_like = "easy"
-    reserves_head = True
+    starts_like = "first-fit"
 
 
 class TestMalleablePref(PolicyConformance):
-    policy = MalleablePref(combine=True, fresh=False)
+    policy = MalleablePref()
     starts_head = True
     starts_like = "first-fit"
 
 
 class TestMalleablePrefkeeper(PolicyConformance):
-    policy = MalleablePrefkeeper(backfill="easy", prefkeeper_need="pref")
+    policy = MalleablePrefkeeper()
     starts_head = True
-    starts_like = "easy"
-    reserves_head = True
+    starts_like = "first-fit"
 
 
 class TestStaticPrice(PolicyConformance):

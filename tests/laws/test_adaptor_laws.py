@@ -28,8 +28,8 @@ CONSERVATIVE = tuple(
     f"conservative(compression={compression})" for compression in ("compress", "replan", "none")
 )
 MALLEABLE = (
-    *("malleable-min", "malleable-min(backfill=easy)", "malleable-average", "malleable-pref"),
-    *("malleable-prefkeeper", "malleable-min(combine=True)", "static-price"),
+    *("malleable-min", "malleable-average", "malleable-pref"),
+    *("malleable-prefkeeper", "static-price"),
 )
 
 

@@ -89,10 +89,9 @@ def test_rigid_jobs_start_exactly_as_in_our_engine(policy: Any) -> None:
     "policy",
     [
         MalleableMin(),
-        MalleableMin(fresh=False, protect_head=True),
-        MalleableAverage(combine=True),
+        MalleableAverage(),
         MalleablePref(),
-        MalleablePrefkeeper(prefkeeper_need="pref"),
+        MalleablePrefkeeper(),
     ],
 )
 def test_malleable_jobs_change_their_sizes_as_in_our_engine(policy: Any) -> None:
@@ -134,7 +133,7 @@ def mean_turnaround(runs: list[Any]) -> float:
     return float(np.mean([run.end - run.spec.submit for run in runs]))
 
 
-@pytest.mark.parametrize("policy", [MalleableMin(), MalleablePref(combine=True), MalleableAverage()])
+@pytest.mark.parametrize("policy", [MalleableMin(), MalleablePref(), MalleableAverage()])
 def test_with_calls_at_reconfigurations_every_job_ends(policy: Any) -> None:
     kinds: tuple[JobKind, ...] = ("rigid", "moldable", "malleable", "malleable", "evolving")
     means = []

@@ -12,7 +12,7 @@ from lina_draws import draw_rules, draw_workload, simulated
 from strategies import workload_problems
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics import Easy, FirstFit, Lina
+from allocsolve.heuristics import FirstFit, Lina
 from allocsolve.heuristics.workload.lina import final_states
 from allocsolve.judge import workload_violations
 from allocsolve.simulation import EngineRules
@@ -50,10 +50,8 @@ def test_300_workloads_of_up_to_60_jobs(first: int) -> None:
 @given(workload_problems(max_jobs=9, max_nodes=8), GENERATORS)
 def test_without_elastic_jobs_it_backfills(problem: WorkloadProblem, rng: random.Random) -> None:
     if problem.is_rigid:
-        options = draw_rules(rng) | {"combine": False}
-        run = Lina(**options).simulated(problem)
-        backfilling = Easy() if options["backfill"] == "easy" else FirstFit()
-        other = backfilling.simulated(problem)
+        run = Lina(**draw_rules(rng)).simulated(problem)
+        other = FirstFit().simulated(problem)
         assert run.schedule == other.schedule
         assert run.log.started.tolist() == other.log.started.tolist()
         assert run.log.reasons.tolist() == other.log.reasons.tolist()

@@ -13,7 +13,6 @@ from naive_malleable_policies import draw_policy, naive_policy
 from naive_workload_engine import draw_problem
 
 from allocsolve.heuristics.workload import (
-    Easy,
     FirstFit,
     MalleableAverage,
     MalleableMin,
@@ -30,7 +29,6 @@ from allocsolve.simulation import (
     Resize,
     Start,
     run_policy,
-    simulate,
 )
 from allocsolve.simulation.outcome import schedule_of
 
@@ -48,8 +46,8 @@ def pieces(schedule: WorkloadSchedule) -> list[Any]:
 def check_against_twin(rng: random.Random, most: int) -> None:
     """Run a drawn workload under a drawn policy in three ways."""
     at_once = rng.random() < 0.25
-    problem, policy = draw_malleable(rng, most, at_once=at_once), draw_policy(rng, at_once=at_once)
-    rules = EngineRules(rng.random() < 0.8, resize_takes_effect=policy.resize_takes_effect)
+    problem, policy = draw_malleable(rng, most, at_once=at_once), draw_policy(rng)
+    rules = EngineRules(rng.random() < 0.8, resize_takes_effect="at_once" if at_once else "next_point")
     twin = naive_malleable(problem, naive_policy(policy), coalesce=rules.coalesce)
     expected = [pieces_of(twin, job) for job in range(len(problem.jobs))]
 
@@ -96,12 +94,10 @@ def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
         check_against_twin(rng, rng.choice([14, 60, 200]))
 
 
-@given(st.randoms(use_true_random=False), st.sampled_from(POLICIES), st.booleans())
-def test_without_malleable_jobs_it_is_backfilling(rng: random.Random, kind: Any, easy: bool) -> None:
+@given(st.randoms(use_true_random=False), st.sampled_from(POLICIES))
+def test_without_malleable_jobs_it_is_first_fit(rng: random.Random, kind: Any) -> None:
     problem = draw_problem(rng, moldable=kind in {MalleableMin, MalleableAverage})
-    plain = Easy(moldable="min") if easy else FirstFit("min")
-    policy = kind(backfill="easy" if easy else "first-fit")
-    ran, expected = policy.simulated(problem), plain.simulated(problem)
+    ran, expected = kind().simulated(problem), FirstFit("min").simulated(problem)
     assert ran.schedule == expected.schedule
     assert ran.log.started.tolist() == expected.log.started.tolist()
     assert ran.log.blocked.tolist() == expected.log.blocked.tolist()
@@ -110,7 +106,11 @@ def test_without_malleable_jobs_it_is_backfilling(rng: random.Random, kind: Any,
 @given(st.randoms(use_true_random=False), st.sampled_from(POLICIES))
 def test_without_points_sizes_change_at_once(rng: random.Random, kind: Any) -> None:
     problem = draw_malleable(rng, at_once=True)
-    assert simulate(problem, kind("at_once")) == simulate(problem, kind("next_point"))
+    ran, at_once = (
+        kind().simulated(problem, EngineRules(resize_takes_effect=effect)).schedule
+        for effect in ("next_point", "at_once")
+    )
+    assert ran == at_once
 
 
 def drawn(view: QueueView, rng: random.Random) -> list[Decision]:

@@ -146,9 +146,8 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     policy = StaticPrice(
         rng.choice([0.0, 0.1, 0.25, 1.0, 50.0]),
         rng.choice(["submission", "submission", "smallest-area", "smallest", "wfp3"]),
-        "at_once" if at_once else "next_point",
     )
-    rules = EngineRules(rng.random() < 0.8, resize_takes_effect=policy.resize_takes_effect)
+    rules = EngineRules(rng.random() < 0.8, resize_takes_effect="at_once" if at_once else "next_point")
     twin = naive_malleable(problem, naive_static_price(policy), coalesce=rules.coalesce)
     ran = policy.simulated(problem, rules)
     assert pieces(ran.schedule) == [pieces_of(twin, job) for job in range(len(problem.jobs))]

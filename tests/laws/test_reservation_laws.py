@@ -14,6 +14,7 @@ from reservation_strategies import reservation_problems, reservation_schedules
 
 from allocsolve.bounds.reservation_capacity import reservation_capacity_bound
 from allocsolve.instances.formats import reservation as codec
+from allocsolve.instances.formats.envelope import parse_problem, parse_solution
 from allocsolve.judge import reservation_metrics, reservation_value, reservation_violations
 from allocsolve.model import RESERVATION_OBJECTIVES, ReservationProblem, ReservationSchedule
 
@@ -46,12 +47,12 @@ def test_mean_hops_are_over_all_pairs(case: tuple[ReservationProblem, Reservatio
 @given(cases())
 def test_files_keep_everything(case: tuple[ReservationProblem, ReservationSchedule]) -> None:
     problem, schedule = case
-    document = {"format": "allocsolve/1", "kind": "reservation", **codec.encode_problem(problem)}
-    read = codec.decode_problem(json.loads(json.dumps(document)), "file")
+    document = {"format": "allocsolve/1", "kind": "reservation", **codec.PROBLEM.values(problem)}
+    read = parse_problem(json.loads(json.dumps(document)), "file")
     assert read == problem
     answer = {"format": "allocsolve/1", "kind": "reservation-schedule"}
-    answer |= codec.encode_schedule(problem, schedule)
-    assert codec.decode_schedule(json.loads(json.dumps(answer)), "file", problem) == schedule
+    answer |= codec.ANSWER.values(problem, schedule)
+    assert parse_solution(json.loads(json.dumps(answer)), "file", problem) == schedule
 
 
 @given(cases())

@@ -180,7 +180,7 @@ BATSIM = [
     ),
     Broken(f"{JOB}.extra_data", '{"allocsolve": {"nodes": 7}}', f"{JOB}.extra_data.allocsolve: 'nodes' is a"),
     Broken(f"{JOB}.extra_data", '{"allocsolve": {"wings": 2}}', f"{JOB}: unknown field 'wings'"),
-    Broken(f"{JOB}.extra_data", '{"allocsolve": {"weight": -1}}', f"{JOB}.weight: weight -1 is below 0"),
+    Broken(f"{JOB}.extra_data", '{"allocsolve": {"weight": -1}}', f"{JOB}.weight: -1 is below 0"),
 ]
 
 

@@ -123,7 +123,7 @@ def test_the_reference_has_every_public_name_once(site: Path) -> None:
 
 
 def test_every_part_of_the_reference_has_names() -> None:
-    conf = _conf()
+    conf = _module("conf")
     taken = conf.by_task()
     parts = {(task["page"], heading) for task in conf.TASKS for heading in task["parts"]}
     assert parts - {part for part, names in taken.items() if names} == set()
@@ -131,15 +131,15 @@ def test_every_part_of_the_reference_has_names() -> None:
 
 
 def test_a_public_name_that_no_task_takes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    conf = _conf()
+    conf = _module("conf")
     monkeypatch.setattr(conf, "TASKS", [task for task in conf.TASKS if task["page"] != "draw"])
     with pytest.raises(KeyError, match=r"takes allocsolve\.pictures\.Drawing,"):
         conf.by_task()
 
 
-def _conf() -> Any:
-    """Load the configuration of the site, which needs no Sphinx until pages are built."""
-    spec = importlib.util.spec_from_file_location("docs_conf", DOCS / "conf.py")
+def _module(name: str) -> Any:
+    """Load a module beside the pages; the configuration of the site needs no Sphinx until pages are built."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -183,3 +183,9 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
         )
     for style in site.rglob("*.css"):
         assert not re.findall(r"url\(['\"]?(?:https?:)?//", style.read_text(encoding="utf-8"))
+
+
+def test_tables_of_fields_are_those_of_the_schemas() -> None:
+    """`python docs/format_tables.py` writes them."""
+    page = (DOCS / "formats.md").read_text(encoding="utf-8")
+    assert _module("format_tables").written(page) == page

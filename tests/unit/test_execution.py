@@ -75,16 +75,9 @@ def test_a_leak_takes_nodes_and_gives_them_back() -> None:
 def test_a_solver_is_its_rules() -> None:
     jobs = tuple(DeadlineJob(3 * k, 1 + k % 4, 20, 3 * k + 50, k % 4) for k in range(12))
     problem = ReservationProblem(Mesh((4, 2)), jobs, leaking=True)
-    rules = ExecutionRules(cores=2, communication=0.3, hop_part=0.5, synchronous=True, contention=True)
-    leak = LeakRules(contiguous=False, waiting="reject", own_first=False, need_all=True)
-    solver = ReservationLeak(
-        *(False, "reject", False, True),
-        cores=2,
-        communication=0.3,
-        hop_part=0.5,
-        synchronous=True,
-        contention=True,
-    )
+    rules = ExecutionRules(cores=2, synchronous=True)
+    leak = LeakRules(contiguous=False, waiting="reject")
+    solver = ReservationLeak(contiguous=False, waiting="reject", cores=2, synchronous=True)
     assert (solver.rules, solver.leak_rules) == (rules, leak)
     answer = solver(problem, Budget()).answer
     assert answer == execute_leaking(problem, rules, leak)

@@ -80,11 +80,11 @@ FAULTY_PROBLEMS = {
         changed(MINIMAL, ("applications", 1, "user"), "me"),
         "applications[1]: unknown field 'user' (extra data belongs in meta)",
     ),
-    "num_nodes text": ({**MINIMAL, "num_nodes": "8"}, "num_nodes: value must be an integer, not '8'"),
-    "num_nodes fraction": ({**MINIMAL, "num_nodes": 8.5}, "num_nodes: value must be an integer, not 8.5"),
-    "num_nodes bool": ({**MINIMAL, "num_nodes": True}, "num_nodes: value must be an integer, not true"),
-    "num_nodes 0": ({**MINIMAL, "num_nodes": 0}, "num_nodes: value 0 is below 1"),
-    "num_nodes big": ({**MINIMAL, "num_nodes": BIG}, f"num_nodes: value {BIG} is beyond 2^53"),
+    "num_nodes text": ({**MINIMAL, "num_nodes": "8"}, "num_nodes: must be an integer, not '8'"),
+    "num_nodes fraction": ({**MINIMAL, "num_nodes": 8.5}, "num_nodes: must be an integer, not 8.5"),
+    "num_nodes bool": ({**MINIMAL, "num_nodes": True}, "num_nodes: must be an integer, not true"),
+    "num_nodes 0": ({**MINIMAL, "num_nodes": 0}, "num_nodes: 0 is below 1"),
+    "num_nodes big": ({**MINIMAL, "num_nodes": BIG}, f"num_nodes: {BIG} is beyond 2^53"),
     "name": ({**MINIMAL, "name": None}, "name: must be a string, not null"),
     "meta": ({**MINIMAL, "meta": [1]}, "meta: must be an object, not a list of 1"),
     "limit 0.9": ({**MINIMAL, "expand_limit": 0.9}, "expand_limit: 0.9 is below 1"),
@@ -109,43 +109,46 @@ FAULTY_PROBLEMS = {
     ),
     "release": (
         changed(MINIMAL, ("applications", 1, "release"), -1),
-        "applications[1].release: release -1 is below 0",
+        "applications[1].release: -1 is below 0",
     ),
     "release fraction": (
         changed(MINIMAL, ("applications", 1, "release"), 0.5),
-        "applications[1].release: release must be an integer, not 0.5",
+        "applications[1].release: must be an integer, not 0.5",
     ),
     "release big": (
         changed(MINIMAL, ("applications", 1, "release"), BIG),
-        f"applications[1].release: release {BIG} is beyond 2^53",
+        f"applications[1].release: {BIG} is beyond 2^53",
     ),
-    "no steps": (changed(MINIMAL, ("applications", 1, "steps"), []), "applications[1].steps: no steps"),
+    "no steps": (
+        changed(MINIMAL, ("applications", 1, "steps"), []),
+        "applications[1].steps: has 0 entries, at least 1 are needed",
+    ),
     "steps text": (
         changed(MINIMAL, ("applications", 1, "steps"), "60x2"),
         "applications[1].steps: must be a list, not '60x2'",
     ),
     "step triple": (
         changed(MINIMAL, STEP, [1, 2, 3]),
-        "applications[1].steps[0]: must be a pair [duration, nodes], not a list of 3",
+        "applications[1].steps[0]: must have 2 entries, not 3",
     ),
     "step number": (
         changed(MINIMAL, STEP, 60),
-        "applications[1].steps[0]: must be a pair [duration, nodes], not 60",
+        "applications[1].steps[0]: must be a list, not 60",
     ),
-    "duration 0": (changed(MINIMAL, (*STEP, 0), 0), "applications[1].steps[0][0]: duration 0 is below 1"),
+    "duration 0": (changed(MINIMAL, (*STEP, 0), 0), "applications[1].steps[0][0]: 0 is below 1"),
     "duration null": (
         changed(MINIMAL, (*STEP, 0), None),
-        "applications[1].steps[0][0]: duration must be an integer, not null",
+        "applications[1].steps[0][0]: must be an integer, not null",
     ),
     "duration big": (
         changed(MINIMAL, (*STEP, 0), BIG),
-        f"applications[1].steps[0][0]: duration {BIG} is beyond 2^53",
+        f"applications[1].steps[0][0]: {BIG} is beyond 2^53",
     ),
-    "nodes -1": (changed(MINIMAL, (*STEP, 1), -1), "applications[1].steps[0][1]: nodes -1 is below 0"),
+    "nodes -1": (changed(MINIMAL, (*STEP, 1), -1), "applications[1].steps[0][1]: -1 is below 0"),
     "nodes 9": (changed(MINIMAL, (*STEP, 1), 9), "applications[1].steps[0][1]: nodes 9 is above num_nodes 8"),
     "nodes big": (
         changed(MINIMAL, (*STEP, 1), BIG),
-        f"applications[1].steps[0][1]: nodes {BIG} is beyond 2^53",
+        f"applications[1].steps[0][1]: {BIG} is beyond 2^53",
     ),
     "horizon": (
         changed(changed(MINIMAL, (*STEP, 0), 2**53), ("applications", 0, "release"), 2**53),
@@ -153,7 +156,7 @@ FAULTY_PROBLEMS = {
     ),
     "same empty names": (
         {**MINIMAL, "applications": [{"name": "", "steps": [[1, 1]]}] * 2},
-        "application name '' is used twice",
+        "applications[1].name: '' also names applications[0]",
     ),
     "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
     "format list": ({**MINIMAL, "format": [1]}, "format: a list of 1 is not 'allocsolve/1'"),
@@ -186,14 +189,14 @@ def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
         "applications": [{"steps": [[0, 9], [1, -1]]}, {"name": 1, "steps": []}, {"name": 2, "step": []}],
     }
     assert problem_faults(tmp_path, document) == (
-        "num_nodes: value 0 is below 1",
-        "applications[0].steps[0][0]: duration 0 is below 1",
-        "applications[0].steps[1][1]: nodes -1 is below 0",
+        "num_nodes: 0 is below 1",
+        "applications[0].steps[0][0]: 0 is below 1",
+        "applications[0].steps[1][1]: -1 is below 0",
         "applications[1].name: must be a string, not 1",
-        "applications[1].steps: no steps",
+        "applications[1].steps: has 0 entries, at least 1 are needed",
         "applications[2].steps: missing",
-        "applications[2]: unknown field 'step' (extra data belongs in meta)",
         "applications[2].name: must be a string, not 2",
+        "applications[2]: unknown field 'step' (extra data belongs in meta)",
     )
 
 

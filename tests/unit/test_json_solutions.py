@@ -74,15 +74,15 @@ FAULTY_SOLUTIONS = {
     "missing durations": (without(SOLUTION, *ANSWER, "durations"), "applications[0].durations: missing"),
     "start": (
         changed(SOLUTION, (*ANSWER, "start"), -BIG),
-        f"applications[0].start: start {-BIG} is below -{2**53}",
+        f"applications[0].start: {-BIG} is below -{2**53}",
     ),
     "start big": (
         changed(SOLUTION, (*ANSWER, "start"), BIG),
-        f"applications[0].start: start {BIG} is beyond 2^53",
+        f"applications[0].start: {BIG} is beyond 2^53",
     ),
     "start fraction": (
         changed(SOLUTION, (*ANSWER, "start"), 3.5),
-        "applications[0].start: start must be an integer, not 3.5",
+        "applications[0].start: must be an integer, not 3.5",
     ),
     "durations number": (
         changed(SOLUTION, (*ANSWER, "durations"), 31),
@@ -94,11 +94,11 @@ FAULTY_SOLUTIONS = {
     ),
     "durations bool": (
         changed(SOLUTION, (*ANSWER, "durations"), [11, True]),
-        "applications[0].durations[1]: duration must be an integer, not true",
+        "applications[0].durations[1]: must be an integer, not true",
     ),
     "duration big": (
         changed(SOLUTION, (*ANSWER, "durations", 1), BIG),
-        f"applications[0].durations[1]: duration {BIG} is beyond 2^53",
+        f"applications[0].durations[1]: {BIG} is beyond 2^53",
     ),
 }  # fmt: skip
 
@@ -111,10 +111,9 @@ def test_a_faulty_solution_is_refused_with_place_and_value(
 
 
 def test_wrong_names_in_a_solution_are_told_at_once(tmp_path: Path) -> None:
-    answers = [{"name": name, "start": 0, "durations": [60, 30]} for name in ("a1", "b", "a1", 4)]
+    answers = [{"name": name, "start": 0, "durations": [60, 30]} for name in ("a1", "b", "a1")]
     assert solution_faults(tmp_path, {**SOLUTION, "applications": answers}) == (
         "applications[1].name: the problem has no application 'b'",
-        "applications[3].name: must be a string, not 4",
         "applications[2].name: 'a1' also names applications[0]",
         "applications: 'a0' is missing",
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from lina_draws import draw_rules, draw_workload, schedule_of, simulated
 
-from allocsolve.heuristics import Easy, FirstFit
+from allocsolve.heuristics import FirstFit
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Job, Overhead, Requests, Stall, WorkloadProblem
 
@@ -66,7 +66,6 @@ def test_nobody_is_shrunk_if_it_is_not_enough() -> None:
     jobs = [elastic(0, 6, 100, (2, 6)), Job(1, 5, 30)]
     # Two nodes are free and 4 can be had: only together are they enough.
     assert pieces(jobs)[1] == [(100, 130, 5)]
-    assert pieces(jobs, combine=True)[1] == [(1, 31, 5)]
 
 
 def test_requests() -> None:
@@ -157,8 +156,7 @@ def test_rigid_workloads_are_backfilled(rng: random.Random) -> None:
         Job(job.submit, job.nodes, job.runtime, job.limit) for job in draw_workload(rng, stalls=False).jobs
     ]
     problem = WorkloadProblem(24, jobs)
-    for backfill, policy in (("first-fit", FirstFit()), ("easy", Easy())):
-        ends = [simulated(problem, backfill=backfill).done[idx].end for idx in range(len(jobs))]
-        answer = policy(problem, Budget(seconds=10)).answer
-        assert answer is not None
-        assert answer.last_ends.tolist() == ends
+    ends = [simulated(problem).done[idx].end for idx in range(len(jobs))]
+    answer = FirstFit()(problem, Budget(seconds=10)).answer
+    assert answer is not None
+    assert answer.last_ends.tolist() == ends

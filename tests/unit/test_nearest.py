@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from nearest_tools import ALLOCATORS, SOLVERS
 
-from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
-from allocsolve.heuristics.partition.nearest import ManhattanMedian, manhattan_median, mc1x1
+from allocsolve.errors import InvalidProblem
+from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus, frozen
 
 
@@ -57,22 +57,6 @@ def test_a_set_that_is_not_connected_is_no_answer_to_a_contiguous_problem() -> N
 def test_bad_requests_are_refused(name: str, num_nodes: int, size: int, message: str) -> None:
     with pytest.raises(InvalidProblem, match=message):
         ALLOCATORS[name](Mesh((3, 2)), np.ones(num_nodes, dtype=np.bool_), size)
-
-
-def test_unknown_options_are_refused() -> None:
-    mesh, free = Mesh((3,)), np.ones(3, dtype=np.bool_)
-    with pytest.raises(UnknownName, match="unknown choice of centres 'gird'; did you mean grid"):
-        manhattan_median(mesh, free, 2, centres="gird")  # type: ignore[arg-type]  # the test is that it is refused
-    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
-        mc1x1(mesh, free, 2, last_shell="frist")  # type: ignore[arg-type]  # the test is that it is refused
-    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
-        ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # the test is that it is refused
-    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
-        manhattan_median(mesh, free, 2, last_ring="frist")  # type: ignore[arg-type]  # the test is that it is refused
-    with pytest.raises(InvalidOption, match="swaps_from -1 is negative"):
-        manhattan_median(mesh, free, 2, swaps_from=-1)
-    with pytest.raises(InvalidOption, match="swaps_from -1 is negative"):
-        ManhattanMedian(swaps_from=-1)
 
 
 def test_every_kind_of_mask_is_read() -> None:

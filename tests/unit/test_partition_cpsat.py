@@ -14,7 +14,6 @@ from strategies import partition_problems
 from tiers import examples
 
 from allocsolve.backends import cpsat as backend
-from allocsolve.errors import InvalidOption
 from allocsolve.exact.partition import cpsat
 from allocsolve.exact.partition.cpsat import PartitionCpSat
 from allocsolve.heuristics.partition.growth import Growth
@@ -284,9 +283,3 @@ def test_median_cuts_hold_for_every_count() -> None:
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert solved(random_problem(Mesh((6, 6)), 10, 8, 4, contiguous=True)).status is Status.OPTIMAL
     assert capfd.readouterr() == ("", "")
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(InvalidOption, match="max_nodes -1 is negative"):
-        PartitionCpSat(max_nodes=-1)
-    assert repr(PartitionCpSat()) == "PartitionCpSat(max_nodes=2048)"

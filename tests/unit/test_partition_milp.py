@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings, strategies as st
 from strategies import partition_problems, topologies
 from tiers import examples
 
-from allocsolve.errors import InvalidOption, SolverUnavailable
+from allocsolve.errors import SolverUnavailable
 from allocsolve.exact.partition import milp
 from allocsolve.exact.partition.cpsat import PartitionCpSat
 from allocsolve.exact.partition.milp import PartitionMilp
@@ -226,9 +226,3 @@ def test_a_broken_cbc_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert solved(random_problem(Mesh((5, 5)), 8, 6, 4, contiguous=True)).status is Status.OPTIMAL
     assert capfd.readouterr() == ("", "")
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(InvalidOption, match="max_variables -1 is negative"):
-        PartitionMilp(max_variables=-1)
-    assert repr(PartitionMilp()) == "PartitionMilp(max_variables=5000)"

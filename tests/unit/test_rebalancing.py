@@ -11,7 +11,7 @@ import pytest
 from workload_traces import kit_problem, knl_problem, window_turnaround
 
 from allocsolve.bounds.workload import time_prices
-from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.errors import InvalidOption
 from allocsolve.exact.workload import prices
 from allocsolve.heuristics import EvolvEasyback, Market, StaticPrice
 from allocsolve.heuristics.workload import rebalancing
@@ -34,7 +34,6 @@ from allocsolve.model import (
 )
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.model.result import terms
-from allocsolve.registry import make_solver
 from allocsolve.simulation import run_policy
 
 if TYPE_CHECKING:
@@ -135,17 +134,6 @@ def test_requests_on_kit(traces: Path, share: float, turnaround: float) -> None:
     schedule = StaticPrice().simulated(problem).schedule
     assert not workload_violations(problem, schedule)
     assert workload_metrics(problem, schedule).turnaround == pytest.approx(turnaround, rel=1e-3)
-
-
-def test_options_are_checked() -> None:
-    assert make_solver("static-price(hysteresis=1)", WorkloadProblem) == StaticPrice(1.0)
-    for value in (-1, float("inf"), float("nan")):
-        with pytest.raises(InvalidOption, match="is not a number"):
-            StaticPrice(value)
-    with pytest.raises(UnknownName):
-        StaticPrice(order="age")  # type: ignore[arg-type]
-    with pytest.raises(UnknownName):
-        StaticPrice(resize_takes_effect="soon")  # type: ignore[arg-type]
 
 
 def test_nothing_to_do() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.instances.formats import reservation as codec
+from allocsolve.instances.formats.envelope import parse_problem, parse_solution
 from allocsolve.judge import reservation_metrics, reservation_violations
 from allocsolve.model import (
     CANCELLED,
@@ -234,15 +235,23 @@ def test_all_faults_of_a_file_at_once() -> None:
         ],
     }
     with pytest.raises(FormatError) as error:
-        codec.decode_problem(document, "file")
+        parse_problem(document, "file")
     told = "; ".join(error.value.faults)
     for fault in (
         "shape: 'round' is none of any, connected, run",
+        "jobs[0].runtime: 0 is below 1",
+        "jobs[2].program: 4 is beyond 3",
+    ):
+        assert fault in told
+    document |= {"shape": "run"}
+    document["jobs"][0]["runtime"] = document["jobs"][2]["program"] = 1
+    with pytest.raises(FormatError) as error:
+        parse_problem(document, "file")
+    told = "; ".join(error.value.faults)
+    for fault in (
         "programs.pair: processes[0][0] 'rest' is none of",
         "jobs[0].nodes: value 9 is above the nodes of the machine 8",
-        "jobs[0].runtime: value 0 is below 1",
         "jobs[1].program: there is no program 'tree'",
-        "jobs[2].program: value 4 is above the last kind 3",
         "jobs[2]: arrival 2 is before that of the job in front of it, 3",
         "jobs[2].name: 'j1' is also that of jobs[1]",
     ):
@@ -259,14 +268,21 @@ def test_all_faults_of_an_answer_at_once() -> None:
     ]
     document = {"format": "allocsolve/1", "kind": "reservation-schedule", "jobs": rows}
     with pytest.raises(FormatError) as error:
-        codec.decode_schedule(document, "file", PROBLEM)
+        parse_solution(document, "file", PROBLEM)
     told = "; ".join(error.value.faults)
     for fault in (
         "jobs[0].outcome: 'lost' is none of rejected, booked, successful, cancelled",
+        "jobs[2].end: must be a number, not 'soon'",
+        "jobs[2].holds[0]: must have 3 entries, not 2",
+        "jobs[2].holds[1][0]: must be an integer, not 0.5",
+    ):
+        assert fault in told
+    rows[0]["outcome"], rows[2] = "rejected", {"name": "all", "outcome": "cancelled"}
+    with pytest.raises(FormatError) as error:
+        parse_solution(document, "file", PROBLEM)
+    told = "; ".join(error.value.faults)
+    for fault in (
         "jobs[1]: nodes without start and end",
-        "jobs[2].end: value must be a number, not 'soon'",
-        "jobs[2].holds[0]: must be node, start and end, not a list of 2",
-        "jobs[2].holds[1][0]: node must be an integer, not 0.5",
         "jobs[3].name: the problem has no job 'j3'",
         "jobs[4].name: 'j1' stands twice",
     ):
@@ -278,8 +294,8 @@ def test_programs_run_on_lines_and_rings_only() -> None:
         InvalidProblem, match="topology: axis 1 is complete, but programs run on lines and rings"
     ):
         ReservationProblem(Topology((2, 4), (True, False), (False, True)), PROBLEM.jobs)
-    document = codec.encode_problem(PROBLEM)
+    document = codec.PROBLEM.values(PROBLEM)
     document["topology"] = {"shape": [4, 2], "complete": [True, False]}
     with pytest.raises(FormatError) as error:
-        codec.decode_problem({"format": "allocsolve/1", "kind": "reservation", **document}, "file")
+        parse_problem({"format": "allocsolve/1", "kind": "reservation", **document}, "file")
     assert error.value.faults == ("topology.complete[0]: programs run on lines and rings only",)

@@ -80,7 +80,7 @@ def test_files(file: Path) -> None:
     broken = {**json.loads(file.read_text()), "machines": 0, "jobs": [3, "x"], "speed": 1}
     file.write_text(json.dumps(broken))
     with pytest.raises(
-        FormatError, match=r"unknown field 'speed'.*machines: value 0.*jobs\[1\]: duration must"
+        FormatError, match=r"machines: 0 is below 1; jobs\[1\]: must be an integer.*unknown field 'speed'"
     ):
         read_problem(file)
 

@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.exact.evolution._expansion import LATEST
 from allocsolve.exact.evolution._kernels_sum import MAX_APPS
@@ -24,16 +24,16 @@ from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.kernels.threads import run_in_threads
-from allocsolve.model import Limit, Result, Status, parse_evolution_objective
-from allocsolve.model.checks import natural
+from allocsolve.model import EvolutionObjective, Limit, Result, Status
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from allocsolve.exact.evolution._makespan_lanes import Lane
-    from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, EvolutionSchedule, Value
+    from allocsolve.model import Budget, EvolutionProblem, EvolutionSchedule, Value
 
 
 @dataclass(frozen=True, slots=True)
-class EvolutionConflictSearch:
+class EvolutionConflictSearch(Options):
     """Prove the least makespan, or without expansion the least mean completion time, by clause learning.
 
     Whatever else is asked for (with expansion the mean completion time or the waste, one of makespan and mean
@@ -82,13 +82,8 @@ class EvolutionConflictSearch:
     """
 
     objective: EvolutionObjective = ("makespan",)
-    max_applications: int = 40
-    max_proof_mb: int = 8
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
-        object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
-        object.__setattr__(self, "max_proof_mb", natural("max_proof_mb", self.max_proof_mb))
+    max_applications: Annotated[int, Within(0)] = 40
+    max_proof_mb: Annotated[int, Within(0)] = 8
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 
@@ -19,13 +19,13 @@ from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import (
     Budget,
     Clock,
+    EvolutionObjective,
     EvolutionSchedule,
     Limit,
     Result,
     Status,
-    parse_evolution_objective,
 )
-from allocsolve.model.checks import natural
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._order_model import OrderModel
     from allocsolve.model import (
-        EvolutionObjective,
         EvolutionProblem,
         EvolutionTerm,
         IntArray,
@@ -55,7 +54,7 @@ _YOUNG, _YOUNG_SHARE = 1.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class EvolutionCpSat:
+class EvolutionCpSat(Options):
     """Minimise by CP-SAT, with a proof: order literals, block pairs and triples, lazy covers.
 
     Parameters
@@ -91,11 +90,7 @@ class EvolutionCpSat:
 
     objective: EvolutionObjective = ("makespan",)
     start: EvolutionSchedule | None = field(default=None, repr=False)
-    max_applications: int = 200
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
-        object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
+    max_applications: Annotated[int, Within(0)] = 200
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""

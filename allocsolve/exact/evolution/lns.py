@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from allocsolve.exact.evolution.cpsat import start_budget, step_starts
 from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.order_search import interval_value
-from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
-from allocsolve.model.checks import natural
+from allocsolve.model import EvolutionObjective, EvolutionSchedule, Limit, Result, Status
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._order_model import OrderModel
-    from allocsolve.model import Budget, Clock, EvolutionObjective, EvolutionProblem, IntArray, Value
+    from allocsolve.model import Budget, Clock, EvolutionProblem, IntArray, Value
 
 #: The neighbourhoods that are searched if the budget limits neither seconds nor iterations.
 _DEFAULT_ITERATIONS = 50
@@ -35,7 +35,7 @@ _FREE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class EvolutionLns:
+class EvolutionLns(Options):
     """Start from annealing; free a few applications, keep the order of all others, and let CP-SAT improve.
 
     Made for expansion, where list schedules in the best order are still 1-14 % above the optimum.
@@ -64,11 +64,7 @@ class EvolutionLns:
     """
 
     objective: EvolutionObjective = ("makespan",)
-    max_applications: int = 60
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
-        object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
+    max_applications: Annotated[int, Within(0)] = 60
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Search within the budget; workers are CP-SAT's threads."""

@@ -17,26 +17,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
 from allocsolve.bounds import makespan_bound, total_completion
 from allocsolve.model import (
+    EvolutionObjective,
     EvolutionProfile,
     EvolutionSchedule,
     Limit,
     Result,
     Status,
-    parse_evolution_objective,
 )
-from allocsolve.model.checks import natural
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Value
+    from allocsolve.model import Budget, EvolutionProblem, Value
     from allocsolve.model.result import Clock
 
 #: For each application, the starts of its steps and the end of the last one.
@@ -189,7 +189,7 @@ _NARROWING = 10
 
 
 @dataclass(frozen=True, slots=True)
-class EvolutionMilp:
+class EvolutionMilp(Options):
     """Find a best schedule by a time-indexed MILP (CBC through PuLP).
 
     Parameters
@@ -215,11 +215,7 @@ class EvolutionMilp:
     """
 
     objective: EvolutionObjective = ("makespan",)
-    max_variables: int = 60_000
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
-        object.__setattr__(self, "max_variables", natural("max_variables", self.max_variables))
+    max_variables: Annotated[int, Within(0)] = 60_000
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget."""

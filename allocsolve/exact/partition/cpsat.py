@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance, refuse_boxes
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status, frozen
-from allocsolve.model.checks import natural
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ _DESCENTS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionCpSat:
+class PartitionCpSat(Options):
     """Find a set of least total pairwise distance by CP-SAT, with a proof.
 
     Parameters
@@ -61,10 +61,7 @@ class PartitionCpSat:
     *Complexity*: exponential. Seconds for 8x8 meshes and for 16 nodes of 16x8.
     """
 
-    max_nodes: int = 2048
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "max_nodes", natural("max_nodes", self.max_nodes))
+    max_nodes: Annotated[int, Within(0)] = 2048
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Solve within the budget; workers are CP-SAT's threads."""

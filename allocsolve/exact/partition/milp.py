@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
 from allocsolve.heuristics.partition.lattice import refuse_boxes
 from allocsolve.model import Limit, Partition, Result, Status
-from allocsolve.model.checks import natural
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionMilp:
+class PartitionMilp(Options):
     """Find a set of least total pairwise distance by a MILP (CBC through PuLP).
 
     Parameters
@@ -54,10 +54,7 @@ class PartitionMilp:
     *Complexity*: exponential. Seconds for 8x8 meshes.
     """
 
-    max_variables: int = 5_000
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "max_variables", natural("max_variables", self.max_variables))
+    max_variables: Annotated[int, Within(0)] = 5_000
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Solve within the budget."""

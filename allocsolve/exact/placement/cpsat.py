@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds.placement import placement_bound
-from allocsolve.model import PLACEMENT_OBJECTIVES, Limit, Placement, Result, Status, parse_objective
-from allocsolve.model.checks import natural
+from allocsolve.model import Limit, Placement, Result, Status
+from allocsolve.model.options import Options, Within
+from allocsolve.model.placement import PlacementObjective
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementCpSat:
+class PlacementCpSat(Options):
     """Find a placement of least value by CP-SAT, with a proof.
 
     Parameters
@@ -52,12 +53,8 @@ class PlacementCpSat:
     thousands, and shares nothing with this one, which is there to check it.
     """
 
-    objective: tuple[str, ...] = ("pairwise",)
-    max_nodes: int = 2048
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_objective(self.objective, PLACEMENT_OBJECTIVES))
-        object.__setattr__(self, "max_nodes", natural("max_nodes", self.max_nodes))
+    objective: PlacementObjective = ("pairwise",)
+    max_nodes: Annotated[int, Within(0)] = 2048
 
     def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
         """Solve within the budget; workers are CP-SAT's threads."""

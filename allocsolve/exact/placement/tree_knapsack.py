@@ -12,14 +12,16 @@ from allocsolve.bounds.placement import placement_bound
 from allocsolve.exact.placement._kernels_knapsack import take_nodes
 from allocsolve.exact.placement._table_search import Stopped, TableSearch
 from allocsolve.families import quick_answers
-from allocsolve.model import PLACEMENT_OBJECTIVES, Limit, Placement, Result, Status, parse_objective
+from allocsolve.model import Limit, Placement, Result, Status
+from allocsolve.model.options import Options
+from allocsolve.model.placement import PlacementObjective
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, Clock, IntArray, PlacementProblem, SwitchTree
 
 
 @dataclass(frozen=True, slots=True)
-class TreeKnapsack:
+class TreeKnapsack(Options):
     """Prove an optimum of placement on a switch tree, for each constraint and each objective.
 
     Parameters
@@ -74,10 +76,7 @@ class TreeKnapsack:
     ('optimal', 18, [0, 2, 3, 4])
     """
 
-    objective: tuple[str, ...] = ("pairwise",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_objective(self.objective, PLACEMENT_OBJECTIVES))
+    objective: PlacementObjective = ("pairwise",)
 
     def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
         """Fill the tables; of the budget the clock is used."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_start, proven_result
 from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
-from allocsolve.model import Limit, parse_reservation_objective
-from allocsolve.model.checks import natural
+from allocsolve.model import Limit, ReservationObjective, ReservationSchedule
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from allocsolve.model import (
         Budget,
-        ReservationObjective,
         ReservationProblem,
-        ReservationSchedule,
         Result,
     )
 
@@ -29,7 +27,7 @@ _MOVES_PER_JOB: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationCpSat:
+class ReservationCpSat(Options):
     """Minimise by CP-SAT, with a proof: an optional interval for each job, one cumulative constraint.
 
     Parameters
@@ -63,11 +61,7 @@ class ReservationCpSat:
 
     objective: ReservationObjective = ("rejected",)
     start: ReservationSchedule | None = field(default=None, repr=False)
-    max_jobs: int = 300
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_reservation_objective(self.objective))
-        object.__setattr__(self, "max_jobs", natural("max_jobs", self.max_jobs))
+    max_jobs: Annotated[int, Within(0)] = 300
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -10,13 +11,12 @@ from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_quick, offer_start, proven_result
 from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
-from allocsolve.model import Limit, parse_reservation_objective
+from allocsolve.model import Limit, ReservationObjective, ReservationSchedule
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from allocsolve.bounds.reservation import ReservationPriceBound
-    from allocsolve.model import Budget, ReservationObjective, ReservationProblem, ReservationSchedule, Result
+    from allocsolve.model import Budget, ReservationProblem, Result
 
 #: The share of the time for prices; with few jobs, the search before CP-SAT gets as much.
 _PRICED: Final = 0.3
@@ -27,7 +27,7 @@ _FEW_MOVES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationPrices:
+class ReservationPrices(Options):
     """The best schedule of bookings that offline heuristics make, and a bound that the judge recomputes.
 
     It shows how far any online strategy is from the best that was possible with the same jobs.
@@ -69,9 +69,6 @@ class ReservationPrices:
     objective: ReservationObjective = ("rejected",)
     start: ReservationSchedule | None = field(default=None, repr=False)
     certificate: Mapping[str, object] | None = field(default=None, repr=False, hash=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_reservation_objective(self.objective))
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Search within the budget."""

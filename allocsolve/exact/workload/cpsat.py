@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -31,10 +31,10 @@ from allocsolve.model import (
     Limit,
     Result,
     Status,
+    WorkloadObjective,
     WorkloadSchedule,
-    parse_workload_objective,
 )
-from allocsolve.model.checks import natural
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.exact.workload._model import ScaledTerm, WorkloadModel
     from allocsolve.exact.workload._windows import Grid
-    from allocsolve.model import Budget, WorkloadObjective, WorkloadProblem
+    from allocsolve.model import Budget, WorkloadProblem
 
 #: Relative; values that differ by less count as equal, as when the harness compares claims.
 _TOLERANCE = 1e-9
@@ -61,7 +61,7 @@ _MAX_SIZES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadCpSat:
+class WorkloadCpSat(Options):
     """Minimise by CP-SAT, with a proof: an interval for each job and size, a constraint for each resource.
 
     Parameters
@@ -102,11 +102,7 @@ class WorkloadCpSat:
 
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
-    max_jobs: int = 200
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
-        object.__setattr__(self, "max_jobs", natural("max_jobs", self.max_jobs))
+    max_jobs: Annotated[int, Within(0)] = 200
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""

@@ -7,6 +7,7 @@ import itertools
 import math
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,22 +27,22 @@ from allocsolve.model import (
     Limit,
     Result,
     Status,
+    WorkloadObjective,
     WorkloadProblem,
     WorkloadSchedule,
-    parse_workload_objective,
     terms,
 )
 from allocsolve.model.arrays import frozen
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import NDArray
 
     from allocsolve.exact.workload._date_forest import Stretch
     from allocsolve.exact.workload._date_tree import Leaf
-    from allocsolve.model import Budget, Clock, FloatArray, IntArray, WorkloadObjective
+    from allocsolve.model import Budget, Clock, FloatArray, IntArray
 
 #: The certificates with which trees begin.
 _PER_JOB = ("job-prices", "date-tree", "date-trees")
@@ -66,7 +67,7 @@ _MOST_STEPS = 10**10
 
 
 @dataclass(frozen=True, slots=True)
-class DateBranching:
+class DateBranching(Options):
     """Trees over the dates of wide jobs: each leaf has a bound by prices, and a schedule about its dates.
 
     For rigid jobs where the gap of `Prices` stays wide: under load, wide jobs have many dates in the bound at
@@ -125,9 +126,6 @@ class DateBranching:
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
     certificate: Mapping[str, object] | None = field(default=None, repr=False, hash=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget; workers are threads."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from allocsolve.exact.workload._event_model import EventModel, Speeds
 from allocsolve.exact.workload.prices import Prices
 from allocsolve.heuristics.workload.serial import shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, parse_workload_objective, terms
-from allocsolve.model.checks import natural
+from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, terms
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, Result, WorkloadObjective, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Budget, Result, WorkloadProblem, WorkloadSchedule
 
 #: Relative; values that differ by less count as equal: the tolerance of the solver of the program.
 _TOLERANCE = 1e-6
@@ -26,7 +26,7 @@ _BEFORE, _BEFORE_S = 0.2, 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadMilp:
+class WorkloadMilp(Options):
     """Minimise a term over all schedules of a few malleable and rigid jobs, with a proof, by HiGHS.
 
     Parameters
@@ -66,11 +66,7 @@ class WorkloadMilp:
     """
 
     objective: WorkloadObjective = ("turnaround",)
-    max_jobs: int = 5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
-        object.__setattr__(self, "max_jobs", natural("max_jobs", self.max_jobs))
+    max_jobs: Annotated[int, Within(0)] = 5
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; one thread."""

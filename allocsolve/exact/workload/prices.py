@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -39,16 +40,15 @@ from allocsolve.model import (
     Limit,
     Result,
     Status,
+    WorkloadObjective,
     WorkloadSchedule,
-    parse_workload_objective,
 )
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.heuristics.workload.serial import Sizes
-    from allocsolve.model import WorkloadObjective, WorkloadProblem
+    from allocsolve.model import WorkloadProblem
 
 #: The share of the time in which serial generation may begin plans.
 _BY_SERIES = 0.4
@@ -79,7 +79,7 @@ _IDLE_ROUNDS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Options):
     """The best schedule that clairvoyant heuristics make, and a lower bound that the judge recomputes.
 
     It shows how far any schedule of the same jobs is from the best possible one.
@@ -136,9 +136,6 @@ class Prices:
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
     certificate: Mapping[str, object] | None = field(default=None, repr=False, hash=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget; workers are threads."""

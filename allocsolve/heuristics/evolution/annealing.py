@@ -11,7 +11,13 @@ from allocsolve.bounds.evolution import least_values
 from allocsolve.heuristics.evolution.list_scheduling import ORDERS, Fit, list_order, list_starts, schedule_of
 from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, starts_value
 from allocsolve.kernels.threads import run_in_threads
-from allocsolve.model import Limit, Result, Status, parse_evolution_objective
+from allocsolve.model import (
+    EvolutionObjective,
+    Limit,
+    Result,
+    Status,
+)
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +25,6 @@ if TYPE_CHECKING:
     from allocsolve.model import (
         Budget,
         Clock,
-        EvolutionObjective,
         EvolutionProblem,
         EvolutionSchedule,
         IntArray,
@@ -34,7 +39,7 @@ _MANY, _TRIES_PER_ORDER = 8, 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Annealing:
+class Annealing(Options):
     """Search over list orders, with delays where nothing is expanded, forward and backward in time.
 
     Parameters
@@ -72,9 +77,6 @@ class Annealing:
     """
 
     objective: EvolutionObjective = ("makespan",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Search within the budget of seconds and iterations."""

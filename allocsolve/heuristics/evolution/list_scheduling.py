@@ -24,6 +24,8 @@ from allocsolve.model import (
 )
 from allocsolve.model.arrays import array_of
 from allocsolve.model.checks import choice, instance, shown
+from allocsolve.model.options import Options
+from allocsolve.model.profile import ExpandLimit
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -73,7 +75,7 @@ def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Options):
     """How one application is placed: base fit within an expand limit, compacted or not.
 
     Parameters
@@ -84,11 +86,8 @@ class Fit:
         Start as late as the earliest completion allows, so that less is wasted.
     """
 
-    expand_limit: float = math.inf
+    expand_limit: ExpandLimit = math.inf
     compacting: bool = False
-
-    def __post_init__(self) -> None:
-        expand_ratio(self.expand_limit)  # refuses values that are not limits
 
     def max_durations(self, problem: EvolutionProblem) -> IntArray:
         """Return the longest time that each step may hold its nodes, shape (steps,), seconds."""
@@ -141,7 +140,7 @@ def schedule_of(problem: EvolutionProblem, step_starts: IntArray) -> EvolutionSc
 
 
 @dataclass(frozen=True, slots=True)
-class ListScheduling:
+class ListScheduling(Options):
     """Place each application in list order with a fit function, as early as it can complete.
 
     Notes
@@ -167,10 +166,6 @@ class ListScheduling:
     fit: Fit = Fit()
     order: Order = "submission"
 
-    def __post_init__(self) -> None:
-        instance("fit", self.fit, Fit, InvalidOption)
-        choice("order", self.order, ORDERS)
-
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Schedule all applications; the budget gives the seed of a random order."""
         clock = budget.start()
@@ -180,7 +175,7 @@ class ListScheduling:
 
 
 @dataclass(frozen=True, slots=True)
-class Rigid:
+class Rigid(Options):
     """Schedule as a resource manager that knows no evolution: peak nodes for the whole duration.
 
     Each application is reserved a rectangle (its peak, the sum of its durations), and the rectangles are
@@ -198,9 +193,6 @@ class Rigid:
     """
 
     order: Order = "submission"
-
-    def __post_init__(self) -> None:
-        choice("order", self.order, ORDERS)
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Schedule all applications; the budget gives the seed of a random order."""

@@ -9,24 +9,24 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.partition.lattice import nodes_at, partition_result, refuse_boxes
-from allocsolve.model import NODE_ORDERS, Budget, Mesh, frozen, node_order
-from allocsolve.model.checks import choice, integer, shown
-from allocsolve.model.partition import checked_request
+from allocsolve.heuristics.partition.allocator import Allocator, Request
+from allocsolve.heuristics.partition.lattice import nodes_at
+from allocsolve.model import (
+    Mesh,
+    NodeOrder,
+    frozen,
+    node_order,
+)
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import (
         BoolArray,
         IntArray,
-        NodeOrder,
-        Partition,
-        PartitionProblem,
-        Result,
         Topology,
     )
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _MAX_EXPONENT = 24
 
 
-def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
+@dataclass(frozen=True, slots=True)
+class MultipleBuddy(Allocator):
     """Take cubes of 2^i nodes a side, large ones first (octets and their like in 3-D).
 
     The free nodes are cut into the largest aligned free cubes. From the largest i down, as many cubes of
@@ -42,24 +43,7 @@ def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
     If a level has none, the smallest larger cube is split; if there is no larger one either,
     smaller cubes are taken. Cubes of a level are taken by increasing base. Axes of one node do not count.
 
-    Parameters
-    ----------
-    topology
-        The machine; its rings play no part.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    size
-        How many to take.
-
-    Returns
-    -------
-    IntArray
-        Shape (size,), cube by cube, each by id.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+    The nodes come cube by cube, each by id.
 
     Notes
     -----
@@ -81,17 +65,25 @@ def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
     >>> multiple_buddy(Mesh((4, 4)), free, 5).tolist()
     [2, 3, 6, 7, 1]
     """
-    free, size = checked_request(topology, free, size)
-    sides = tuple(side for side in topology.shape if side > 1) or (1,)
-    cubes = _free_cubes(sides, free)
-    nodes: list[IntArray] = []
-    needed = size
-    for level in range(len(cubes) - 1, -1, -1):
-        volume = 1 << level * len(sides)
-        while needed >= volume and (base := _take_cube(sides, cubes, level)) is not None:
-            nodes.append(base + _cube(sides, 1 << level))
-            needed -= volume
-    return np.concatenate(nodes)
+
+    def take(self, request: Request) -> IntArray:
+        """Return the nodes in the order in which they are taken."""
+        topology, free, size = request.topology, request.free, request.size
+        sides = tuple(side for side in topology.shape if side > 1) or (1,)
+        cubes = _free_cubes(sides, free)
+        nodes: list[IntArray] = []
+        needed = size
+        for level in range(len(cubes) - 1, -1, -1):
+            volume = 1 << level * len(sides)
+            while needed >= volume and (base := _take_cube(sides, cubes, level)) is not None:
+                nodes.append(base + _cube(sides, 1 << level))
+                needed -= volume
+        return np.concatenate(nodes)
+
+
+def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
+    """Take nodes by `MultipleBuddy`; see `Request.of` for the arguments."""
+    return MultipleBuddy().take(Request.of(topology, free, size))
 
 
 @lru_cache(maxsize=256)
@@ -129,37 +121,18 @@ def _take_cube(sides: tuple[int, ...], cubes: list[list[int]], level: int) -> in
     return base
 
 
-def paging(
-    topology: Topology, free: BoolArray, size: int, *, exponent: int = 1, order: NodeOrder = "row-major"
-) -> IntArray | None:
+@dataclass(frozen=True, slots=True)
+class Paging(Allocator):
     """Take the first free pages: aligned cubes of 2^exponent nodes a side, all of whose nodes are free.
+
+    The nodes come page by page, each by id; of the last page only those still needed.
 
     Parameters
     ----------
-    topology
-        The machine; its rings play no part.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    size
-        How many to take. Of the last page only the nodes still needed are taken.
     exponent
         0 to 24. With 0 this is the sorted free list. Pages at the high rim may be cut off by it.
     order
         The order of the pages, see `allocsolve.model.node_order`.
-
-    Returns
-    -------
-    IntArray or None
-        Shape (size,), page by page, each by id; None if the free pages have too few nodes.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-    InvalidOption
-        If `exponent` is out of range; also as `allocsolve.model.node_order`.
-    UnknownName
-        If there is no such order.
 
     Notes
     -----
@@ -178,21 +151,25 @@ def paging(
     >>> paging(Mesh((4, 4)), free, 5).tolist()
     [2, 3, 6, 7, 8]
     """
-    free, size = checked_request(topology, free, size)
-    choice("node order", order, NODE_ORDERS)  # before it is looked up
-    visit, page = _pages(topology, _checked_exponent(exponent), order)
-    is_free = np.ones(len(visit), dtype=np.bool_)
-    is_free[page[~free[visit]]] = False
-    nodes = visit[is_free[page]]
-    return nodes[:size] if len(nodes) >= size else None
+
+    exponent: Annotated[int, Within(0, _MAX_EXPONENT)] = 1
+    order: NodeOrder = "row-major"
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes in the order in which they are taken."""
+        topology, free, size = request.topology, request.free, request.size
+        visit, page = _pages(topology, self.exponent, self.order)
+        is_free = np.ones(len(visit), dtype=np.bool_)
+        is_free[page[~free[visit]]] = False
+        nodes = visit[is_free[page]]
+        return nodes[:size] if len(nodes) >= size else None
 
 
-def _checked_exponent(exponent: int) -> int:
-    exponent = integer("exponent", exponent, InvalidOption)
-    if not 0 <= exponent <= _MAX_EXPONENT:
-        msg = f"exponent {shown(exponent)} is not in 0..{_MAX_EXPONENT}"
-        raise InvalidOption(msg)
-    return exponent
+def paging(
+    topology: Topology, free: BoolArray, size: int, *, exponent: int = 1, order: NodeOrder = "row-major"
+) -> IntArray | None:
+    """Take nodes by `Paging`; see `Request.of` for the arguments."""
+    return Paging(exponent, order).take(Request.of(topology, free, size))
 
 
 @lru_cache(maxsize=32)
@@ -207,84 +184,21 @@ def _pages(topology: Topology, exponent: int, order: NodeOrder) -> tuple[IntArra
     return frozen(visit), frozen(page[visit])
 
 
-def random_nodes(topology: Topology, free: BoolArray, size: int, *, seed: int) -> IntArray:
+@dataclass(frozen=True, slots=True)
+class RandomNodes(Allocator):
     """Take free nodes at random, each set equally likely.
-
-    Parameters
-    ----------
-    topology
-        The machine.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    size
-        How many to take.
-    seed
-        The same seed gives the same nodes.
-
-    Returns
-    -------
-    IntArray
-        Shape (size,).
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-    InvalidOption
-        If `seed` is not in 0..2^31-1.
 
     Notes
     -----
     *Guarantee*: never fails; none on distances. *Complexity*: O(nodes).
     """
-    free, size = checked_request(topology, free, size)
-    seed = Budget(seed=seed).seed
-    return np.random.default_rng(seed).choice(np.flatnonzero(free), size, replace=False)
+
+    def take(self, request: Request) -> IntArray:
+        """Return the nodes in the order in which they are drawn."""
+        nodes = np.flatnonzero(request.free)
+        return np.random.default_rng(request.seed).choice(nodes, request.size, replace=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MultipleBuddy:
-    """Allocate by cubes of 2^i nodes a side: see `multiple_buddy`."""
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Allocate; of the budget only the clock is used."""
-        refuse_boxes(problem)
-        clock = budget.start()
-        return partition_result(problem, multiple_buddy(problem.topology, problem.free, problem.size), clock)
-
-
-@dataclass(frozen=True, slots=True)
-class Paging:
-    """Allocate by pages: see `paging`.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        As `paging`.
-    """
-
-    exponent: int = 1
-    order: NodeOrder = "row-major"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
-        choice("node order", self.order, NODE_ORDERS)
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Allocate; of the budget only the clock is used."""
-        refuse_boxes(problem)
-        clock = budget.start()
-        nodes = paging(problem.topology, problem.free, problem.size, exponent=self.exponent, order=self.order)
-        return partition_result(problem, nodes, clock)
-
-
-@dataclass(frozen=True, slots=True)
-class RandomNodes:
-    """Allocate at random: see `random_nodes`."""
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Allocate; the budget gives the seed."""
-        refuse_boxes(problem)
-        clock = budget.start()
-        nodes = random_nodes(problem.topology, problem.free, problem.size, seed=budget.seed)
-        return partition_result(problem, nodes, clock)
+def random_nodes(topology: Topology, free: BoolArray, size: int, *, seed: int) -> IntArray:
+    """Take nodes by `RandomNodes`; see `Request.of` for the arguments."""
+    return RandomNodes().take(Request.of(topology, free, size, seed=seed))

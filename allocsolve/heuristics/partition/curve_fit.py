@@ -7,23 +7,22 @@ solver over them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from allocsolve.heuristics.partition import _kernels_curve as kernels
-from allocsolve.heuristics.partition.lattice import partition_result, refuse_boxes
-from allocsolve.model import NODE_ORDERS, node_order
-from allocsolve.model.checks import choice, natural
+from allocsolve.heuristics.partition.allocator import Allocator, Request
+from allocsolve.model import (
+    NodeOrder,
+    node_order,
+)
+from allocsolve.model.checks import choice
+from allocsolve.model.options import Within
 from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
     from allocsolve.model import (
         BoolArray,
-        Budget,
         IntArray,
-        NodeOrder,
-        Partition,
-        PartitionProblem,
-        Result,
         Topology,
     )
 
@@ -189,7 +188,7 @@ def _checked(
 
 
 @dataclass(frozen=True, slots=True)
-class CurveFit:
+class CurveFit(Allocator):
     """Allocate on a node order.
 
     Parameters
@@ -220,23 +219,12 @@ class CurveFit:
 
     method: CurveMethod = "best-fit"
     order: NodeOrder = "hilbert"
-    bits: int | None = None
+    bits: Annotated[int, Within(0)] | None = None
     fallback: Fallback = "min-span"
 
-    def __post_init__(self) -> None:
-        choice("method", self.method, CURVE_METHODS)
-        choice("node order", self.order, NODE_ORDERS)
-        choice("fallback", self.fallback, FALLBACKS)
-        if self.bits is not None:
-            object.__setattr__(self, "bits", natural("bits", self.bits))
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Allocate; of the budget only the clock is used."""
-        refuse_boxes(problem)
-        clock = budget.start()
-        return partition_result(problem, self._nodes(problem.topology, problem.free, problem.size), clock)
-
-    def _nodes(self, topology: Topology, free: BoolArray, size: int) -> IntArray | None:
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes in the order in which they are taken."""
+        topology, free, size = request.topology, request.free, request.size
         if self.method == "best-fit":
             return best_fit_run(
                 topology, free, size, order=self.order, bits=self.bits, fallback=self.fallback

@@ -9,13 +9,12 @@ import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model import Limit, Partition, Result, Status, frozen
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from allocsolve.model import BoolArray, IntArray, PartitionProblem, Topology
-    from allocsolve.model.result import Clock
 
 
 #: The number of a complete axis in `Lattice.wrap`.
@@ -182,26 +181,3 @@ def refuse_boxes(problem: PartitionProblem) -> None:
     if problem.box:
         msg = "the problem asks for a box, which only branch-and-bound and submesh look for"
         raise UnsupportedProblem(msg)
-
-
-def partition_result(
-    problem: PartitionProblem, nodes: IntArray | None, clock: Clock, limit: Limit | None = None
-) -> Result[Partition]:
-    """Return the nodes that an allocator chose as a result, without a claim on its value.
-
-    An allocator that does not know contiguity may give a set that is not connected to a problem that asks
-    for it: then it has no answer. If no component of free nodes is large enough, there is none at all.
-    """
-    arrays = lattice(problem.topology)
-    if problem.contiguous:
-        if component_sizes(arrays.offsets, arrays.neighbours, problem.free).max() < problem.size:
-            return Result(Status.INFEASIBLE, runtime=clock.elapsed)
-        if nodes is not None:
-            members = np.zeros(problem.topology.num_nodes, dtype=np.bool_)
-            members[nodes] = True
-            members.setflags(write=False)  # like the free nodes, else the kernel is compiled once more
-            if component_sizes(arrays.offsets, arrays.neighbours, members)[nodes[0]] < problem.size:
-                nodes = None
-    if nodes is None:
-        return Result(Status.UNKNOWN, limit=limit, runtime=clock.elapsed)
-    return Result(Status.FEASIBLE, Partition(nodes), limit=limit, runtime=clock.elapsed)

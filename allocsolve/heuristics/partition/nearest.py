@@ -7,19 +7,16 @@ of sets that are equally good that of the first centre in this order is the answ
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.heuristics.partition import _nearest_search as search
 from allocsolve.heuristics.partition._nearest_search import CENTRES, LAST_SHELLS, Centres, LastShell
-from allocsolve.heuristics.partition.lattice import partition_result, refuse_boxes
-from allocsolve.model.checks import choice, natural
-from allocsolve.model.partition import checked_request
-from allocsolve.model.result import Clock
+from allocsolve.heuristics.partition.allocator import Allocator, Request
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, Budget, IntArray, Partition, PartitionProblem, Result, Topology
+    from allocsolve.model import BoolArray, IntArray, Limit, Topology
 
 __all__ = [
     "CENTRES",
@@ -35,25 +32,15 @@ __all__ = [
 ]
 
 
-def manhattan_median(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    centres: Centres = "grid",
-    last_ring: LastShell = "first",
-    swaps_from: int = 0,
-) -> IntArray:
+@dataclass(frozen=True, slots=True)
+class ManhattanMedian(Allocator):
     """Take the nodes nearest to a centre by hop distance, and of all centres the cheapest set (method MM).
+
+    The nodes come by their ids and are not always connected. It never fails; when the time is up, the best
+    set so far is the answer.
 
     Parameters
     ----------
-    topology
-        The machine.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    size
-        How many to take.
     centres
         ``grid``, as published: a centre need not be free. ``free``: this is `gen_alg`. ``all``: all nodes, as
         in the experiments of the paper.
@@ -65,18 +52,6 @@ def manhattan_median(
         three of equal cost. Swaps, one node out and one in, go on as long as one lowers the cost: always the
         swap that lowers it most, on ties that with the first node in, then the first node out. With
         ``greedy``, if ``first`` has a cheaper set than all results, one more descent is made from that set.
-
-    Returns
-    -------
-    IntArray
-        Shape (size,), increasing; not always connected. It never fails.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-    InvalidOption, UnknownName
-        If an option is not one of its choices, or negative.
 
     Notes
     -----
@@ -107,14 +82,35 @@ def manhattan_median(
     >>> manhattan_median(Mesh((4, 4)), free, 5).tolist()
     [4, 8, 9, 12, 13]
     """
-    _check_median(centres, last_ring, swaps_from)
-    clock = Clock(math.inf)
-    return _median(
-        topology, free, size, clock, centres=centres, last_ring=last_ring, swaps_from=swaps_from
-    ).nodes
+
+    centres: Centres = "grid"
+    last_ring: LastShell = "first"
+    swaps_from: Annotated[int, Within(0)] = 0
+
+    def search(self, request: Request) -> tuple[IntArray, Limit | None]:
+        """Return the nodes by id, and whether the time was up."""
+        field, greedy = search.field_of(request.topology, request.free), self.last_ring == "greedy"
+        nearest = search.cheapest(
+            field, request.size, request.clock, centres=self.centres, greedy=greedy, starts=self.swaps_from
+        )
+        return nearest.nodes, nearest.limit
 
 
-def gen_alg(topology: Topology, free: BoolArray, size: int) -> IntArray:
+def manhattan_median(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    centres: Centres = "grid",
+    last_ring: LastShell = "first",
+    swaps_from: int = 0,
+) -> IntArray:
+    """Take nodes by `ManhattanMedian`; see `Request.of` for the arguments."""
+    return ManhattanMedian(centres, last_ring, swaps_from).search(Request.of(topology, free, size))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class GenAlg(Allocator):
     """Take the nodes nearest to a free node by hop distance, and of all free nodes the cheapest set.
 
     Parameters, errors and complexity as `manhattan_median`, of which it is the choice ``centres="free"``.
@@ -131,10 +127,19 @@ def gen_alg(topology: Topology, free: BoolArray, size: int) -> IntArray:
     Gen-Alg of the simulators SST (Sandia National Laboratories) and PReMAS (Knox College),
     ``NearestAllocator``.
     """
-    return manhattan_median(topology, free, size, centres="free")
+
+    def search(self, request: Request) -> tuple[IntArray, Limit | None]:
+        """Return the nodes by id, and whether the time was up."""
+        return ManhattanMedian("free").search(request)
 
 
-def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShell = "first") -> IntArray:
+def gen_alg(topology: Topology, free: BoolArray, size: int) -> IntArray:
+    """Take nodes by `GenAlg`; see `Request.of` for the arguments."""
+    return GenAlg().search(Request.of(topology, free, size))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Mc1x1(Allocator):
     """Take square shells round a free node, of all free nodes the one with the least sum of shell numbers.
 
     Shell r holds the nodes whose greatest distance along an axis from the centre is r. Never fails, as
@@ -142,17 +147,8 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
 
     Parameters
     ----------
-    topology, free, size
-        As `manhattan_median`.
     last_shell
         Which nodes of the last shell to take. It makes no difference to the sum that chooses the centre.
-
-    Raises
-    ------
-    InvalidProblem
-        As `manhattan_median`.
-    UnknownName
-        If there is no such choice for the last shell.
 
     Notes
     -----
@@ -173,122 +169,16 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
     >>> mc1x1(Mesh((4, 4)), np.ones(16, dtype=np.bool_), 9).tolist()
     [0, 1, 2, 4, 5, 6, 8, 9, 10]
     """
-    choice("choice for the last shell", last_shell, LAST_SHELLS)
-    return _shells(topology, free, size, Clock(math.inf), last_shell).nodes
-
-
-@dataclass(frozen=True, slots=True)
-class ManhattanMedian:
-    """Choose the cheapest set of nodes nearest to a centre, and improve it by swaps: see `manhattan_median`.
-
-    Parameters
-    ----------
-    centres, last_ring, swaps_from
-        As in `manhattan_median`.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not one of its choices, or negative.
-
-    Notes
-    -----
-    *Guarantee*, *complexity*, *references*: as the function, if the time suffices; else the best set so far.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, Mesh, PartitionProblem
-    >>> problem = PartitionProblem.of(Mesh((4, 4)), busy=[5, 6], size=5)
-    >>> ManhattanMedian()(problem, Budget()).answer.nodes.tolist()
-    [4, 8, 9, 12, 13]
-    """
-
-    centres: Centres = "grid"
-    last_ring: LastShell = "first"
-    swaps_from: int = 0
-
-    def __post_init__(self) -> None:
-        _check_median(self.centres, self.last_ring, self.swaps_from)
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Search; of the budget the clock is used."""
-        refuse_boxes(problem)
-        clock = budget.start()
-        nearest = _median(
-            problem.topology,
-            problem.free,
-            problem.size,
-            clock,
-            centres=self.centres,
-            last_ring=self.last_ring,
-            swaps_from=self.swaps_from,
-        )
-        return partition_result(problem, nearest.nodes, clock, nearest.limit)
-
-
-@dataclass(frozen=True, slots=True)
-class GenAlg:
-    """Choose the cheapest set of nodes nearest to a free node: see `gen_alg`. Budget as `ManhattanMedian`."""
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Search; of the budget the clock is used."""
-        return ManhattanMedian("free")(problem, budget)
-
-
-@dataclass(frozen=True, slots=True)
-class Mc1x1:
-    """Choose square shells round a free node by their numbers: see `mc1x1`. Budget as `ManhattanMedian`.
-
-    Parameters
-    ----------
-    last_shell
-        As in `mc1x1`.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such choice for the last shell.
-    """
 
     last_shell: LastShell = "first"
 
-    def __post_init__(self) -> None:
-        choice("choice for the last shell", self.last_shell, LAST_SHELLS)
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Search; of the budget the clock is used."""
-        refuse_boxes(problem)
-        clock = budget.start()
-        nearest = _shells(problem.topology, problem.free, problem.size, clock, self.last_shell)
-        return partition_result(problem, nearest.nodes, clock, nearest.limit)
+    def search(self, request: Request) -> tuple[IntArray, Limit | None]:
+        """Return the nodes by id, and whether the time was up."""
+        field, greedy = search.field_of(request.topology, request.free), self.last_shell == "greedy"
+        nearest = search.least_shells(field, request.size, request.clock, greedy=greedy)
+        return nearest.nodes, nearest.limit
 
 
-def _check_median(centres: str, last_ring: str, swaps_from: int) -> None:
-    choice("choice of centres", centres, CENTRES)
-    choice("choice for the last shell", last_ring, LAST_SHELLS)
-    natural("swaps_from", swaps_from)
-
-
-def _median(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    clock: Clock,
-    *,
-    centres: Centres,
-    last_ring: LastShell,
-    swaps_from: int,
-) -> search.NearestSet:
-    """Return the set of `manhattan_median`, or the best one within the given time."""
-    free, size = checked_request(topology, free, size)
-    field, greedy = search.field_of(topology, free), last_ring == "greedy"
-    return search.cheapest(field, size, clock, centres=centres, greedy=greedy, starts=int(swaps_from))
-
-
-def _shells(
-    topology: Topology, free: BoolArray, size: int, clock: Clock, last_shell: LastShell
-) -> search.NearestSet:
-    """Return the set of `mc1x1`, or the best one within the given time."""
-    free, size = checked_request(topology, free, size)
-    field = search.field_of(topology, free)
-    return search.least_shells(field, size, clock, greedy=last_shell == "greedy")
+def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShell = "first") -> IntArray:
+    """Take nodes by `Mc1x1`; see `Request.of` for the arguments."""
+    return Mc1x1(last_shell).search(Request.of(topology, free, size))[0]

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
-from allocsolve.model import checks
-from allocsolve.model.partition import checked_request
+from allocsolve.heuristics.partition.allocator import Allocator, Request
+from allocsolve.heuristics.partition.lattice import nodes_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import BoolArray, Budget, IntArray, Partition, PartitionProblem, Result, Topology
+    from allocsolve.model import BoolArray, IntArray, PartitionProblem, Topology
 
 #: Which of the free boxes of the most compact sides is taken.
 SubmeshChoice: TypeAlias = Literal[
@@ -34,45 +33,25 @@ SUBMESH_CHOICES: tuple[SubmeshChoice, ...] = get_args(SubmeshChoice)
 Shape: TypeAlias = tuple[int, ...]
 
 
-def submesh(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    choice: SubmeshChoice = "first",
-    all_shapes: bool = False,
-) -> IntArray | None:
+@dataclass(frozen=True, slots=True)
+class Submesh(Allocator):
     """Take a box of free nodes, of the most compact sides that `size` has: the first, or the best to fit.
 
     The sides are those of least total pairwise distance among the factorisations of `size` that fit the
     machine, in all their orientations (longest along the first axis first); distances are those of lines. For
     each orientation, the bases (least corners) are tried by node id. On a ring, a box may wrap.
 
+    The nodes come by id from the base of the box on, the first axis fastest. It fails if there is no such
+    box; a prime `size` above all sides has none at all. If a problem asks for a box of certain sides, these
+    are the only ones.
+
     Parameters
     ----------
-    topology
-        The machine.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    size
-        How many to take.
     choice
         ``first``: the first free box. ``best``: the one with most contact, the first on ties. Contact is the
         number of links from nodes of the box that lead to busy nodes outside, or would lead beyond a wall.
     all_shapes
         Whether to go on with less compact sides when no box is free.
-
-    Returns
-    -------
-    IntArray or None
-        Shape (size,); None if there is no such box. A prime `size` above all sides has none at all.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-    UnknownName
-        If there is no such choice.
 
     Notes
     -----
@@ -87,10 +66,30 @@ def submesh(
     >>> submesh(Mesh((4, 4)), free, 4).tolist()
     [2, 3, 6, 7]
     """
-    checks.choice("choice of submesh", choice, SUBMESH_CHOICES)
-    free, size = checked_request(topology, free, size)
-    shapes = _box_shapes(topology.shape, size, checks.flag("all_shapes", all_shapes))
-    return _chosen_box(topology, free, shapes, choice)
+
+    choice: SubmeshChoice = "first"
+    all_shapes: bool = False
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes of the box."""
+        topology, free, size = request.topology, request.free, request.size
+        shapes = ((request.box,),) if request.box else _box_shapes(topology.shape, size, self.all_shapes)
+        return _chosen_box(topology, free, shapes, self.choice)
+
+    def _box(self, problem: PartitionProblem) -> tuple[int, ...] | None:
+        return problem.box if isinstance(problem.box, tuple) else None
+
+
+def submesh(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    choice: SubmeshChoice = "first",
+    all_shapes: bool = False,
+) -> IntArray | None:
+    """Take nodes by `Submesh`; see `Request.of` for the arguments."""
+    return Submesh(choice, all_shapes).take(Request.of(topology, free, size))
 
 
 def _chosen_box(
@@ -203,48 +202,3 @@ def _box_nodes(topology: Topology, sides: Shape, base: int) -> IntArray:
         base, corner = divmod(base, length if ring else length - side + 1)
         coordinates.append((corner + np.arange(side)) % length)
     return nodes_at(topology.shape, coordinates)
-
-
-@dataclass(frozen=True, slots=True)
-class Submesh:
-    """Allocate a box of free nodes: see `submesh`. If the problem asks for the sides of a box, one of these.
-
-    Parameters
-    ----------
-    choice, all_shapes
-        As in `submesh`.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such choice.
-
-    Notes
-    -----
-    *Guarantee*: connected; fails only if no box of the allowed sides is free.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, Mesh, PartitionProblem
-    >>> problem = PartitionProblem.of(Mesh((4, 4)), busy=[5, 6, 9, 10], size=4)
-    >>> Submesh()(problem, Budget()).status.value
-    'unknown'
-    >>> Submesh(all_shapes=True)(problem, Budget()).answer.nodes.tolist()
-    [0, 1, 2, 3]
-    """
-
-    choice: SubmeshChoice = "first"
-    all_shapes: bool = False
-
-    def __post_init__(self) -> None:
-        checks.choice("choice of submesh", self.choice, SUBMESH_CHOICES)
-
-    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
-        """Allocate; of the budget only the clock is used."""
-        clock = budget.start()
-        topology, free, size = problem.topology, problem.free, problem.size
-        if isinstance(problem.box, tuple):
-            nodes = _chosen_box(topology, free, ((problem.box,),), self.choice)
-        else:
-            nodes = submesh(topology, free, size, choice=self.choice, all_shapes=self.all_shapes)
-        return partition_result(problem, nodes, clock)

@@ -7,38 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
-from allocsolve.model import Budget
+from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import (
-        BoolArray,
-        IntArray,
-        Placement,
-        PlacementProblem,
-        Result,
-        SwitchTree,
-    )
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
 
 
-def first_free(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray:
-    """Return the k free nodes with the lowest ids, rising; what links them plays no part.
-
-    Parameters
-    ----------
-    tree
-        The machine.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    k
-        How many to take.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
+@dataclass(frozen=True, slots=True)
+class FirstFree(Rule):
+    """Take the free nodes with the lowest ids; what links them plays no part.
 
     Examples
     --------
@@ -46,62 +25,33 @@ def first_free(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> In
     >>> first_free(SwitchTree.regular((2, 3)), [False, True, True, False, True, True], 3).tolist()
     [1, 2, 4]
     """
-    mask, k = checked_tree_request(tree, free, k)
-    return np.flatnonzero(mask)[:k]
+
+    name = "first-free"
+
+    def take(self, request: Request) -> IntArray:
+        """Return the nodes that the job gets."""
+        return np.flatnonzero(request.free)[: request.size]
+
+
+def first_free(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray:
+    """Take nodes by `FirstFree`; see `Request.of` for the arguments."""
+    return FirstFree().take(Request.of(tree, free, k))
+
+
+@dataclass(frozen=True, slots=True)
+class RandomFree(Rule):
+    """Take random free nodes, each set of them equally likely; what links them plays no part."""
+
+    name = "random"
+
+    def take(self, request: Request) -> IntArray:
+        """Return the nodes that the job gets."""
+        random = np.random.default_rng(request.seed)
+        return np.sort(
+            random.choice(np.flatnonzero(request.free), request.size, replace=False), kind="stable"
+        )
 
 
 def random_free(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, seed: int) -> IntArray:
-    """Return k random free nodes, rising; what links them plays no part.
-
-    Parameters
-    ----------
-    tree, free, k
-        As in `first_free`.
-    seed
-        The same seed gives the same nodes. Each set of nodes is equally likely.
-
-    Raises
-    ------
-    InvalidProblem
-        As in `first_free`.
-    InvalidOption
-        If `seed` is not in 0..2^31-1.
-    """
-    mask, k = checked_tree_request(tree, free, k)
-    random = np.random.default_rng(Budget(seed=seed).seed)
-    return np.sort(random.choice(np.flatnonzero(mask), k, replace=False), kind="stable")
-
-
-@dataclass(frozen=True, slots=True)
-class FirstFree:
-    """Take the free nodes with the lowest ids: see `first_free`."""
-
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Take them; the budget only gives the clock.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the nodes must lie within a level, in segments, or balanced.
-        """
-        clock = budget.start()
-        check_asked(problem, "first-free")
-        return placement_result(problem, first_free(problem.tree, problem.free, problem.size), clock)
-
-
-@dataclass(frozen=True, slots=True)
-class RandomFree:
-    """Take random free nodes: see `random_free`."""
-
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Take them; the budget gives the seed.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the nodes must lie within a level, in segments, or balanced.
-        """
-        clock = budget.start()
-        check_asked(problem, "random")
-        nodes = random_free(problem.tree, problem.free, problem.size, seed=budget.seed)
-        return placement_result(problem, nodes, clock)
+    """Take nodes by `RandomFree`; see `Request.of` for the arguments."""
+    return RandomFree().take(Request.of(tree, free, k, seed=seed))

@@ -1,7 +1,4 @@
-"""The placement rule of the KAI scheduler.
-
-A plain function for simulators, which returns the nodes by id, and the solver over it.
-"""
+"""The placement rule of the KAI scheduler."""
 
 from __future__ import annotations
 
@@ -14,23 +11,16 @@ from allocsolve.heuristics.placement._trees import (
     below_domains,
     fitting_domains,
 )
-from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
+from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import (
-        BoolArray,
-        Budget,
-        IntArray,
-        Placement,
-        PlacementProblem,
-        Result,
-        SwitchTree,
-    )
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
 
 
-def kai(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
+@dataclass(frozen=True, slots=True)
+class Kai(Rule):
     """Take the nodes that KAI takes for a job that prefers level 1.
 
     The tree is sorted: below each switch, those with fewer free nodes come first, and of equal ones the
@@ -39,25 +29,11 @@ def kai(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray 
     switch of level 1: of n of them in the whole sorted tree the i-th (from 0) has floor(10 (i + 1) / n), so
     that beyond ten of them several share a score and their nodes are taken by name.
 
-    Parameters
-    ----------
-    tree
-        The machine; the names of nodes sort as their ids. A switch counts at all levels from its own to below
-        that of its parent.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    k
-        How many to take.
+    A job that must stay below a switch of a level (``within``, KAI's required level) gets no nodes if no such
+    switch holds it.
 
-    Returns
-    -------
-    IntArray or None
-        Shape (k,), rising; None if no root has so many free nodes below it.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
+    The job waits if no root has so many free nodes below it. The names of nodes sort as their ids. A switch
+    counts at all levels from its own to below that of its parent.
 
     Notes
     -----
@@ -76,16 +52,22 @@ def kai(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray 
     >>> kai(SwitchTree.regular((2, 3)), free, 4).tolist()
     [0, 1, 2, 3]
     """
-    mask, k = checked_tree_request(tree, free, k)
-    below = tree.nodes_below(mask)
-    level, fitting = fitting_domains(tree, below, k, 1, tree.height)
-    if not level:
-        return None
-    place, first = _sorted_places(tree, below)
-    domain = fitting[np.argmin(first[fitting])]
-    score = 10 * (place + 1) // np.count_nonzero(place >= 0)
-    nodes = np.flatnonzero(mask & below_domains(tree, [domain])[tree.switch])
-    return np.sort(nodes[np.argsort(-score[tree.switch[nodes]], kind="stable")[:k]], kind="stable")
+
+    name = "kai"
+    knows = ("within",)
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes that the job gets; None if it waits."""
+        tree, free, k, *_ = request
+        below = tree.nodes_below(free)
+        level, fitting = fitting_domains(tree, below, k, 1, tree.height)
+        if not level:
+            return None
+        place, first = _sorted_places(tree, below)
+        domain = fitting[np.argmin(first[fitting])]
+        score = 10 * (place + 1) // np.count_nonzero(place >= 0)
+        nodes = np.flatnonzero(free & below_domains(tree, [domain])[tree.switch])
+        return np.sort(nodes[np.argsort(-score[tree.switch[nodes]], kind="stable")[:k]], kind="stable")
 
 
 def _sorted_places(tree: SwitchTree, below: IntArray) -> tuple[IntArray, IntArray]:
@@ -109,29 +91,6 @@ def _sorted_places(tree: SwitchTree, below: IntArray) -> tuple[IntArray, IntArra
     return np.where(rack > 0, first, -1), first
 
 
-@dataclass(frozen=True, slots=True)
-class Kai:
-    """Choose nodes as KAI does: see `kai`.
-
-    A job that must stay below a switch of a level (``within``, KAI's required level) gets no nodes if no such
-    switch holds it.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, PlacementProblem, SwitchTree
-    >>> problem = PlacementProblem.of(SwitchTree.regular((2, 3)), busy=[5], size=4)
-    >>> Kai()(problem, Budget()).answer.nodes.tolist()
-    [0, 1, 2, 3]
-    """
-
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Choose nodes; of the budget only the clock is used.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for segments or equal parts.
-        """
-        clock = budget.start()
-        check_asked(problem, "kai", "within")
-        return placement_result(problem, kai(problem.tree, problem.free, problem.size), clock)
+def kai(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
+    """Take nodes by `Kai`; see `Request.of` for the arguments."""
+    return Kai().take(Request.of(tree, free, k))

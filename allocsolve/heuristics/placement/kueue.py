@@ -1,7 +1,4 @@
-"""The placement rule of Kueue, topology-aware scheduling.
-
-A plain function for simulators, which returns the nodes by id, and the solver over it.
-"""
+"""The placement rule of Kueue, topology-aware scheduling."""
 
 from __future__ import annotations
 
@@ -17,21 +14,13 @@ from allocsolve.heuristics.placement._trees import (
     fitting_domains,
     last_best_fit,
 )
-from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
-from allocsolve.model import checks
+from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import (
-        BoolArray,
-        Budget,
-        IntArray,
-        Placement,
-        PlacementProblem,
-        Result,
-        SwitchTree,
-    )
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
+
 
 #: The profiles of Kueue.
 KueueMode: TypeAlias = Literal[
@@ -43,14 +32,8 @@ KueueMode: TypeAlias = Literal[
 KUEUE_MODES: tuple[KueueMode, ...] = get_args(KueueMode)
 
 
-def kueue(
-    tree: SwitchTree,
-    free: Sequence[bool] | BoolArray,
-    k: int,
-    *,
-    mode: KueueMode = "best-fit",
-    within: int = 0,
-) -> IntArray | None:
+@dataclass(frozen=True, slots=True)
+class Kueue(Rule):
     """Take the nodes that Kueue takes.
 
     ``best-fit``: at the asked level, the domain (switch) with fewest free nodes of those that hold the job;
@@ -65,35 +48,17 @@ def kueue(
 
     ``unconstrained``: the first free nodes by name.
 
+    A level within which the job must stay (``within``) is Kueue's required level.
+
+    The job waits if no domain of the required level holds it, or, if no level is required, no root does. Jobs
+    of the profile ``unconstrained`` may span roots. The names of nodes and switches sort as their ids. A
+    switch counts at all levels from its own to below that of its parent; in Kueue all ways to the root are
+    equally long.
+
     Parameters
     ----------
-    tree
-        The machine; the names of nodes and switches sort as their ids. A switch counts at all levels from its
-        own to below that of its parent; in Kueue all ways to the root are equally long.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    k
-        How many to take.
     mode
         A profile.
-    within
-        The level that is required: no other is tried. 0: level 1 is preferred. With a required level,
-        ``balanced`` is as ``best-fit``, and ``unconstrained`` is no job of Kueue.
-
-    Returns
-    -------
-    IntArray or None
-        Shape (k,), rising; None if no domain of the required level, or, where none is, no root holds the
-        job. Jobs of the profile ``unconstrained`` may span roots.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
-    UnknownName
-        If there is no such profile.
-    UnsupportedProblem
-        If a level is required of the profile ``unconstrained``.
 
     Notes
     -----
@@ -112,24 +77,30 @@ def kueue(
     >>> kueue(SwitchTree.regular((2, 3)), free, 4).tolist()
     [0, 1, 3, 4]
     """
-    checks.choice("mode of kueue", mode, KUEUE_MODES)
-    mask, k = checked_tree_request(tree, free, k)
-    if mode == "unconstrained":
-        if within:
-            msg = f"within {within}: Kueue's unconstrained jobs know nothing of it"
-            raise UnsupportedProblem(msg)
-        return np.flatnonzero(mask)[:k]
-    below = tree.nodes_below(mask)
-    racks = None
-    if mode == "balanced" and not within and tree.height > 1:
-        racks = _balanced(tree, below, k)
-    if racks is None:
-        racks = _best_fit(tree, below, k, within)
-    if racks is None:
-        return None
-    chosen = np.zeros(tree.num_switches, dtype=np.bool_)
-    chosen[racks] = True
-    return np.flatnonzero(mask & chosen[tree.switch])[:k]
+
+    name = "kueue"
+    knows = ("within",)
+    mode: KueueMode = "best-fit"
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes that the job gets; None if it waits."""
+        tree, free, k, within, *_ = request
+        if self.mode == "unconstrained":
+            if within:
+                msg = f"within {within}: Kueue's unconstrained jobs know nothing of it"
+                raise UnsupportedProblem(msg)
+            return np.flatnonzero(free)[:k]
+        below = tree.nodes_below(free)
+        racks = None
+        if self.mode == "balanced" and not within and tree.height > 1:
+            racks = _balanced(tree, below, k)
+        if racks is None:
+            racks = _best_fit(tree, below, k, within)
+        if racks is None:
+            return None
+        chosen = np.zeros(tree.num_switches, dtype=np.bool_)
+        chosen[racks] = True
+        return np.flatnonzero(free & chosen[tree.switch])[:k]
 
 
 def _best_fit(tree: SwitchTree, below: IntArray, size: int, within: int) -> IntArray | None:
@@ -168,44 +139,13 @@ def _balanced(tree: SwitchTree, below: IntArray, size: int) -> IntArray | None:
     return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class Kueue:
-    """Choose nodes as Kueue does: see `kueue`.
-
-    A level within which the job must stay (``within``) is Kueue's required level.
-
-    Parameters
-    ----------
-    mode
-        As in `kueue`.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such profile.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, PlacementProblem, SwitchTree
-    >>> problem = PlacementProblem.of(SwitchTree.regular((2, 3)), busy=[2], size=4)
-    >>> Kueue()(problem, Budget()).answer.nodes.tolist()
-    [0, 1, 3, 4]
-    """
-
-    mode: KueueMode = "best-fit"
-
-    def __post_init__(self) -> None:
-        checks.choice("mode of kueue", self.mode, KUEUE_MODES)
-
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Choose nodes; of the budget only the clock is used.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for segments or equal parts, or of the profile ``unconstrained`` for a level.
-        """
-        clock = budget.start()
-        check_asked(problem, "kueue", "within")
-        nodes = kueue(problem.tree, problem.free, problem.size, mode=self.mode, within=problem.within)
-        return placement_result(problem, nodes, clock)
+def kueue(
+    tree: SwitchTree,
+    free: Sequence[bool] | BoolArray,
+    k: int,
+    *,
+    mode: KueueMode = "best-fit",
+    within: int = 0,
+) -> IntArray | None:
+    """Take nodes by `Kueue`; see `Request.of` for the arguments."""
+    return Kueue(mode).take(Request.of(tree, free, k, within=within))

@@ -1,32 +1,23 @@
-"""The choice of nodes of Slurm on blocks, topology/block.
-
-A plain function for simulators, which returns the nodes by id, and the solver over it.
-"""
+"""The choice of nodes of Slurm on blocks, topology/block."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.placement._kernels_slurm import fill_blocks
-from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
-from allocsolve.model import checks
+from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.model.checks import instance, shown
+from allocsolve.model.options import Parsed, Within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import (
-        BoolArray,
-        Budget,
-        IntArray,
-        Placement,
-        PlacementProblem,
-        Result,
-        SwitchTree,
-    )
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
+
 
 #: Blocks have at most 2^15 base blocks.
 _LEVELS: Final = 16
@@ -34,15 +25,37 @@ _LEVELS: Final = 16
 _DEFAULT_LEVELS: Final = 5
 
 
-def slurm_block(
-    tree: SwitchTree,
-    free: Sequence[bool] | BoolArray,
-    k: int,
-    *,
-    block_sizes: str | Sequence[int] = "",
-    segment: int = 0,
-    consolidate: bool = False,
-) -> IntArray | None:
+def _configured(block_sizes: str, first: int) -> tuple[int, BoolArray]:
+    """Return the nodes of a base block, and whether blocks of 2^i base blocks are configured, shape (16,)."""
+    levels = np.zeros(_LEVELS, dtype=np.bool_)
+    texts = [text.strip() for text in block_sizes.split(",")] if block_sizes.strip() else []
+    for text in texts:
+        if not (text.isascii() and text.isdigit()):
+            msg = f"block_sizes {shown(block_sizes)}: {shown(text)} is no number of nodes"
+            raise InvalidOption(msg)
+    sizes = [int(text) for text in texts]
+    if not sizes:
+        levels[:_DEFAULT_LEVELS] = True
+        return first, levels
+    base = sizes[0]
+    for size in sizes:
+        times = size // base if base > 0 else 0
+        if size < 1 or size % base or times & (times - 1) or times >= 1 << _LEVELS:
+            msg = f"block_sizes: {shown(size)} is not {base} times a power of two up to 2^{_LEVELS - 1}"
+            raise InvalidOption(msg)
+        levels[times.bit_length() - 1] = True
+    return base, levels
+
+
+def _checked_sizes(block_sizes: object) -> str:
+    """Return the option as it is."""
+    text = instance("block_sizes", block_sizes, str, InvalidOption)
+    _configured(text, 1)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmBlock(Rule):
     """Take the nodes that Slurm takes with topology/block, or none where it lets the job wait.
 
     The switches of level 1 with nodes are the *base blocks*, in the order of the file; all switches above
@@ -60,14 +73,13 @@ def slurm_block(
     ends. With one busy rack of 18 nodes in each of 8 pods of 16, a job of 300 nodes waits while 2,160 of
     2,304 are free.
 
+    A job in segments (``segment``) is placed in segments, each in a block; if one of them is not within the
+    level that the problem names, there is no answer.
+
+    The job waits, too, if `segment` does not divide its size. The nodes may lie below several roots.
+
     Parameters
     ----------
-    tree
-        The machine.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    k
-        How many to take.
     block_sizes
         ``BlockSizes`` of topology.conf, in nodes, as text or numbers: the first is that of a base block, the
         others are that times powers of two. Empty: 1, 2, 4, 8 and 16 times the nodes of the first base block.
@@ -76,19 +88,6 @@ def slurm_block(
         that holds it, wherever the others are. 0 for none; ignored if it is above `k`.
     consolidate
         ``--consolidate-segments``: all segments lie in one block of the smallest size that holds them.
-
-    Returns
-    -------
-    IntArray or None
-        Shape (k,), rising; None if the job waits, or `segment` does not divide `k`. The nodes may lie below
-        several roots.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
-    InvalidOption
-        If the block sizes are not as said, `segment` is negative, or `consolidate` is no truth value.
 
     Notes
     -----
@@ -107,104 +106,42 @@ def slurm_block(
     >>> slurm_block(SwitchTree.regular((4, 3)), free, 4).tolist()
     [6, 7, 9, 10]
     """
-    mask, k = checked_tree_request(tree, free, k)
-    segment = checks.natural("segment", segment)
-    consolidate = checks.flag("consolidate", consolidate)
-    numbers = np.bincount(tree.switch)
-    blocks = np.flatnonzero(numbers)
-    base, levels = _configured(block_sizes, int(numbers[blocks[0]]))
-    if not 0 < segment <= k:
-        segment = k
-    if k % segment:
-        return None
-    nodes = np.flatnonzero(mask)
-    nodes = nodes[np.argsort(tree.switch[nodes], kind="stable")]
-    starts = np.searchsorted(tree.switch[nodes], np.append(blocks, tree.num_switches))
-    chosen = fill_blocks(nodes, starts, base, levels, k, segment, int(consolidate))
-    return np.sort(chosen, kind="stable") if len(chosen) else None
 
-
-def _configured(block_sizes: str | Sequence[int], first: int) -> tuple[int, BoolArray]:
-    """Return the nodes of a base block, and whether blocks of 2^i base blocks are configured, shape (16,)."""
-    levels = np.zeros(_LEVELS, dtype=np.bool_)
-    if isinstance(block_sizes, str):
-        texts = [text.strip() for text in block_sizes.split(",")] if block_sizes.strip() else []
-        for text in texts:
-            if not (text.isascii() and text.isdigit()):
-                msg = f"block_sizes {checks.shown(block_sizes)}: {checks.shown(text)} is no number of nodes"
-                raise InvalidOption(msg)
-        sizes = [int(text) for text in texts]
-    else:
-        sizes = [checks.integer("block size", size, InvalidOption) for size in block_sizes]
-    if not sizes:
-        levels[:_DEFAULT_LEVELS] = True
-        return first, levels
-    base = sizes[0]
-    for size in sizes:
-        times = size // base if base > 0 else 0
-        if size < 1 or size % base or times & (times - 1) or times >= 1 << _LEVELS:
-            msg = (
-                f"block_sizes: {checks.shown(size)} is not {base} times a power of two up to 2^{_LEVELS - 1}"
-            )
-            raise InvalidOption(msg)
-        levels[times.bit_length() - 1] = True
-    return base, levels
-
-
-@dataclass(frozen=True, slots=True)
-class SlurmBlock:
-    """Choose nodes as Slurm does on blocks, stalls included: see `slurm_block`.
-
-    A job in segments (``segment``) is placed in segments, each in a block; if one of them is not within the
-    level that the problem names, there is no answer.
-
-    Parameters
-    ----------
-    block_sizes
-        As in `slurm_block`: ``slurm-block(block_sizes='18,288')``.
-    segment
-        As in `slurm_block`; 0 for that of the problem, if it asks for one.
-    consolidate
-        As in `slurm_block`.
-
-    Raises
-    ------
-    InvalidOption
-        If an option is not as said.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, PlacementProblem, SwitchTree
-    >>> problem = PlacementProblem.of(SwitchTree.regular((4, 3)), busy=[2, 4, 5, 8, 11], size=4)
-    >>> SlurmBlock()(problem, Budget()).answer.nodes.tolist()
-    [6, 7, 9, 10]
-    """
-
-    block_sizes: str = ""
-    segment: int = 0
+    name = "slurm-block"
+    knows = ("segment",)
+    block_sizes: Annotated[
+        str, Parsed(_checked_sizes, "sizes of blocks such as 18,288", ("18,36,54", "x", 18))
+    ] = ""
+    segment: Annotated[int, Within(0)] = 0
     consolidate: bool = False
 
-    def __post_init__(self) -> None:
-        _configured(self.block_sizes, 1)
-        checks.natural("segment", self.segment)
-        checks.flag("consolidate", self.consolidate)
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes that the job gets; None if it waits."""
+        tree, free, k, *_ = request
+        numbers = np.bincount(tree.switch)
+        blocks = np.flatnonzero(numbers)
+        base, levels = _configured(self.block_sizes, int(numbers[blocks[0]]))
+        segment = self.segment or request.segment
+        if not 0 < segment <= k:
+            segment = k
+        if k % segment:
+            return None
+        nodes = np.flatnonzero(free)
+        nodes = nodes[np.argsort(tree.switch[nodes], kind="stable")]
+        starts = np.searchsorted(tree.switch[nodes], np.append(blocks, tree.num_switches))
+        chosen = fill_blocks(nodes, starts, base, levels, k, segment, int(self.consolidate))
+        return np.sort(chosen, kind="stable") if len(chosen) else None
 
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Choose nodes; of the budget only the clock is used.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for a level or equal parts.
-        """
-        clock = budget.start()
-        check_asked(problem, "slurm-block", "segment")
-        nodes = slurm_block(
-            problem.tree,
-            problem.free,
-            problem.size,
-            block_sizes=self.block_sizes,
-            segment=self.segment or problem.segment,
-            consolidate=self.consolidate,
-        )
-        return placement_result(problem, nodes, clock)
+def slurm_block(
+    tree: SwitchTree,
+    free: Sequence[bool] | BoolArray,
+    k: int,
+    *,
+    block_sizes: str | Sequence[int] = "",
+    segment: int = 0,
+    consolidate: bool = False,
+) -> IntArray | None:
+    """Take nodes by `SlurmBlock`; see `Request.of` for the arguments."""
+    sizes = block_sizes if isinstance(block_sizes, str) else ",".join(map(str, block_sizes))
+    return SlurmBlock(sizes, segment, consolidate).take(Request.of(tree, free, k))

@@ -1,7 +1,4 @@
-"""The choice of nodes of Slurm on switch trees, topology/tree.
-
-A plain function for simulators, which returns the nodes by id, and the solver over it.
-"""
+"""The choice of nodes of Slurm on switch trees, topology/tree."""
 
 from __future__ import annotations
 
@@ -12,23 +9,16 @@ import numpy as np
 
 from allocsolve.heuristics.placement._kernels_slurm import fill_leaves
 from allocsolve.heuristics.placement._trees import below_domains, first_nodes
-from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
+from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import (
-        BoolArray,
-        Budget,
-        IntArray,
-        Placement,
-        PlacementProblem,
-        Result,
-        SwitchTree,
-    )
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
 
 
-def slurm_tree(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
+@dataclass(frozen=True, slots=True)
+class SlurmTree(Rule):
     """Take the nodes that Slurm takes with topology/tree.
 
     Leaf switch after leaf switch gives its free nodes until there are enough. Each is found by going through
@@ -39,25 +29,8 @@ def slurm_tree(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> In
     do, the one with fewer free nodes fits better, of two that do not, the one with more. So a closer leaf
     switch that does not hold the rest loses to a distant one that does: jobs leave their pod early.
 
-    Parameters
-    ----------
-    tree
-        The machine; switches are in the order of the file.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    k
-        How many to take.
-
-    Returns
-    -------
-    IntArray or None
-        Shape (k,), rising, all below one root: of the highest ones with enough free nodes, the last. None if
-        there is none.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
+    All nodes lie below one root: of the highest ones with enough free nodes, the last. The job waits if there
+    is none. Switches are in the order of the file.
 
     Notes
     -----
@@ -75,36 +48,21 @@ def slurm_tree(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> In
     >>> slurm_tree(SwitchTree.regular((2, 2, 3)), free, 3).tolist()
     [0, 1, 3]
     """
-    mask, k = checked_tree_request(tree, free, k)
-    below = tree.nodes_below(mask)
-    roots = np.flatnonzero((tree.parent < 0) & (below >= k))
-    if not len(roots):
-        return None
-    top = roots[tree.level[roots] == tree.level[roots].max()][-1]
-    leaves = np.flatnonzero((tree.level == 1) & (below > 0) & below_domains(tree, [top]))
-    return first_nodes(tree, mask, fill_leaves(tree.parent, tree.level, below, leaves, k))
+
+    name = "slurm-tree"
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes that the job gets; None if it waits."""
+        tree, free, k, *_ = request
+        below = tree.nodes_below(free)
+        roots = np.flatnonzero((tree.parent < 0) & (below >= k))
+        if not len(roots):
+            return None
+        top = roots[tree.level[roots] == tree.level[roots].max()][-1]
+        leaves = np.flatnonzero((tree.level == 1) & (below > 0) & below_domains(tree, [top]))
+        return first_nodes(tree, free, fill_leaves(tree.parent, tree.level, below, leaves, k))
 
 
-@dataclass(frozen=True, slots=True)
-class SlurmTree:
-    """Choose nodes as Slurm does on switch trees: see `slurm_tree`.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, PlacementProblem, SwitchTree
-    >>> problem = PlacementProblem.of(SwitchTree.regular((2, 3)), busy=[2], size=2)
-    >>> SlurmTree()(problem, Budget()).answer.nodes.tolist()
-    [0, 1]
-    """
-
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Choose nodes; of the budget only the clock is used.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for a level, segments or equal parts.
-        """
-        clock = budget.start()
-        check_asked(problem, "slurm-tree")
-        return placement_result(problem, slurm_tree(problem.tree, problem.free, problem.size), clock)
+def slurm_tree(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
+    """Take nodes by `SlurmTree`; see `Request.of` for the arguments."""
+    return SlurmTree().take(Request.of(tree, free, k))

@@ -1,7 +1,4 @@
-"""The placement rule of spur, a scheduler of AMD.
-
-A plain function for simulators, which returns the nodes by id, and the solver over it.
-"""
+"""The placement rule of spur, a scheduler of AMD."""
 
 from __future__ import annotations
 
@@ -13,48 +10,24 @@ import numpy as np
 from allocsolve.heuristics.placement._trees import (
     first_nodes,
 )
-from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
+from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import (
-        BoolArray,
-        Budget,
-        IntArray,
-        Placement,
-        PlacementProblem,
-        Result,
-        SwitchTree,
-    )
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
 
 
-def spur(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
+@dataclass(frozen=True, slots=True)
+class Spur(Rule):
     """Take the nodes that spur takes.
 
     The switch of level 1 with most free nodes gives them; if it has too few, it gives all it has, and the
     others follow by their distance to it in links between switches, then by falling numbers of free nodes,
     then by id. There is no best fit.
 
-    Parameters
-    ----------
-    tree
-        The machine.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    k
-        How many to take.
-
-    Returns
-    -------
-    IntArray or None
-        Shape (k,), rising; None if the root of the largest switch has too few free nodes: spur would go on
-        below other roots.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
+    The job waits if the root of the largest switch has too few free nodes: spur would go on below other
+    roots.
 
     Notes
     -----
@@ -72,18 +45,23 @@ def spur(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray
     >>> spur(SwitchTree.regular((2, 3)), free, 1).tolist()
     [3]
     """
-    mask, k = checked_tree_request(tree, free, k)
-    counts = np.bincount(tree.switch[mask], minlength=tree.num_switches)
-    seed = int(np.argmax(counts))
-    links = _links_from(tree, seed)
-    racks = np.flatnonzero((counts > 0) & (links >= 0))
-    racks = racks[np.lexsort((racks, -counts[racks], links[racks]))]
-    ends = np.cumsum(counts[racks])
-    if ends[-1] < k:
-        return None
-    take = np.zeros(tree.num_switches, dtype=np.int64)
-    take[racks] = np.clip(k - (ends - counts[racks]), 0, counts[racks])
-    return first_nodes(tree, mask, take)
+
+    name = "spur"
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes that the job gets; None if it waits."""
+        tree, free, k, *_ = request
+        counts = np.bincount(tree.switch[free], minlength=tree.num_switches)
+        seed = int(np.argmax(counts))
+        links = _links_from(tree, seed)
+        racks = np.flatnonzero((counts > 0) & (links >= 0))
+        racks = racks[np.lexsort((racks, -counts[racks], links[racks]))]
+        ends = np.cumsum(counts[racks])
+        if ends[-1] < k:
+            return None
+        take = np.zeros(tree.num_switches, dtype=np.int64)
+        take[racks] = np.clip(k - (ends - counts[racks]), 0, counts[racks])
+        return first_nodes(tree, free, take)
 
 
 def _links_from(tree: SwitchTree, switch: int) -> IntArray:
@@ -99,18 +77,6 @@ def _links_from(tree: SwitchTree, switch: int) -> IntArray:
     return links
 
 
-@dataclass(frozen=True, slots=True)
-class Spur:
-    """Choose nodes as spur does: see `spur`."""
-
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Choose nodes; of the budget only the clock is used.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for a level, segments or equal parts.
-        """
-        clock = budget.start()
-        check_asked(problem, "spur")
-        return placement_result(problem, spur(problem.tree, problem.free, problem.size), clock)
+def spur(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int) -> IntArray | None:
+    """Take nodes by `Spur`; see `Request.of` for the arguments."""
+    return Spur().take(Request.of(tree, free, k))

@@ -1,7 +1,4 @@
-"""The placement rule of Volcano, network-topology-aware plugin in hard mode.
-
-A plain function for simulators, which returns the nodes by id, and the solver over it.
-"""
+"""The placement rule of Volcano, network-topology-aware plugin in hard mode."""
 
 from __future__ import annotations
 
@@ -15,16 +12,16 @@ from allocsolve.heuristics.placement._trees import (
     first_nodes,
     fitting_domains,
 )
-from allocsolve.heuristics.placement.answers import check_asked, checked_tree_request, placement_result
-from allocsolve.model import Budget
+from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import BoolArray, IntArray, Placement, PlacementProblem, Result, SwitchTree
+    from allocsolve.model import BoolArray, IntArray, SwitchTree
 
 
-def volcano(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, seed: int) -> IntArray | None:
+@dataclass(frozen=True, slots=True)
+class Volcano(Rule):
     """Take the nodes that Volcano takes in hard mode.
 
     Of the domains (switches, there *hypernodes*) of the lowest level at which one holds the job, one with the
@@ -33,28 +30,11 @@ def volcano(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, seed:
     lowest switch that is above all chosen ones and has free nodes left is drawn, and its switch of level 1
     is filled. Of such a switch the first nodes are taken: they are alike.
 
-    Parameters
-    ----------
-    tree
-        The machine. A switch counts at all levels from its own to below that of its parent.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    k
-        How many to take.
-    seed
-        The same seed gives the same nodes.
+    A job that must stay below a switch of a level (``within``, there the highest tier allowed) gets no nodes
+    if no such switch holds it.
 
-    Returns
-    -------
-    IntArray or None
-        Shape (k,), rising; None if no root has so many free nodes below it.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `k` is below 1 or above the number of free nodes.
-    InvalidOption
-        If `seed` is not in 0..2^31-1.
+    The job waits if no root has so many free nodes below it. A switch counts at all levels from its own to
+    below that of its parent.
 
     Notes
     -----
@@ -73,39 +53,28 @@ def volcano(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, seed:
     >>> volcano(SwitchTree.regular((2, 3)), free, 2, seed=1).tolist()
     [3, 4]
     """
-    mask, k = checked_tree_request(tree, free, k)
-    random = np.random.default_rng(Budget(seed=seed).seed)
-    below, total = tree.nodes_below(mask), tree.nodes_below(np.ones(tree.num_nodes, dtype=np.bool_))
-    level, fitting = fitting_domains(tree, below, k, 1, tree.height)
-    if not level:
-        return None
-    # The busiest after the job: the least share of free nodes, as a fraction of whole numbers.
-    left = below[fitting] - k
-    best = np.argmin(left / total[fitting])
-    equal = fitting[left * total[fitting[best]] == left[best] * total[fitting]]
-    domain = int(random.choice(equal))
-    is_rack = (tree.level == 1).astype(np.int64)
-    take = kernels.random_fill(tree.parent, is_rack, below, domain, k, random.random(k))
-    return first_nodes(tree, mask, take)
+
+    name = "volcano"
+    knows = ("within",)
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the nodes that the job gets; None if it waits."""
+        tree, free, k, *_ = request
+        random = np.random.default_rng(request.seed)
+        below, total = tree.nodes_below(free), tree.nodes_below(np.ones(tree.num_nodes, dtype=np.bool_))
+        level, fitting = fitting_domains(tree, below, k, 1, tree.height)
+        if not level:
+            return None
+        # The busiest after the job: the least share of free nodes, as a fraction of whole numbers.
+        left = below[fitting] - k
+        best = np.argmin(left / total[fitting])
+        equal = fitting[left * total[fitting[best]] == left[best] * total[fitting]]
+        domain = int(random.choice(equal))
+        is_rack = (tree.level == 1).astype(np.int64)
+        take = kernels.random_fill(tree.parent, is_rack, below, domain, k, random.random(k))
+        return first_nodes(tree, free, take)
 
 
-@dataclass(frozen=True, slots=True)
-class Volcano:
-    """Choose nodes as Volcano does: see `volcano`.
-
-    A job that must stay below a switch of a level (``within``, there the highest tier allowed) gets no nodes
-    if no such switch holds it.
-    """
-
-    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
-        """Choose nodes; the budget gives the seed.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for segments or equal parts.
-        """
-        clock = budget.start()
-        check_asked(problem, "volcano", "within")
-        nodes = volcano(problem.tree, problem.free, problem.size, seed=budget.seed)
-        return placement_result(problem, nodes, clock)
+def volcano(tree: SwitchTree, free: Sequence[bool] | BoolArray, k: int, *, seed: int) -> IntArray | None:
+    """Take nodes by `Volcano`; see `Request.of` for the arguments."""
+    return Volcano().take(Request.of(tree, free, k, seed=seed))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.heuristics.programs.state import Machine
 from allocsolve.model import frozen, node_order
-from allocsolve.model.checks import choice, flag, integer, real, shown
+from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
     from allocsolve.model import Topology
@@ -42,8 +41,13 @@ Waiting: TypeAlias = Literal["queue", "reject"]
 WAITINGS: tuple[Waiting, ...] = get_args(Waiting)
 
 
+#: Cores of a node, and a part of a time.
+Cores: TypeAlias = Annotated[int, Within(1, 2**20)]
+Part: TypeAlias = Annotated[float, Within(0, 1)]
+
+
 @dataclass(frozen=True, slots=True)
-class ExecutionRules:
+class ExecutionRules(Options):
     """How programs run on nodes, and how long they take.
 
     Parameters
@@ -71,31 +75,16 @@ class ExecutionRules:
         If an option has another value.
     """
 
-    cores: int = 4
-    communication: float = 0.1
-    hop_part: float = 1.0
+    cores: Cores = 4
+    communication: Part = 0.1
+    hop_part: Part = 1.0
     synchronous: bool = False
     contention: bool = False
     reference: Reference = "booked"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cores", integer("cores", self.cores, InvalidOption))
-        if not 1 <= self.cores <= 2**20:
-            msg = f"cores {shown(self.cores)} is not in 1..2^20"
-            raise InvalidOption(msg)
-        for name in ("communication", "hop_part"):
-            part = real(name, getattr(self, name), InvalidOption)
-            if not 0 <= part <= 1:
-                msg = f"{name} {shown(part)} is not in 0..1"
-                raise InvalidOption(msg)
-            object.__setattr__(self, name, part)
-        for name in ("synchronous", "contention"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
-        choice("reference", self.reference, REFERENCES)
-
 
 @dataclass(frozen=True, slots=True)
-class LeakRules:
+class LeakRules(Options):
     """How jobs without bookings take nodes.
 
     Parameters
@@ -123,11 +112,6 @@ class LeakRules:
     own_first: bool = True
     need_all: bool = False
 
-    def __post_init__(self) -> None:
-        for name in ("contiguous", "own_first", "need_all"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
-        choice("waiting", self.waiting, WAITINGS)
-
 
 @lru_cache(maxsize=16)
 def machine_of(topology: Topology, rules: ExecutionRules, leak: LeakRules) -> Machine:
@@ -148,5 +132,5 @@ def machine_of(topology: Topology, rules: ExecutionRules, leak: LeakRules) -> Ma
         frozen(np.argsort(snake)),
         node_order(topology, "hilbert"),
         frozen(np.array(flags, dtype=np.int64)),
-        rules.hop_part,
+        float(rules.hop_part),
     )

@@ -7,6 +7,7 @@ the execution of the programs of the accepted jobs.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.programs.execution import execute
-from allocsolve.heuristics.programs.rules import OVERRUNS, ExecutionRules
+from allocsolve.heuristics.programs.rules import Cores, ExecutionRules, Overrun, Reference
 from allocsolve.heuristics.reservation._kernels_admission import Requests, label_nodes, sort_sets
 from allocsolve.heuristics.reservation._kernels_shapes import COUNT_ONLY
 from allocsolve.heuristics.reservation.shapes import ALLOCATORS, Allocator, Rule, rule_of
@@ -34,12 +35,12 @@ from allocsolve.model import (
 )
 from allocsolve.model.arrays import packed_integers
 from allocsolve.model.checks import choice, instance
+from allocsolve.model.options import Options
 from allocsolve.model.result import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from allocsolve.heuristics.programs.rules import Overrun, Reference
     from allocsolve.model import Budget, IntArray, ReservationProblem, ReservationShape
 
 
@@ -153,7 +154,7 @@ def admit(
 
 
 @dataclass(frozen=True, slots=True)
-class Static:
+class Static(Options):
     """Accept or reject each job at its arrival by which nodes are free: see `admit`.
 
     Parameters
@@ -187,6 +188,7 @@ class Static:
     allocators: Callable[[str], Allocator] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        Options.__post_init__(self)
         self._allocator()
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
@@ -272,7 +274,7 @@ def _requests(topology: Topology, *columns: Sequence[int] | IntArray) -> Request
 
 
 @dataclass(frozen=True, slots=True)
-class StaticExecution:
+class StaticExecution(Options):
     """Admit each job at its arrival, then run the programs of the accepted ones where they are booked.
 
     Parameters
@@ -281,8 +283,8 @@ class StaticExecution:
         See `Static`.
     overrun
         How long a job may run that has booked its nodes, see `execute`.
-    cores, communication, hop_part, synchronous, contention, reference
-        See `ExecutionRules`.
+    cores, synchronous, reference
+        See `ExecutionRules`, which has more.
 
     Raises
     ------
@@ -308,24 +310,18 @@ class StaticExecution:
     allocator: str = "hilbert"
     allocators: Callable[[str], Allocator] | None = field(default=None, repr=False, compare=False)
     overrun: Overrun = "end"
-    cores: int = 4
-    communication: float = 0.1
-    hop_part: float = 1.0
+    cores: Cores = 4
     synchronous: bool = False
-    contention: bool = False
     reference: Reference = "booked"
 
     def __post_init__(self) -> None:
-        Static(self.allocator, self.allocators)  # checks both options
-        choice("overrun", self.overrun, OVERRUNS)
-        rules = self.rules
-        for name in rules.__slots__:
-            object.__setattr__(self, name, getattr(rules, name))
+        Options.__post_init__(self)
+        Static(self.allocator, self.allocators)
 
     @property
     def rules(self) -> ExecutionRules:
         """The rules by which programs run."""
-        return ExecutionRules(**{name: getattr(self, name) for name in ExecutionRules.__slots__})
+        return ExecutionRules(self.cores, synchronous=self.synchronous, reference=self.reference)
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Admit and execute; the time limit of the budget ends admission only."""

@@ -20,12 +20,13 @@ from allocsolve.model import (
     BOOKED,
     REJECTED,
     Limit,
+    ReservationObjective,
     ReservationSchedule,
     Result,
     Status,
     frozen,
-    parse_reservation_objective,
 )
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from allocsolve.model import (
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         Budget,
         Clock,
         IntArray,
-        ReservationObjective,
         ReservationProblem,
         Value,
     )
@@ -254,7 +254,7 @@ def booked_starts(schedule: ReservationSchedule) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationGreedy:
+class ReservationGreedy(Options):
     """The best of eleven offline greedy schedules: all jobs are known before the first one starts.
 
     Parameters
@@ -275,9 +275,6 @@ class ReservationGreedy:
     """
 
     objective: ReservationObjective = ("rejected",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_reservation_objective(self.objective))
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Try as many orders as the time allows, and at least the first one."""

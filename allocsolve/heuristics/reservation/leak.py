@@ -12,6 +12,7 @@ from allocsolve.heuristics.programs._kernels_execution import run_jobs
 from allocsolve.heuristics.programs.calibration import calibrate
 from allocsolve.heuristics.programs.program_set import program_set
 from allocsolve.heuristics.programs.rules import (
+    Cores,
     ExecutionRules,
     LeakRules,
     Reference,
@@ -21,6 +22,7 @@ from allocsolve.heuristics.programs.rules import (
 from allocsolve.heuristics.programs.state import FINISHED, OUTCOME, ROWS, WORKED, executed
 from allocsolve.model import REJECTED, ReservationProblem, ReservationSchedule, Result, Status
 from allocsolve.model.checks import instance
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, FloatArray, IntArray
@@ -146,15 +148,15 @@ def _with_holds(
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationLeak:
+class ReservationLeak(Options):
     """Let all jobs leak: see `execute_leaking`.
 
     Parameters
     ----------
-    contiguous, waiting, own_first, need_all
-        See `LeakRules`.
-    cores, communication, hop_part, synchronous, contention, reference
-        See `ExecutionRules`.
+    contiguous, waiting
+        See `LeakRules`, which has more.
+    cores, synchronous, reference
+        See `ExecutionRules`, which has more.
 
     Raises
     ------
@@ -179,30 +181,19 @@ class ReservationLeak:
 
     contiguous: bool = True
     waiting: Waiting = "queue"
-    own_first: bool = True
-    need_all: bool = False
-    cores: int = 4
-    communication: float = 0.1
-    hop_part: float = 1.0
+    cores: Cores = 4
     synchronous: bool = False
-    contention: bool = False
     reference: Reference = "booked"
-
-    def __post_init__(self) -> None:
-        leak, rules = self.leak_rules, self.rules  # which check the options
-        for source in (leak, rules):
-            for name in source.__slots__:
-                object.__setattr__(self, name, getattr(source, name))
 
     @property
     def leak_rules(self) -> LeakRules:
         """The rules by which jobs take nodes."""
-        return LeakRules(self.contiguous, self.waiting, self.own_first, self.need_all)
+        return LeakRules(self.contiguous, self.waiting)
 
     @property
     def rules(self) -> ExecutionRules:
         """The rules by which programs run."""
-        return ExecutionRules(**{name: getattr(self, name) for name in ExecutionRules.__slots__})
+        return ExecutionRules(self.cores, synchronous=self.synchronous, reference=self.reference)
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Run all jobs; the budget does not limit it, only its clock is used."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_queue import reservation
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import records
@@ -79,12 +78,6 @@ class LinaRule(NamedTuple):
     utilisation: float
     #: The share of its work beyond which a job cannot be a victim; infinite for no limit.
     done: float
-    easy: bool
-    combine: bool
-    fresh: bool
-    starts_below: bool
-    #: Whether jobs grow only if the queue is empty.
-    queue_first: bool
     #: Nodes of the cluster.
     num_nodes: int
     #: Whether nodes may become free later than they are given up: then no job shrinks for a request, which
@@ -162,11 +155,11 @@ def _gather(
         for at in range(resizing.ledger.malleable_running):
             job = resizing.running[at]
             pending = resizing.job[job].target != state.job[job].size
-            if not pending and (rule.fresh or state.job[job].start != state.engine.clock):
+            if not pending:
                 _add(jobs, state, resizing, candidates, rule.done, job)
     for at in range(counts[_SEEN], state.engine.started):
         job = state.started[at]
-        if rule.fresh and jobs.kind[job] == MALLEABLE:
+        if jobs.kind[job] == MALLEABLE:
             _add(jobs, state, resizing, candidates, rule.done, job)
     counts[_SEEN] = state.engine.started
 
@@ -303,43 +296,26 @@ def _answer_requests(
         more = resizing.job[job].request - state.job[job].size
         granted = more <= free
         if not granted and not rule.gives_later:
-            lack = more - free if rule.combine else more
-            granted = shrink_for(jobs, state, resizing, candidates, rule, job, lack, False)
+            granted = shrink_for(jobs, state, resizing, candidates, rule, job, more, False)
         answer(jobs, state, resizing, job, granted)
 
 
 @inner_kernel
-def _start_size(jobs: PackedJobs, state: State, rule: LinaRule, job: int) -> int:
-    """Return the nodes on which a job can start now; 0 if too few are free."""
-    free = state.engine.free
-    if jobs.nodes[job] <= free:
-        return int(jobs.nodes[job])
-    below = rule.starts_below and jobs.kind[job] == MALLEABLE
-    return int(largest_size(jobs, job, free)) if below else 0
-
-
-@inner_kernel
-def _start_queued(jobs: PackedJobs, state: State, resizing: Resizing, rule: LinaRule) -> None:
-    """Start jobs in the order of the queue; with EASY only those that do not delay the first waiting one."""
+def _start_queued(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
+    """Start the jobs that fit, in the order of the queue."""
     now, engine, at = state.engine.clock, state.engine, state.engine.head
-    blocked, shadow_time, extra = -1, np.inf, engine.free
+    blocked = -1
     while at < engine.tail and engine.free:
         job = state.queue[at]
         at += 1
-        nodes = _start_size(jobs, state, rule, job)
-        if nodes:
+        nodes = jobs.nodes[job]
+        if nodes <= engine.free:
             limit = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
-            if now + limit > shadow_time:
-                if nodes > extra:
-                    continue
-                extra -= nodes
             leave_queue(state, at - 1)
             why = AT_HEAD if blocked < 0 else BACKFILLED
             begin(state, job, nodes, run_time(jobs, job, nodes), limit, now + limit, why, blocked)
         elif blocked < 0:
             blocked = job
-            if rule.easy:
-                shadow_time, extra = reservation(state, jobs.nodes[job])
     take_in(jobs, state, resizing)
 
 
@@ -352,10 +328,9 @@ def _shrink_for_queue(
     while at < state.engine.tail:
         job = state.queue[at]
         need = jobs.min_nodes[job] if jobs.kind[job] == MALLEABLE else jobs.nodes[job]
-        from_free = min(need, state.engine.free) if rule.combine else 0
-        if shrink_for(jobs, state, resizing, candidates, rule, job, need - from_free, True):
+        if shrink_for(jobs, state, resizing, candidates, rule, job, need, True):
             leave_queue(state, at)
-            promise(state, resizing, job, need, from_free)
+            promise(state, resizing, job, need, 0)
             start_promised(jobs, state, resizing)
         at += 1
 
@@ -366,7 +341,6 @@ def _grow(
     state: State,
     resizing: Resizing,
     candidates: Candidates,
-    rule: LinaRule,
     growing: Growing,
 ) -> None:
     """Let malleable jobs that were not victims in this call grow, the longest time left first."""
@@ -376,8 +350,7 @@ def _grow(
     for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
         pending = resizing.job[job].target != state.job[job].size
-        old_enough = rule.fresh or state.job[job].start != state.engine.clock
-        if pending or not old_enough or resizing.job[job].target == jobs.max_nodes[job]:
+        if pending or resizing.job[job].target == jobs.max_nodes[job]:
             continue
         if not was_shrunk(resizing, candidates, job):
             raise_up(heap, places, BY_ITEM, count, -state.job[job].end, job)
@@ -408,8 +381,7 @@ def run_lina(
         if not advance(state, np.inf, coalesce, jobs, resizing):
             return True
         _answer_requests(jobs, state, resizing, candidates, rule)
-        _start_queued(jobs, state, resizing, rule)
+        _start_queued(jobs, state, resizing)
         _shrink_for_queue(jobs, state, resizing, candidates, rule)
-        if not rule.queue_first or state.engine.head == state.engine.tail:
-            _grow(jobs, state, resizing, candidates, rule, growing)
+        _grow(jobs, state, resizing, candidates, growing)
     return False

@@ -36,12 +36,11 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-#: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, as numbers or as shares of
-#: the range from there to the most nodes. With shares, jobs shrink and grow node by node, all together.
+#: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, as numbers; or above the
+#: fewest as shares of the range to the most nodes: then jobs shrink and grow node by node, all together.
 ABOVE_MIN: Final = 0
 ABOVE_PREFERRED: Final = 1
 SHARE_ABOVE_MIN: Final = 2
-SHARE_ABOVE_PREFERRED: Final = 3
 
 #: Codes that stand in the notes of decisions in place of the job that a resize is for.
 FOR_NOBODY: Final = -1
@@ -61,9 +60,6 @@ class MalleableRule(NamedTuple):
     #: Whether a waiting job that gets no nodes then asks for its fewest nodes, and in the end lets running
     #: jobs shrink to their fewest nodes.
     relaxes: bool
-    fresh: bool
-    combine: bool
-    protect_head: bool
 
 
 class Scratch(NamedTuple):
@@ -120,11 +116,10 @@ def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
 
 
 @inner_kernel
-def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool:
-    """Return whether a running job is old enough to change and has no change pending from an earlier call."""
-    if resizing.job[job].target != state.job[job].size and resizing.job[job].decided != resizing.ledger.calls:
-        return False
-    return fresh or state.job[job].start != state.engine.clock
+def _may_change(state: State, resizing: Resizing, job: int) -> bool:
+    """Return whether a running job has no change pending from an earlier call."""
+    is_pending = resizing.job[job].target != state.job[job].size
+    return bool(not is_pending or resizing.job[job].decided == resizing.ledger.calls)
 
 
 @inner_kernel
@@ -162,13 +157,13 @@ def _floor(jobs: PackedJobs, job: int, preferred: bool) -> int:
 
 
 @inner_kernel
-def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, fresh: bool, preferred: bool) -> int:
+def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, preferred: bool) -> int:
     """Return how many nodes running jobs can give up together. O(running jobs)."""
     total = 0
     for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
         spare = resizing.job[job].target - _floor(jobs, job, preferred)
-        if spare > 0 and _may_change(state, resizing, job, fresh):
+        if spare > 0 and _may_change(state, resizing, job):
             total += spare
     return total
 
@@ -182,25 +177,24 @@ def _shrink_one_by_one(
     rule: MalleableRule,
     preferred: bool,
     lack: int,
-    from_free: int,
     waiting: int,
 ) -> int:
     """Shrink the job that is furthest above its base as far as needed and possible, then the next one.
 
-    Return how many of `lack` nodes are still lacking; at most `from_free` of them are left to the free nodes.
+    Return how many of `lack` nodes are still lacking.
     """
-    while lack > from_free:
+    while lack > 0:
         victim, furthest = -1, -np.inf
         for at in range(resizing.ledger.malleable_running):
             job = resizing.running[at]
             size = resizing.job[job].target
-            if size <= _floor(jobs, job, preferred) or not _may_change(state, resizing, job, rule.fresh):
+            if size <= _floor(jobs, job, preferred) or not _may_change(state, resizing, job):
                 continue
             above = _measure(jobs, job, size, rule.measure)
             if above > furthest or (above == furthest and job < victim):
                 victim, furthest = job, above
         floor = _floor(jobs, victim, preferred)
-        size = largest_size(jobs, victim, max(floor, resizing.job[victim].target - (lack - from_free)))
+        size = largest_size(jobs, victim, max(floor, resizing.job[victim].target - lack))
         lack = _give(jobs, state, resizing, scratch, victim, size, lack, waiting)
     return lack
 
@@ -214,18 +208,17 @@ def _shrink_level(
     rule: MalleableRule,
     preferred: bool,
     lack: int,
-    from_free: int,
     waiting: int,
 ) -> int:
     """Shrink the job that is furthest above its base by one step, and repeat.
 
-    Return how many of `lack` nodes are still lacking; at most `from_free` of them are left to the free nodes.
+    Return how many of `lack` nodes are still lacking.
     """
-    count, touched, missing = 0, 0, lack - from_free
+    count, touched, missing = 0, 0, lack
     for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
         size = resizing.job[job].target
-        if size > _floor(jobs, job, preferred) and _may_change(state, resizing, job, rule.fresh):
+        if size > _floor(jobs, job, preferred) and _may_change(state, resizing, job):
             scratch.level[job] = size
             key = -_measure(jobs, job, size, rule.measure)
             raise_up(scratch.heap, scratch.places, BY_ITEM, count, key, job)
@@ -263,15 +256,13 @@ def _promise_nodes(
     """Shrink running jobs for the queued job at a place and promise it nodes, if they can give up enough."""
     job = state.queue[at]
     need = _floor(jobs, job, needs_preferred)
-    from_free = min(need, state.engine.free) if rule.combine else 0
-    if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < need - from_free:
+    if _shrinkable(jobs, state, resizing, keeps_preferred) < need:
         return False
     which = jobs, state, resizing, scratch, rule, keeps_preferred
-    # With coarse sizes, victims may give up more than needed: then fewer free nodes are used.
     if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
-        lack = _shrink_one_by_one(*which, need, from_free, job)
+        lack = _shrink_one_by_one(*which, need, job)
     else:
-        lack = _shrink_level(*which, need, from_free, job)
+        lack = _shrink_level(*which, need, job)
     leave_queue(state, at)
     promise(state, resizing, job, need, lack)
     start_promised(jobs, state, resizing)
@@ -293,8 +284,6 @@ def shrink_for_queue(
             promised = _promise_nodes(jobs, state, resizing, scratch, rule, at, False, True)
         if not promised and rule.relaxes:
             promised = _promise_nodes(jobs, state, resizing, scratch, rule, at, False, False)
-        if not promised and rule.protect_head:
-            break
         at += 1
 
 
@@ -321,7 +310,7 @@ def expand_one_by_one(
             job = resizing.running[at]
             if not _may_grow(jobs, state, resizing, scratch, job):
                 continue
-            if not _may_change(state, resizing, job, rule.fresh):
+            if not _may_change(state, resizing, job):
                 continue
             above = _measure(jobs, job, resizing.job[job].target, rule.measure)
             if above < nearest or (above == nearest and job < chosen):
@@ -347,7 +336,7 @@ def expand_level(
         return
     for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
-        if _may_grow(jobs, state, resizing, scratch, job) and _may_change(state, resizing, job, rule.fresh):
+        if _may_grow(jobs, state, resizing, scratch, job) and _may_change(state, resizing, job):
             size = resizing.job[job].target
             scratch.level[job] = size
             key = _measure(jobs, job, size, rule.measure)

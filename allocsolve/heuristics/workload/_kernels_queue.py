@@ -128,7 +128,6 @@ MAX_SIZE: Final = 0
 MIN_SIZE: Final = 1
 FIT_SIZE: Final = 2
 PREFERRED_SIZE: Final = 3
-ONLY_PREFERRED: Final = 4
 
 
 class QueueRule(NamedTuple):
@@ -189,8 +188,6 @@ def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
     """Return the number of nodes on which a job starts if `free` nodes are free; 0 if it does not fit."""
     if moldable == MIN_SIZE:
         return int(jobs.min_nodes[job]) if jobs.min_nodes[job] <= free else 0
-    if moldable == ONLY_PREFERRED:
-        return int(jobs.nodes[job]) if jobs.nodes[job] <= free else 0
     if moldable == PREFERRED_SIZE:
         free = min(free, jobs.nodes[job])
     return largest_size(jobs, job, free)
@@ -314,8 +311,7 @@ def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRu
     shadow_time, extra = np.inf, 0
     if rule.kind == EASY:
         head = state.queue[engine.head]
-        needed = jobs.nodes[head] if rule.moldable == ONLY_PREFERRED else jobs.min_nodes[head]
-        shadow_time, extra = reservation(state, needed)
+        shadow_time, extra = reservation(state, jobs.min_nodes[head])
         if not rule.extra_nodes:
             extra = 0
     extra = backfill(jobs, state, estimates, rule, shadow_time, extra, engine.head + 1)

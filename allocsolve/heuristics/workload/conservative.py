@@ -179,10 +179,6 @@ class Conservative(CompiledSolver):
     compression: Compression = "compress"
     estimate: Literal["limit", "actual"] = "limit"
 
-    def __post_init__(self) -> None:
-        choice("compression", self.compression, COMPRESSIONS)
-        choice("estimate", self.estimate, _ESTIMATES)
-
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy."""

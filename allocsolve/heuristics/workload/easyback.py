@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
 from allocsolve.model.arrays import frozen
-from allocsolve.model.checks import choice, flag, real, shown
 from allocsolve.model.evolving import PROFILE
+from allocsolve.model.options import Within
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.rules import ProfileKnowledge
@@ -92,30 +91,13 @@ class EvolvEasyback(CompiledSolver):
     [((0.0, 10.0, 1), (10.0, 20.0, 3)), ((10.0, 20.0, 1),)]
     """
 
-    cooldown: float = 60
-    polling: float = 5
+    cooldown: Annotated[float, Within(0)] = 60.0
+    polling: Annotated[float, Within(0, above=True)] = 5.0
     wake_up: bool = True
     requests: RequestOrder = "first"
     start_counts: bool = False
     safe: bool = True
     knowledge: ProfileKnowledge = "none"
-
-    def __post_init__(self) -> None:
-        cooldown, polling = (
-            real(name, getattr(self, name), InvalidOption) for name in ("cooldown", "polling")
-        )
-        if not 0 <= cooldown < np.inf:
-            msg = f"cooldown {shown(self.cooldown)} is not a number of seconds >= 0"
-            raise InvalidOption(msg)
-        if not 0 < polling < np.inf:
-            msg = f"polling {shown(self.polling)} is not a number of seconds > 0"
-            raise InvalidOption(msg)
-        object.__setattr__(self, "cooldown", cooldown)
-        object.__setattr__(self, "polling", polling)
-        choice("requests", self.requests, get_args(RequestOrder))
-        choice("knowledge", self.knowledge, get_args(ProfileKnowledge))
-        for name in ("wake_up", "start_counts", "safe"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
 
     @property
     def rules(self) -> EngineRules:
@@ -146,8 +128,8 @@ def final_states(
     rules.check(problem)
     problem = rules.applied(problem)
     rule = EasybackRule(
-        policy.cooldown,
-        policy.polling,
+        float(policy.cooldown),
+        float(policy.polling),
         policy.wake_up,
         policy.requests == "first",
         policy.start_counts,

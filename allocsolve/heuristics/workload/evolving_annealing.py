@@ -12,10 +12,11 @@ from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.list_annealing import BestSchedule
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
 from allocsolve.judge.workload.rules import workload_violations
-from allocsolve.model import Limit, parse_workload_objective
+from allocsolve.model import Limit, WorkloadObjective, WorkloadSchedule
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, Clock, Result, WorkloadObjective, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Budget, Clock, Result, WorkloadProblem
 
 #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin with.
 _HOT, _COLD = 1.0, 0.01
@@ -32,7 +33,7 @@ _ROUND_SHARE, _ROUND_S, _PER_JOB, _PER_PAIR = 0.01, 0.02, 1e-6, 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class EvolvingAnnealing:
+class EvolvingAnnealing(Options):
     """Clairvoyant: at each event free nodes go to jobs in the order of a list; the list is annealed.
 
     A list has an entry for the start of each job and one for its requests in each of its phases, each with a
@@ -84,9 +85,6 @@ class EvolvingAnnealing:
 
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget of seconds and lists."""

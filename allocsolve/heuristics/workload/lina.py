@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnsupportedProblem
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_lina import (
     LinaRule,
     initial_candidates,
     initial_growing,
     run_lina,
 )
-from allocsolve.model.checks import choice, flag, natural, real, shown
 from allocsolve.model.evolving import PROFILE, REACTIVE
+from allocsolve.model.options import Within
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload.malleable import Backfill
     from allocsolve.model import WorkloadProblem
     from allocsolve.simulation.kernels import Resizing, State
     from allocsolve.simulation.outcome import Simulation
@@ -31,19 +30,11 @@ ShrinkCandidates: TypeAlias = Literal["default", "application", "system-printed"
 #: Which job is shrunk first, see `Lina`.
 VictimOrder: TypeAlias = Literal["random", "gain", "shrinkable", "expansions", "cost", "remaining"]
 
-#: When running jobs grow, see `Lina`.
-Expands: TypeAlias = Literal["always", "empty-queue"]
-
 #: The values of the options that are words, in the order of their codes in kernels.
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "candidates": get_args(ShrinkCandidates),
     "victims": get_args(VictimOrder),
-    "backfill": ("first-fit", "easy"),
-    "expands": get_args(Expands),
 }
-
-#: The largest seed: kernels take it as a signed integer of 64 bits.
-_MAX_SEED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +45,7 @@ class Lina(CompiledSolver):
 
     1. Each request of an evolving job, in the order made: it is granted if enough nodes are free. Else
        victims give all of them; if they cannot, it is refused, for good.
-    2. Queued jobs start on their own nodes (`Job.nodes`) by backfilling, in the order of the queue.
+    2. Queued jobs that fit start on their own nodes (`Job.nodes`), in the order of the queue.
     3. For each job that still waits, in that order, victims give all the nodes that it needs: its fewest ones
        if it is malleable, else its own. It starts on them. If they cannot, the next job is tried.
     4. Running malleable jobs that were no victims in this call grow to their most nodes while nodes are free,
@@ -84,17 +75,6 @@ class Lina(CompiledSolver):
         A share of the nodes.
     done
         A share of the work of a job; infinite for no such limit. Of ``candidates="application"`` only.
-    backfill
-        Which queued jobs start: ``first-fit``: all that fit; ``easy``: those that do not delay the first one
-        that waits, by the limits of the jobs that run.
-    combine
-        Whether victims give only what the free nodes lack; else all.
-    fresh
-        Whether a job that starts at an instant may change its size in a call at it.
-    starts_below
-        Whether malleable jobs start on what is free, if it is less than their own nodes but enough for them.
-    expands
-        Whether jobs grow ``always``, or only with an ``empty-queue``.
 
     Raises
     ------
@@ -105,16 +85,14 @@ class Lina(CompiledSolver):
     -----
     With ``candidates="system-printed"`` the paper's listing is followed: a shrink is forbidden only if the
     cluster is loaded *and* a job ends soon. The text of the paper says what ``system-text`` does. Nothing in
-    the paper says what a job that has a `done` share of its work is left for, nor how many nodes make up for
-    free ones: `combine`.
+    the paper says what a job that has a `done` share of its work is left for.
 
     Where nodes come free only later than they are given up, as victims hold them while they stall
     (`Stall.holds`) or change their sizes at points only (`Job.points`), the job for which they are has the
     promise of them: it starts when they are there, first come, first served. Requests are granted from free
     nodes only then. Moldable jobs start on their own nodes.
 
-    *Complexity*: O(running jobs + queue) for each call, O(running jobs) for each victim; with EASY
-    O(running jobs) more for each change of a size.
+    *Complexity*: O(running jobs + queue) for each call, O(running jobs) for each victim.
     *Guarantee*: feasible; every job ends. Nodes for a job in the queue are never shared out in part.
     *Reference*: Lina, Ghafoor & Hines, "Scheduling of elastic message passing applications on HPC systems",
     JSSPP 2022, section 4.
@@ -131,31 +109,10 @@ class Lina(CompiledSolver):
 
     candidates: ShrinkCandidates = "default"
     victims: VictimOrder = "gain"
-    seed: int = 0
-    soon: float = 5
-    utilisation: float = 0.8
-    done: float = np.inf
-    backfill: Backfill = "first-fit"
-    combine: bool = False
-    fresh: bool = True
-    starts_below: bool = False
-    expands: Expands = "always"
-
-    def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            choice(name, getattr(self, name), choices)
-        object.__setattr__(self, "seed", natural("seed", self.seed))
-        if self.seed > _MAX_SEED:
-            msg = f"seed {shown(self.seed)} is not below 2^63"
-            raise InvalidOption(msg)
-        for name in ("soon", "utilisation", "done"):
-            value = real(name, getattr(self, name), InvalidOption)
-            if not value >= 0:
-                msg = f"{name} {shown(getattr(self, name))} is not a number >= 0"
-                raise InvalidOption(msg)
-            object.__setattr__(self, name, value)
-        for name in ("combine", "fresh", "starts_below"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
+    seed: Annotated[int, Within(0, 2**63 - 1)] = 0
+    soon: Annotated[float, Within(0, infinite=True)] = 5.0
+    utilisation: Annotated[float, Within(0, infinite=True)] = 0.8
+    done: Annotated[float, Within(0, infinite=True)] = np.inf
 
     @property
     def rules(self) -> EngineRules:
@@ -173,14 +130,9 @@ class Lina(CompiledSolver):
             candidates=_CHOICES["candidates"].index(self.candidates),
             victims=_CHOICES["victims"].index(self.victims),
             seed=self.seed,
-            soon=self.soon,
-            utilisation=self.utilisation,
-            done=self.done if self.candidates == "application" else np.inf,
-            easy=self.backfill == "easy",
-            combine=self.combine,
-            fresh=self.fresh,
-            starts_below=self.starts_below,
-            queue_first=self.expands == "empty-queue",
+            soon=float(self.soon),
+            utilisation=float(self.utilisation),
+            done=float(self.done) if self.candidates == "application" else np.inf,
             num_nodes=problem.num_nodes,
             gives_later=bool(later),
         )
@@ -204,5 +156,5 @@ def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> 
         lambda jobs, state, resizing: run_lina(
             jobs, state, resizing, candidates, rule, growing, rules.coalesce
         ),
-        ordered=rule.easy,
+        ordered=False,
     )

@@ -15,12 +15,13 @@ from allocsolve.heuristics.workload.piece_moves import PieceAnnealer
 from allocsolve.heuristics.workload.reinsertion import Reinsertion, default_moves, dual_plans
 from allocsolve.heuristics.workload.serial import job_sizes, shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import Budget, Clock, Limit, Result, Status, parse_workload_objective, terms
+from allocsolve.model import Budget, Clock, Limit, Result, Status, WorkloadObjective, terms
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import Value, WorkloadObjective, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Value, WorkloadProblem, WorkloadSchedule
 
 #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin with.
 _HOT, _COLD = 1.0, 0.01
@@ -49,7 +50,7 @@ _MOVED, _LEAST_ROUND, _MOST_ROUND = 200_000, 20, 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class ListAnnealing:
+class ListAnnealing(Options):
     """Clairvoyant: jobs take nodes in the order of a list, up to caps; order and caps are annealed.
 
     A job begins as soon as its fewest nodes are free, grows and shrinks with what jobs before it in the list
@@ -108,9 +109,6 @@ class ListAnnealing:
     """
 
     objective: WorkloadObjective = ("turnaround",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget of seconds and lists."""

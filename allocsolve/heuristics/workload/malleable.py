@@ -6,8 +6,8 @@ between the policies is their `MalleableRule`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from allocsolve.heuristics.workload._kernels_malleable import (
     FOR_NOBODY,
     PROMISED_NODES,
     SHARE_ABOVE_MIN,
-    SHARE_ABOVE_PREFERRED,
     STARTED_NOW,
     MalleableRule,
     Scratch,
@@ -26,18 +25,15 @@ from allocsolve.heuristics.workload._kernels_malleable import (
     run_malleable,
 )
 from allocsolve.heuristics.workload._kernels_queue import (
-    EASY,
     FIRST_FIT,
     MIN_SIZE,
-    ONLY_PREFERRED,
     PREFERRED_SIZE,
     Estimates,
     QueueRule,
     nothing_blocked,
 )
 from allocsolve.heuristics.workload.policies import ALL_JOBS
-from allocsolve.model.checks import choice, flag
-from allocsolve.simulation import EngineRules, ResizeEffect
+from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Promise, Resize, Start
 from allocsolve.simulation.kernels import (
@@ -61,43 +57,15 @@ if TYPE_CHECKING:
 #: A decision of a policy that resizes jobs.
 ResizeDecision: TypeAlias = Start | Resize | Promise
 
-#: Which queued jobs start into free nodes, see `MalleableMin`.
-Backfill: TypeAlias = Literal["first-fit", "easy"]
-
-#: The fewest nodes of a job, or those that it prefers: `Job.min_nodes` or `Job.nodes`.
-NodeBase: TypeAlias = Literal["min", "pref"]
-
-#: The values of the options that are words.
-_CHOICES: Final = {
-    "resize_takes_effect": get_args(ResizeEffect),
-    "backfill": get_args(Backfill),
-    "average_base": get_args(NodeBase),
-    "prefkeeper_need": get_args(NodeBase),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Malleable(CompiledSolver):
     """The base of the four policies; each of them adds its rule, see `MalleableMin`."""
 
-    resize_takes_effect: ResizeEffect = "next_point"
-    fresh: bool = True
-    combine: bool = False
-    backfill: Backfill = "first-fit"
-    protect_head: bool = False
-
-    def __post_init__(self) -> None:
-        for option in fields(self):
-            name, value = option.name, getattr(self, option.name)
-            if name in _CHOICES:
-                choice(name, value, _CHOICES[name])
-            else:
-                object.__setattr__(self, name, flag(name, value))
-
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules(resize_takes_effect=self.resize_takes_effect)
+        return EngineRules()
 
     @property
     def malleable_rule(self) -> MalleableRule:
@@ -121,11 +89,10 @@ class _Malleable(CompiledSolver):
         keeps_preferred: bool = False,
         relaxes: bool = False,
     ) -> MalleableRule:
-        easy = self.backfill == "easy"
         return MalleableRule(
             queue=QueueRule(
-                kind=EASY if easy else FIRST_FIT,
-                extra_nodes=easy,
+                kind=FIRST_FIT,
+                extra_nodes=False,
                 strict=False,
                 order=0,
                 moldable=start_size,
@@ -136,9 +103,6 @@ class _Malleable(CompiledSolver):
             needs_preferred=needs_preferred,
             keeps_preferred=keeps_preferred,
             relaxes=relaxes,
-            fresh=self.fresh,
-            combine=self.combine,
-            protect_head=self.protect_head,
         )
 
 
@@ -152,27 +116,6 @@ class MalleableMin(_Malleable):
     the job is promised these nodes. What is free after that goes to running malleable jobs, first to the one
     that has the fewest nodes above its fewest ones, as many as it takes. Of equal ones the first submitted
     (by index) comes first. Rigid jobs start and wait as others do; moldable ones choose at their start only.
-
-    Parameters
-    ----------
-    resize_takes_effect
-        As of `allocsolve.simulation.EngineRules`.
-    fresh
-        Whether a job that starts at an instant may change its size, or give up nodes, in a call at it.
-    combine
-        Whether a waiting job is promised all free nodes besides, so that fewer are given up for it; else only
-        nodes that others give up.
-    backfill
-        Which queued jobs start: ``first-fit``: all that fit; ``easy``: those that do not delay the first one
-        that does not fit, see `allocsolve.heuristics.Easy`. Nodes that are given up, and nodes that running
-        jobs take, do not heed that reservation, as published.
-    protect_head
-        Whether nobody is promised nodes behind a job for which running jobs cannot give up enough.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
 
     Notes
     -----
@@ -204,19 +147,6 @@ class MalleableAverage(_Malleable):
     As `MalleableMin`, but nodes are given up one by one, always by the job that is highest in its range, and
     taken one by one, always by the job that is lowest.
 
-    Parameters
-    ----------
-    resize_takes_effect, fresh, combine, backfill, protect_head
-        As of `MalleableMin`.
-    average_base
-        Where the range begins: ``min``: at the fewest nodes of a job; ``pref``: at its preferred ones, below
-        which the share is negative. It ends at its most nodes; a range without nodes counts as 0.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
-
     Notes
     -----
     *Complexity*: O(running jobs) for each call, O(log running jobs) for each node that moves.
@@ -231,12 +161,10 @@ class MalleableAverage(_Malleable):
     [1, 3]
     """
 
-    average_base: NodeBase = "min"
-
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
-        return self._rule(SHARE_ABOVE_MIN if self.average_base == "min" else SHARE_ABOVE_PREFERRED)
+        return self._rule(SHARE_ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +175,6 @@ class MalleablePref(_Malleable):
     waiting job running jobs give up its preferred nodes and keep their own preferred ones; if they cannot,
     its fewest nodes; if they still cannot, they give up all but their own fewest. First come those with the
     most nodes above their preferred ones. Jobs grow to their preferred nodes before others grow beyond them.
-
-    Parameters
-    ----------
-    resize_takes_effect, fresh, combine, backfill, protect_head
-        As of `MalleableMin`.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
 
     Notes
     -----
@@ -291,20 +209,6 @@ class MalleablePrefkeeper(_Malleable):
     A job starts on as many nodes as are free, its preferred ones at most. For a waiting job running jobs give
     up what they have above their preferred nodes.
 
-    Parameters
-    ----------
-    resize_takes_effect, fresh, combine, backfill, protect_head
-        As of `MalleableMin`.
-    prefkeeper_need
-        For how many nodes of a waiting job others shrink: its fewest (``min``) or preferred ones (``pref``).
-    starts_on_preferred
-        Whether a job starts into free nodes on its preferred ones only.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
-
     Notes
     -----
     *Complexity*: as of `MalleableMin`. *Guarantee*: feasible; on rigid jobs that of first fit, or of EASY.
@@ -320,16 +224,12 @@ class MalleablePrefkeeper(_Malleable):
     ([2, 4], 2)
     """
 
-    prefkeeper_need: NodeBase = "min"
-    starts_on_preferred: bool = False
-
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
         return self._rule(
             ABOVE_PREFERRED,
-            ONLY_PREFERRED if self.starts_on_preferred else PREFERRED_SIZE,
-            needs_preferred=self.prefkeeper_need == "pref",
+            PREFERRED_SIZE,
             keeps_preferred=True,
         )
 
@@ -343,7 +243,7 @@ def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRul
     return run_to_end(
         problem,
         lambda jobs, state, resizing: run_malleable(jobs, state, resizing, *fixed, rules.coalesce),
-        ordered=rule.queue.kind == EASY,
+        ordered=False,
     )
 
 

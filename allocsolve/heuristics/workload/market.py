@@ -13,13 +13,14 @@ from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule,
 from allocsolve.heuristics.workload.policies import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
 from allocsolve.judge.workload.rules import workload_value
-from allocsolve.model import Clock, Limit, Result, Status, parse_workload_objective, terms
+from allocsolve.model import Clock, Limit, Result, Status, WorkloadObjective, terms
 from allocsolve.model.arrays import frozen
+from allocsolve.model.options import Options
 from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
-    from allocsolve.model import Budget, WorkloadObjective, WorkloadProblem, WorkloadSchedule, WorkloadTerm
+    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
 #: Shares of the time limit for the prices and for the coarse prices; the rest is for the two markets.
 _PRICING, _COARSE = 0.6, 0.08
@@ -29,7 +30,7 @@ _HYSTERESIS_AT_POINTS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class Market(Options):
     """Clairvoyant: jobs are paid for their work, and pay for nodes; every call clears the market.
 
     The prices of node-seconds whose bound is best (`allocsolve.bounds.workload.time_prices`) tell what the
@@ -67,9 +68,6 @@ class Market:
     """
 
     objective: WorkloadObjective = ("turnaround",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Find prices within three fifths of the time, and run markets."""

@@ -7,7 +7,7 @@ whole workload, and one view) and the solvers, with the EASYs of other tools as 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -41,7 +41,8 @@ from allocsolve.heuristics.workload.long_queue import long_queue
 from allocsolve.heuristics.workload.machines import queue_starts_on_machine, run_queue_on_machine
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.kernels.free_nodes import new_free_nodes
-from allocsolve.model.checks import choice, flag, integer, natural, shown
+from allocsolve.model.checks import shown
+from allocsolve.model.options import Options, Within
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
@@ -355,9 +356,6 @@ class Fcfs(_QueueSolver):
 
     moldable: Literal["max", "min"] = "max"
 
-    def __post_init__(self) -> None:
-        choice("moldable", self.moldable, _MOLDABLE[:2])
-
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
@@ -390,9 +388,6 @@ class FirstFit(_QueueSolver):
     """
 
     moldable: Literal["max", "min"] = "max"
-
-    def __post_init__(self) -> None:
-        choice("moldable", self.moldable, _MOLDABLE[:2])
 
     @property
     def queue_policy(self) -> QueuePolicy:
@@ -489,27 +484,14 @@ class Easy(_QueueSolver):
     strict: bool = False
     estimate: EstimateSource = "limit"
     order: QueueOrder = "submission"
-    scan_limit: int | None = None
+    scan_limit: Annotated[int, Within(0)] | None = None
     moldable: Moldable = "max"
     coalesce: bool = True
     like: Preset = ""
-    reservations: int | Literal["all"] = 1
+    reservations: Annotated[int, Within(1)] | Literal["all"] = 1
 
     def __post_init__(self) -> None:
-        for name in ("extra_nodes", "strict", "coalesce"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
-        choice("estimate", self.estimate, get_args(EstimateSource))
-        choice("order", self.order, QUEUE_ORDERS)
-        choice("moldable", self.moldable, _MOLDABLE)
-        choice("like", self.like, get_args(Preset))
-        if self.scan_limit is not None:
-            object.__setattr__(self, "scan_limit", natural("scan_limit", self.scan_limit))
-        if self.reservations != "all":
-            count = integer("reservations", self.reservations, InvalidOption)
-            if count < 1:
-                msg = f"reservations {count} is less than 1; first-fit is backfilling without one"
-                raise InvalidOption(msg)
-            object.__setattr__(self, "reservations", count)
+        Options.__post_init__(self)
         if self.reservations != 1 and (self.strict or not self.extra_nodes):
             departure = "strict=True" if self.strict else "extra_nodes=False"
             msg = f"{departure} is for one reservation, not for reservations={shown(self.reservations)}"

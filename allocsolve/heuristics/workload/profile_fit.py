@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from allocsolve.heuristics.workload._kernels_profile_fit import (
 )
 from allocsolve.model import WorkloadProblem, WorkloadSchedule, expand_ratio
 from allocsolve.model.arrays import frozen
-from allocsolve.model.checks import choice, flag, instance
+from allocsolve.model.checks import instance
 from allocsolve.model.evolving import NOT_EVOLVING, PROFILE
-from allocsolve.model.profile import max_expanded_durations
+from allocsolve.model.profile import ExpandLimit, max_expanded_durations
 from allocsolve.simulation import EngineRules, Log, Simulation
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
@@ -91,14 +91,8 @@ class ProfileFit(CompiledSolver):
     """
 
     knowledge: ProfileKnowledge = "all"
-    expand_limit: float = math.inf
+    expand_limit: ExpandLimit = math.inf
     compacting: bool = False
-
-    def __post_init__(self) -> None:
-        choice("knowledge", self.knowledge, get_args(ProfileKnowledge))
-        expand_ratio(self.expand_limit)  # raises an error if it is not a limit
-        object.__setattr__(self, "expand_limit", float(self.expand_limit))
-        object.__setattr__(self, "compacting", flag("compacting", self.compacting))
 
     @property
     def rules(self) -> EngineRules:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnsupportedProblem
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_clearing import price_takers
 from allocsolve.heuristics.workload._kernels_rebalancing import (
     CALLS_MADE,
@@ -17,11 +17,11 @@ from allocsolve.heuristics.workload._kernels_rebalancing import (
     initial_auction,
     run_rebalancing,
 )
-from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, QueueOrder, order_code
-from allocsolve.model.checks import choice, real, shown
+from allocsolve.heuristics.workload.policies import QueueOrder, order_code
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import MALLEABLE
-from allocsolve.simulation import EngineRules, ResizeEffect
+from allocsolve.model.options import Within
+from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Answer, Resize
 from allocsolve.simulation.kernels import (
@@ -74,8 +74,6 @@ class StaticPrice(CompiledSolver):
         or cost, in a third of the time for which it has run.
     order
         Which queued job comes first; see `allocsolve.heuristics.workload.policies.QueueOrder`.
-    resize_takes_effect
-        As of `allocsolve.simulation.EngineRules`.
 
     Raises
     ------
@@ -100,27 +98,17 @@ class StaticPrice(CompiledSolver):
     [[6, 3], [3, 6]]
     """
 
-    hysteresis: float = 0.25
+    hysteresis: Annotated[float, Within(0)] = 0.25
     order: QueueOrder = "submission"
-    resize_takes_effect: ResizeEffect = "next_point"
-
-    def __post_init__(self) -> None:
-        value = real("hysteresis", self.hysteresis)
-        if not 0 <= value < np.inf:
-            msg = f"hysteresis {shown(self.hysteresis)} is not a number >= 0"
-            raise InvalidOption(msg)
-        object.__setattr__(self, "hysteresis", value)
-        choice("order", self.order, QUEUE_ORDERS)
-        choice("resize_takes_effect", self.resize_takes_effect, get_args(ResizeEffect))
 
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules(resize_takes_effect=self.resize_takes_effect)
+        return EngineRules()
 
     @property
     def _rule(self) -> RebalancingRule:
-        return RebalancingRule(self.hysteresis, order_code(self.order))
+        return RebalancingRule(float(self.hysteresis), order_code(self.order))
 
     def simulated(
         self, problem: WorkloadProblem, rules: EngineRules | None = None, clock: Clock | None = None

@@ -19,8 +19,14 @@ from allocsolve.heuristics.workload.serial import (
     serial_plan,
     shown_values,
 )
-from allocsolve.model import Limit, Result, Status, parse_workload_objective
+from allocsolve.model import (
+    Limit,
+    Result,
+    Status,
+    WorkloadObjective,
+)
 from allocsolve.model.arrays import frozen
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +38,6 @@ if TYPE_CHECKING:
         Clock,
         FloatArray,
         IntArray,
-        WorkloadObjective,
         WorkloadProblem,
         WorkloadSchedule,
     )
@@ -219,7 +224,7 @@ def _zeros(count: int) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Reinsertion:
+class Reinsertion(Options):
     """Start from serial generation; take a waiting job and some that overlap its wait out, put them back.
 
     Clairvoyant, as `SerialGeneration`.
@@ -260,9 +265,6 @@ class Reinsertion:
     """
 
     objective: WorkloadObjective = ("turnaround",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget of seconds and moves."""

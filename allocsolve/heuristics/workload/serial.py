@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
+from allocsolve.model.options import Options, Within
 from allocsolve.model.speedup import SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def schedule_of_sizes(
 
 
 @dataclass(frozen=True, slots=True)
-class SerialGeneration:
+class SerialGeneration(Options):
     """Plan the jobs one after the other, each at its earliest place in the whole plan, knowing all run times.
 
     Clairvoyant: it knows which jobs come and how long they run, so it tells how good schedules can be, not
@@ -305,12 +306,7 @@ class SerialGeneration:
     """
 
     order: SerialOrder = "few-nodes"
-    window: float | None = None
-
-    def __post_init__(self) -> None:
-        choice("order", self.order, SERIAL_ORDERS)
-        if self.window is not None:
-            object.__setattr__(self, "window", _checked_window(self.window))
+    window: Annotated[float, Within(0, above=True)] | None = None
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Plan all jobs, whatever the budget."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_slurm import Passes, decide_slurm, run_slurm
-from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, QueueOrder, order_code
+from allocsolve.heuristics.workload.policies import QueueOrder, order_code
 from allocsolve.kernels.free_nodes import new_free_nodes
-from allocsolve.model.checks import choice, integer
+from allocsolve.model.options import Within
 from allocsolve.simulation import EngineRules, Wake
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.kernels import (
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation import Decision, QueueView
-
-#: The largest value of each option, as in Slurm; the least is 1.
-_LARGEST: Final = {
-    "bf_interval": 10_800,
-    "bf_window": 43_200,
-    "bf_resolution": 3_600,
-    "bf_max_job_test": 1_000_000,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +95,11 @@ class SlurmBackfill(CompiledSolver):
     [0.0, 100.0, 30.0]
     """
 
-    bf_interval: int = 30
-    bf_window: int = 1440
-    bf_resolution: int = 60
-    bf_max_job_test: int = 500
+    bf_interval: Annotated[int, Within(1, 10_800)] = 30
+    bf_window: Annotated[int, Within(1, 43_200)] = 1440
+    bf_resolution: Annotated[int, Within(1, 3_600)] = 60
+    bf_max_job_test: Annotated[int, Within(1, 1_000_000)] = 500
     order: QueueOrder = "submission"
-
-    def __post_init__(self) -> None:
-        for name, largest in _LARGEST.items():
-            number = integer(name, getattr(self, name), InvalidOption)
-            if not 1 <= number <= largest:
-                msg = f"{name} {number} is not in 1..{largest}"
-                raise InvalidOption(msg)
-            object.__setattr__(self, name, number)
-        choice("order", self.order, QUEUE_ORDERS)
 
     @property
     def rules(self) -> EngineRules:

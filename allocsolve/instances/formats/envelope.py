@@ -52,6 +52,7 @@ from allocsolve.instances.formats.files import (
 )
 from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_tables import certain_format
+from allocsolve.instances.formats.reader import read_answer_fields, read_problem_fields
 from allocsolve.instances.formats.schema import (
     answer_schema,
     file_schema,
@@ -185,9 +186,7 @@ def _problem_of_rows(table: TableFormat, rows: Rows, source: str) -> Problem:
     fields = table.fields(rows)
     rows.finish(source)
     try:
-        problem: Problem = family.codec.decode_problem(
-            {"format": FORMAT, "kind": family.kind, **fields}, source
-        )
+        problem: Problem = read_problem_fields(family.codec.problem, fields, source)
     except FormatError as error:
         rows.finish(source, error.faults)
         raise
@@ -210,14 +209,15 @@ def parse_problem(document: Document, source: str) -> Problem:
         If it is no valid problem: every faulty field is named.
     """
     by_kind = {family.kind: family for family in families()}
-    problem: Problem = by_kind[_kind(document, source, list(by_kind))].codec.decode_problem(document, source)
+    family = by_kind[_kind(document, source, list(by_kind))]
+    problem: Problem = read_problem_fields(family.codec.problem, document, source)
     return problem
 
 
 def problem_document(problem: Problem) -> Document:
     """Return the JSON object that `write_problem` writes."""
     family = family_of(problem)
-    return {"format": FORMAT, "kind": family.kind, **family.codec.encode_problem(problem)}
+    return {"format": FORMAT, "kind": family.kind, **family.codec.problem.values(problem)}
 
 
 def write_problem(problem: Problem, path: PathLike) -> None:
@@ -314,9 +314,8 @@ def _solution_of_rows(table: TableFormat, rows: Rows, problem: Problem, source: 
     codec = family_of(problem).codec
     fields = table.fields(rows, problem)
     rows.finish(source)
-    envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": digest(problem)}
     try:
-        return codec.decode_answer({**envelope, **fields}, source, problem)
+        return read_answer_fields(codec.answer, fields, source, problem)
     except FormatError as error:
         rows.finish(source, error.faults)
         raise
@@ -351,7 +350,7 @@ def parse_solution(
         stated = stated[:12] if isinstance(stated, str) else stated
         fault = f"problem: this solves another problem, {show(stated)}, not {show(expected[:12])}"
         raise FormatError(source, [fault], breaks_schema=not isinstance(document["problem"], str))
-    return codec.decode_answer(document, source, problem)
+    return read_answer_fields(codec.answer, document, source, problem)
 
 
 def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mapping[str, object]) -> None:
@@ -391,7 +390,7 @@ def solution_document(
     """
     codec = family_of(problem).codec
     envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": problem_digest or digest(problem)}
-    return {**envelope, **codec.encode_answer(problem, answer), "meta": dict(meta)}
+    return {**envelope, **codec.answer.values(problem, answer), "meta": dict(meta)}
 
 
 def solution_digest(problem: Problem, answer: Answer) -> str:
@@ -617,12 +616,10 @@ def _content_schema() -> tuple[Document, dict[str, Document]]:
 
 
 def family_schemas() -> dict[str, Document]:
-    """Return the schemas of problems and solutions of all families that tell them, by kind of file."""
+    """Return the schemas of problems and solutions of all families, by kind of file."""
     schemas: dict[str, Document] = {}
     for family in families():
         codec = family.codec
-        if codec.problem_fields is not None:
-            schemas[family.kind] = problem_schema(family.kind, codec.problem_fields(), FORMAT)
-        if codec.answer_fields is not None:
-            schemas[codec.answer_kind] = answer_schema(codec.answer_kind, codec.answer_fields(), FORMAT)
+        schemas[family.kind] = problem_schema(family.kind, codec.problem.fields(), FORMAT)
+        schemas[codec.answer_kind] = answer_schema(codec.answer_kind, codec.answer.fields(), FORMAT)
     return schemas

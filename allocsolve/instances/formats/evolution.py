@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
-from allocsolve.families import Fields, TableFormat
+from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.families import Fields, FileKind, TableFormat
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.schema import cells, certificate, listing, maybe, real, record, text, whole
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
@@ -47,73 +47,38 @@ if TYPE_CHECKING:
 _ANSWER_FIELDS: Final = {"name", "start", "durations"}
 
 
-def decode_problem(document: Document, source: str) -> EvolutionProblem:
-    """Return the problem of a document; a FormatError for the file `source` names every fault."""
-    check = Checker()
-    required = ("format", "kind", "num_nodes", "applications")
-    top = check.fields(document, "", required, ("name", "expand_limit", "meta"))
-    # Without a valid cluster size the steps are compared with 2^53 only.
-    num_nodes = top.get("num_nodes", MAX_INTEGER)
-    num_nodes = check.integer(num_nodes, "num_nodes", "value", 1, fallback=MAX_INTEGER)
-    names, releases, profiles = [], [], []
-    for idx, item in enumerate(check.typed(list, top.get("applications", []), "applications")):
-        place = f"applications[{idx}]"
-        fields = check.fields(item, place, ("steps",), ("name", "release"))
-        names.append(check.typed(str, fields.get("name", f"a{idx}"), f"{place}.name"))
-        releases.append(check.integer(fields.get("release", 0), f"{place}.release", "release", 0))
-        steps = check.typed(list, fields.get("steps", [[1, 0]]), f"{place}.steps")
-        if fields.get("steps") == []:
-            check.add_shape(f"{place}.steps", "no steps")
-        profiles.append(_decode_steps(check, steps, f"{place}.steps", num_nodes))
+def _problem_of(
+    check: Checker,
+    num_nodes: int,
+    expand_limit: float | None,
+    applications: list[Document],
+    name: str,
+    meta: Document,
+) -> EvolutionProblem | None:
+    """Return the problem; None, with the faults noted, if fields contradict each other."""
+    names = [app.get("name", f"a{idx}") for idx, app in enumerate(applications)]
     _check_distinct(check, enumerate(names))
-    limit = _decode_expand_limit(check, top.get("expand_limit"))
-    name = check.typed(str, top.get("name", ""), "name")
-    meta = check.typed(dict, top.get("meta", {}), "meta")
-    check.finish(source)
-    try:
-        applications = tuple(map(EvolutionProfile, profiles))
-        return EvolutionProblem(num_nodes, applications, tuple(releases), limit, name, tuple(names), meta)
-    except InvalidProblem as error:
-        raise FormatError(source, [str(error)]) from error
-
-
-def _decode_steps(
-    check: Checker, steps: list[Any], place: str, num_nodes: int
-) -> tuple[tuple[int, int], ...]:
-    checked = []
-    for idx, step in enumerate(steps):
-        where = f"{place}[{idx}]"
-        if not isinstance(step, list) or len(step) != 2:
-            check.add_shape(where, f"must be a pair [duration, nodes], not {show(step)}")
-            continue
-        duration = check.integer(step[0], f"{where}[0]", "duration", 1)
-        checked.append((duration, check.integer(step[1], f"{where}[1]", "nodes", 0, high=num_nodes)))
-    return tuple(checked)
-
-
-def _decode_expand_limit(check: Checker, value: object) -> float:
-    if value is None:
-        return math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        check.add_shape("expand_limit", f"must be a number or null, not {show(value)}")
-    elif value < 1:
-        check.add_shape("expand_limit", f"{show(value)} is below 1")
-    elif value > MAX_INTEGER:
-        check.add_shape("expand_limit", f"{show(value)} is beyond 2^53")
-    else:
-        return value
-    return math.inf
+    for idx, app in enumerate(applications):
+        for step, (_, nodes) in enumerate(app["steps"]):
+            if nodes > num_nodes:
+                place = f"applications[{idx}].steps[{step}][1]"
+                check.add(place, f"nodes {nodes} is above num_nodes {num_nodes}")
+    if check.faults:
+        return None
+    profiles = tuple(EvolutionProfile(tuple(map(tuple, app["steps"]))) for app in applications)
+    releases = tuple(app["release"] for app in applications)
+    limit = math.inf if expand_limit is None else expand_limit
+    return EvolutionProblem(num_nodes, profiles, releases, limit, name, tuple(names), meta)
 
 
 def _check_distinct(check: Checker, names: Iterable[tuple[int, str]]) -> None:
     first: dict[str, int] = {}
     for idx, name in names:
-        if name and first.setdefault(name, idx) != idx:  # a faulty name was read as ""
+        if first.setdefault(name, idx) != idx:
             check.add(f"applications[{idx}].name", f"{show(name)} also names applications[{first[name]}]")
 
 
-def encode_problem(problem: EvolutionProblem) -> Document:
-    """Return the fields of a problem without the envelope, in the order in which they are written."""
+def _values_of(problem: EvolutionProblem) -> Document:
     limit = float(problem.expand_limit)
     apps = zip(problem.application_names, problem.releases, problem.applications, strict=True)
     return {
@@ -127,52 +92,42 @@ def encode_problem(problem: EvolutionProblem) -> Document:
     }
 
 
-def decode_solution(document: Document, source: str, problem: EvolutionProblem) -> EvolutionSchedule:
-    """Return the schedule of a document; a FormatError for the file `source` names every fault.
+def _schedule_of(
+    check: Checker, problem: EvolutionProblem, applications: list[Document] | EvolutionSchedule
+) -> EvolutionSchedule | None:
+    """Return the schedule; None, with the faults noted, if it has others applications than the problem.
 
     Applications are matched by name and take their node counts from the problem. Whether the schedule
     keeps to the releases, the requested durations, the expand limit and the cluster is for the judge to say:
     any integers in -2^53..2^53 are read whose sum is at most 2^62.
     """
-    check = Checker()
-    top = check.fields(document, "", ("format", "kind", "applications"), ("problem", "meta"))
-    check.typed(dict, top.get("meta", {}), "meta")
-    if not check.faults and (schedule := _faultless(top["applications"], problem)) is not None:
-        return schedule
+    if isinstance(applications, EvolutionSchedule):
+        return applications
     sizes = dict(zip(problem.application_names, np.diff(problem.packed.offsets).tolist(), strict=True))
-    named: list[tuple[int, str]] = []
-    answers: dict[str, tuple[int, list[int]]] = {}
-    for idx, item in enumerate(check.typed(list, top.get("applications", []), "applications")):
-        place = f"applications[{idx}]"
-        fields = check.fields(item, place, ("name", "start", "durations"), ())
-        name = check.typed(str, fields.get("name", ""), f"{place}.name")
-        start = check.integer(fields.get("start", 0), f"{place}.start", "start", -MAX_INTEGER)
-        listed = check.typed(list, fields.get("durations", []), f"{place}.durations")
-        durations = [
-            check.integer(value, f"{place}.durations[{step}]", "duration", -MAX_INTEGER)
-            for step, value in enumerate(listed)
-        ]
-        total = abs(start) + sum(map(abs, durations))
+    answers: dict[str, Document] = {}
+    for idx, app in enumerate(applications):
+        place, name = f"applications[{idx}]", app["name"]
+        total = abs(app["start"]) + sum(map(abs, app["durations"]))
         if total > UNLIMITED:
             check.add(place, f"start plus durations is {total} s, beyond 2^62")
-        if name in sizes:
-            named.append((idx, name))
-            answers[name] = start, durations
-            if listed is fields.get("durations") and len(durations) != sizes[name]:
-                fault = f"{len(durations)} durations for the {sizes[name]} steps of {show(name)}"
-                check.add(f"{place}.durations", fault)
-        elif name is fields.get("name"):
+        if name not in sizes:
             check.add(f"{place}.name", f"the problem has no application {show(name)}")
+        elif len(app["durations"]) != sizes[name]:
+            fault = f"{len(app['durations'])} durations for the {sizes[name]} steps of {show(name)}"
+            check.add(f"{place}.durations", fault)
+        answers[name] = app
+    named = [(idx, app["name"]) for idx, app in enumerate(applications) if app["name"] in sizes]
     _check_distinct(check, named)
-    for name in problem.application_names if "applications" in top else ():
+    for name in problem.application_names:
         if name not in answers:
             check.add("applications", f"{show(name)} is missing")
-    check.finish(source)
+    if check.faults:
+        return None
     ordered = [answers[name] for name in problem.application_names]
     return EvolutionSchedule(
-        starts=np.array([start for start, _ in ordered], dtype=np.int64),
+        starts=np.array([app["start"] for app in ordered], dtype=np.int64),
         offsets=problem.packed.offsets,
-        durations=np.array([value for _, durations in ordered for value in durations], dtype=np.int64),
+        durations=np.array([value for app in ordered for value in app["durations"]], dtype=np.int64),
         nodes=problem.packed.nodes,
     )
 
@@ -202,7 +157,7 @@ def _faultless(applications: Any, problem: EvolutionProblem) -> EvolutionSchedul
     )
 
 
-def encode_solution(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Document:
+def _schedule_values(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Document:
     """Return the applications of a schedule without the envelope.
 
     Raises
@@ -327,7 +282,7 @@ def _schedule_columns(problem: EvolutionProblem, schedule: EvolutionSchedule) ->
     InvalidAnswer
         If the schedule has other steps or node counts than the problem.
     """
-    encode_solution(problem, schedule)
+    _schedule_values(problem, schedule)
     offsets, durations = schedule.offsets, schedule.durations
     ends = np.cumsum(durations)
     before = (ends - durations)[offsets[:-1]] if len(schedule.starts) else schedule.starts
@@ -353,19 +308,19 @@ SCHEDULE_TABLE: Final = TableFormat(
 
 def problem_fields() -> Fields:
     """Return what a schema says of a problem."""
-    step = cells(whole(1, "seconds"), whole(0, "nodes"), description="duration in seconds, and nodes")
+    step = cells(whole(1), whole(0))
     application = {
-        "name": text('of the application, each another one; by default "a0", "a1", ...'),
+        "name": text("of the application, each another one; `a0`, `a1`, ... if left out"),
         "release": whole(0, "earliest start, in seconds", default=0),
-        "steps": listing(step, "one after the other", minItems=1),
+        "steps": listing(step, "at least one `[seconds, nodes]`, with at most `num_nodes` nodes", minItems=1),
     }
-    limit = real(1, "how many times its duration a step may be held; null for no limit")
+    limit = real(1, "how many times its duration a step may be held; null: no limit")
     return Fields(
         "An evolution problem: applications whose steps hold known numbers of nodes",
         {
             "num_nodes": whole(1, "nodes of the cluster"),
             "expand_limit": maybe(limit),
-            "applications": listing(record(application, ("steps",))),
+            "applications": listing(record(application, ("steps",)), "each with these fields"),
         },
         ("num_nodes", "applications"),
         (
@@ -381,7 +336,7 @@ def schedule_fields() -> Fields:
     application = {
         "name": text("of an application of the problem"),
         "start": whole(-MAX_INTEGER, "seconds"),
-        "durations": listing(whole(-MAX_INTEGER), "for how many seconds each step is held"),
+        "durations": listing(whole(-MAX_INTEGER), "for how many seconds each of its steps is held"),
     }
     return Fields(
         "A solution of an evolution problem",
@@ -394,6 +349,10 @@ def schedule_fields() -> Fields:
             "start plus durations is at most 2^62",
         ),
     )
+
+
+PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of)
+ANSWER: Final = FileKind(schedule_fields, _schedule_of, _schedule_values, {"applications": _faultless})
 
 
 def certificates() -> dict[str, Document]:

@@ -31,14 +31,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
-from allocsolve.families import Fields, TableFormat
+from allocsolve.families import Fields, FileKind, TableFormat
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.node_lists import (
-    CHOSEN_NODES,
-    decode_busy_and_size,
-    decode_nodes,
-    encode_nodes,
-)
+from allocsolve.instances.formats.node_lists import check_busy_and_size, chosen_nodes_kind
 from allocsolve.instances.formats.schema import NODE, certificate, flag, listing, record, whole
 from allocsolve.model import Partition, PartitionProblem, Topology
 
@@ -50,104 +45,62 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 
-def decode_topology(check: Checker, value: object) -> Topology | None:
-    """Return the topology; None if it has a fault, so that nothing is compared with a wrong one."""
-    before = len(check.faults)
-    fields = check.fields(value, "topology", ("shape",), ("wrap", "complete"))
-    shape = [
-        check.integer(side, f"topology.shape[{axis}]", "side", 1)
-        for axis, side in enumerate(check.typed(list, fields.get("shape", [1]), "topology.shape"))
-    ]
-    kinds = []
+def topology_of(check: Checker, fields: Document) -> Topology | None:
+    """Return the topology that fields describe; None if they contradict each other, which is noted."""
+    shape: list[int] = fields["shape"]
     for name in ("wrap", "complete"):
-        place = f"topology.{name}"
-        listed = check.typed(list, fields.get(name, [False] * len(shape)), place)
-        kinds.append(tuple(check.boolean(named, f"{place}[{axis}]") for axis, named in enumerate(listed)))
-    if len(check.faults) > before:
-        return None
-    for name, kind in zip(("wrap", "complete"), kinds, strict=True):
-        if len(kind) != len(shape):  # the model takes no entries at all for the default
-            check.add(f"topology.{name}", f"{len(kind)} entries for the {len(shape)} axes of the shape")
-    if len(check.faults) > before:
+        if len(fields.get(name, shape)) != len(shape):  # the model takes no entries at all for the default
+            count = len(fields[name])
+            check.add(f"topology.{name}", f"{count} entries for the {len(shape)} axes of the shape")
+    if check.faults:
         return None
     try:
-        return Topology(tuple(shape), *kinds)
+        return Topology(tuple(shape), tuple(fields.get("wrap", ())), tuple(fields.get("complete", ())))
     except InvalidProblem as error:
         check.add("topology", str(error))
         return None
 
 
-def encode_topology(topology: Topology) -> Document:
-    """Return the field of a topology."""
+def topology_values(topology: Topology) -> Document:
+    """Return the fields of a topology."""
     complete = {"complete": list(topology.complete)} if any(topology.complete) else {}
     return {"shape": list(topology.shape), "wrap": list(topology.wrap), **complete}
 
 
-def decode_problem(document: Document, source: str) -> PartitionProblem:
-    """Return the problem of a document; a FormatError for the file `source` names every fault."""
-    check = Checker()
-    required = ("format", "kind", "topology", "busy", "size")
-    top = check.fields(document, "", required, ("name", "contiguous", "box", "meta"))
-    topology = decode_topology(check, top["topology"]) if "topology" in top else None
-    busy, size = decode_busy_and_size(check, top, None if topology is None else topology.num_nodes)
-    contiguous = check.boolean(top.get("contiguous", False), "contiguous")
-    box = _decode_box(check, top.get("box", False))
-    name = check.typed(str, top.get("name", ""), "name")
-    meta = check.typed(dict, top.get("meta", {}), "meta")
-    problem = None
-    if topology is not None and not check.faults:
-        try:
-            problem = PartitionProblem.of(
-                topology, busy=busy, size=size, contiguous=contiguous, name=name, meta=meta, box=box
-            )
-        except InvalidProblem as error:  # the sides of the box, which the other fields bound
-            check.add("box", str(error))
-    check.finish(source)
-    assert problem is not None, "its faults were raised"
-    return problem
+def _problem_of(
+    check: Checker,
+    topology: Document,
+    busy: list[int],
+    size: int,
+    box: bool | list[int],  # noqa: FBT001 - a field of that name
+    **more: Any,  # noqa: ANN401 - fields that the model takes as they are
+) -> PartitionProblem | None:
+    """Return the problem; None, with the faults noted, if fields contradict each other."""
+    machine = topology_of(check, topology)
+    if machine is None:
+        return None
+    check_busy_and_size(check, busy, size, machine.num_nodes)
+    if check.faults:
+        return None
+    try:
+        sides = tuple(box) if isinstance(box, list) else box
+        return PartitionProblem.of(machine, busy=busy, size=size, box=sides, **more)
+    except InvalidProblem as error:  # the sides of the box, which the other fields bound
+        check.add("box", str(error))
+        return None
 
 
-def _decode_box(check: Checker, value: object) -> bool | tuple[int, ...]:
-    """Return whether a box is asked for, or its sides."""
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, list):
-        check.add_shape("box", f"must be true, false or a list of sides, not {show(value)}")
-        return False
-    return tuple(check.integer(side, f"box[{axis}]", "side", 1) for axis, side in enumerate(value))
-
-
-def encode_problem(problem: PartitionProblem) -> Document:
-    """Return the fields of a problem without the envelope, in the order in which they are written."""
+def _values_of(problem: PartitionProblem) -> Document:
     box = problem.box
     return {
         "name": problem.name,
-        "topology": encode_topology(problem.topology),
+        "topology": topology_values(problem.topology),
         "busy": list(problem.busy),
         "size": problem.size,
         "contiguous": problem.contiguous,
         **({"box": list(box) if isinstance(box, tuple) else box} if box else {}),
         "meta": dict(problem.meta),
     }
-
-
-def decode_solution(document: Document, source: str, problem: PartitionProblem) -> Partition:  # noqa: ARG001 - the arguments of every decoder of answers
-    """Return the partition of a document; a FormatError for the file `source` names every fault.
-
-    Whether the nodes are those of an answer to the problem is for the judge to say.
-    """
-    return Partition(decode_nodes(document, source))
-
-
-def encode_solution(problem: PartitionProblem, partition: Partition) -> Document:
-    """Return the nodes of a partition without the envelope.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a node is not of the topology.
-    """
-    return encode_nodes(partition.nodes, problem.topology.num_nodes, "partition")
 
 
 _AXES: Final = ("x", "y", "z", *(f"axis{number}" for number in range(4, 33)))
@@ -254,7 +207,7 @@ def _partition_columns(problem: PartitionProblem, partition: Partition) -> dict[
     InvalidAnswer
         If a node is not of the topology.
     """
-    encode_solution(problem, partition)
+    ANSWER.values(problem, partition)
     return _places(problem.topology, partition.nodes)
 
 
@@ -283,8 +236,8 @@ def topology_field() -> Document:
     """Return what a schema says of a topology."""
     axes = {
         "shape": listing(whole(1), "nodes along each axis; node id = x + y X + z X Y"),
-        "wrap": listing({"type": "boolean"}, "which axes are rings; by default none"),
-        "complete": listing({"type": "boolean"}, "which axes are complete; by default none"),
+        "wrap": listing({"type": "boolean"}, "which axes are rings; none if left out"),
+        "complete": listing({"type": "boolean"}, "which axes are complete; none if left out"),
     }
     return record(axes, ("shape",), "a mesh, torus or HyperX")
 
@@ -301,14 +254,15 @@ def problem_fields() -> Fields:
     box = {
         "anyOf": [{"type": "boolean"}, listing(whole(1))],
         "default": False,
-        "description": "whether the nodes must be a box; or the sides of the box, one for each axis",
+        "description": "whether they must be a box; or the sides of "
+        "the box, one for each axis, such as `[2, 2]`",
     }
     return Fields(
         "A partition problem: nodes of a mesh, torus or HyperX that are near each other",
         {
             "topology": topology_field(),
             "busy": listing(NODE, "node ids, each once", uniqueItems=True),
-            "size": whole(1, "how many nodes to choose"),
+            "size": whole(1, "how many nodes to choose, at most as many as are free"),
             "contiguous": flag("whether they must be connected"),
             "box": box,
         },
@@ -322,14 +276,9 @@ def problem_fields() -> Fields:
     )
 
 
-def partition_fields() -> Fields:
-    """Return what a schema says of an answer."""
-    return Fields(
-        "A solution of a partition problem",
-        {"nodes": CHOSEN_NODES},
-        ("nodes",),
-        ("problem is the digest of the problem",),
-    )
+#: A problem, and its answer; whether the nodes answer the problem is for the judge to say.
+PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of)
+ANSWER: Final = chosen_nodes_kind("partition", Partition, lambda problem: problem.topology.num_nodes)
 
 
 def certificates() -> dict[str, Document]:

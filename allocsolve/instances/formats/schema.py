@@ -70,9 +70,9 @@ def record(
     return _described({**fields, "additionalProperties": False}, description)
 
 
-def amounts(of: Document, description: str) -> Document:
+def amounts(of: Document, description: str, **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of an object whose fields have any names and equal schemas."""
-    return _described({"type": "object", "additionalProperties": of}, description)
+    return _described({"type": "object", "additionalProperties": of, **more}, description)
 
 
 def maybe(schema: Document, default: Any = None) -> Document:  # noqa: ANN401 - a JSON value
@@ -120,20 +120,28 @@ def unit(of: str = "node-second") -> Document:
     return whole(1, f"a price q is q / unit units of cost for a {of}")
 
 
+#: At the top of every document.
+EDITORS_SCHEMA: Final = text("where editors find this schema; nobody else reads it")
+#: The fields of all problems, and of all answers.
+PROBLEM_ENVELOPE: Final[Mapping[str, Document]] = {
+    "name": text("for people", default=""),
+    "meta": {"type": "object", "default": {}, "description": "an object with whatever you like"},
+}
+ANSWER_ENVELOPE: Final[Mapping[str, Document]] = {
+    "problem": text("digest of the problem, so that no other takes it for its own"),
+    "meta": {"type": "object", "default": {}, "description": "who found it, and how"},
+}
+
+
 def problem_schema(kind: str, fields: Fields, file_format: str) -> Document:
     """Return the schema of the problem files of a family."""
-    meta = {"type": "object", "default": {}, "description": "an object with whatever you like"}
-    around = {"name": text("for people", default=""), "meta": meta}
-    return _document(kind, fields, file_format, {**fields.properties, **around}, fields.required)
+    return _document(kind, fields, file_format, {**fields.properties, **PROBLEM_ENVELOPE}, fields.required)
 
 
 def answer_schema(kind: str, fields: Fields, file_format: str) -> Document:
     """Return the schema of the solution files of a family."""
-    meta = {"type": "object", "default": {}, "description": "who found it, and how"}
-    around = {"problem": text("digest of the problem, so that no other takes it for its own")}
-    return _document(
-        kind, fields, file_format, {**around, **fields.properties, "meta": meta}, fields.required
-    )
+    problem, meta = ({name: ANSWER_ENVELOPE[name]} for name in ("problem", "meta"))
+    return _document(kind, fields, file_format, {**problem, **fields.properties, **meta}, fields.required)
 
 
 def file_schema(fields: Fields, file_format: str, kind: str | None = None) -> Document:
@@ -149,7 +157,7 @@ def _document(
     required: Iterable[str],
 ) -> Document:
     envelope: dict[str, Document] = {
-        "$schema": text("where editors find this schema; nobody else reads it"),
+        "$schema": EDITORS_SCHEMA,
         "format": {"const": file_format},
         **({} if kind is None else {"kind": {"const": kind}}),
     }

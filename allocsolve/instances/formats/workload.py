@@ -34,23 +34,22 @@ from __future__ import annotations
 
 import math
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, UnknownName
-from allocsolve.instances.formats.files import Checker, show
+from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.families import FileKind
+from allocsolve.instances.formats.files import show
 from allocsolve.instances.formats.workload_machine import (
-    MACHINE_FIELDS,
     REQUIREMENT_FIELDS,
-    decode_machine,
-    decode_requirements,
-    encode_machine,
+    machine_values,
     requirement_columns,
+    windows_of,
 )
+from allocsolve.instances.formats.workload_schema import problem_fields, schedule_fields
 from allocsolve.model import (
     ALL_SIZES,
-    JOB_KINDS,
     MALLEABLE,
     MAX_INTEGER,
     Amdahl,
@@ -72,17 +71,16 @@ from allocsolve.model.jobs import stated_range
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.instances.formats.files import Document
-    from allocsolve.model import Evolution, FloatArray, IntArray, Reconfiguration, SizeSet, Speedup
+    from allocsolve.instances.formats.files import Checker, Document
+    from allocsolve.model import Evolution, FloatArray, IntArray, Reconfiguration, Speedup
+
+T = TypeVar("T")
 
 _READINGS: Final = ("requests", "phases", "profile")
 _COSTS: Final = {"stall": ("fixed", "per_node", "shared"), "join": ("start", "grow", "shrink")}
 
-#: The fields of a job that are read here.
-EVOLVING_FIELDS: Final = (*_READINGS, "release_delay", "expand_limit", *_COSTS)
 
-
-def decode_evolution(check: Checker, fields: Document, place: str) -> Evolution | None:
+def _evolution_of(check: Checker, fields: Document, place: str) -> Evolution | None:
     """Return how a job evolves, None if it does not."""
     given = [name for name in _READINGS if fields.get(name) is not None]
     for name, reading in (("release_delay", "phases"), ("expand_limit", "profile")):
@@ -90,33 +88,21 @@ def decode_evolution(check: Checker, fields: Document, place: str) -> Evolution 
             check.add(f"{place}.{name}", f"belongs to {reading}, which the job does not have")
     if len(given) > 1:
         check.add(place, f"has {' and '.join(given)}: a job evolves in one way")
-    delay, limit = (
-        otherwise
-        if fields.get(name) is None
-        else check.real_number(fields[name], f"{place}.{name}", name, low)
-        for name, low, otherwise in (("release_delay", 0, 0.0), ("expand_limit", 1, math.inf))
-    )
-    pairs = {
-        name: [
-            _pair(check, row, f"{place}.{name}[{idx}]", *_PAIRS[name])
-            for idx, row in enumerate(check.typed(list, fields[name], f"{place}.{name}"))
-        ]
-        for name in given
-    }
     if len(given) != 1:
         return None
-    ((name, rows),) = pairs.items()
+    (name,) = given
+    delay, limit = fields.get("release_delay"), fields.get("expand_limit")
+    rows = [tuple(row) for row in fields[name]]
     makers: dict[str, Callable[[], Evolution]] = {
         "requests": lambda: Requests(rows),
-        "phases": lambda: Phases(rows, delay),
-        "profile": lambda: Profile(rows, limit),
+        "phases": lambda: Phases(rows, 0.0 if delay is None else delay),
+        "profile": lambda: Profile(rows, math.inf if limit is None else limit),
     }
     return _made(check, f"{place}.{name}", makers[name])
 
 
-def _made(check: Checker, place: str, make: Callable[[], Evolution]) -> Evolution | None:
-    if check.faults:
-        return None
+def _made(check: Checker, place: str, make: Callable[[], T]) -> T | None:
+    """Return what is made; None, with the fault noted at the place, if it contradicts itself."""
     try:
         return make()
     except InvalidProblem as error:
@@ -124,71 +110,15 @@ def _made(check: Checker, place: str, make: Callable[[], Evolution]) -> Evolutio
         return None
 
 
-def _pair(
-    check: Checker,
-    row: object,
-    place: str,
-    first: Callable[[Checker, Any, str], Any],
-    second: Callable[[Checker, Any, str], Any],
-) -> tuple[Any, Any]:
-    if not isinstance(row, list) or len(row) != 2:
-        check.add_shape(place, f"must be a pair, not {show(row)}")
-        return 1, 1
-    return first(check, row[0], f"{place}[0]"), second(check, row[1], f"{place}[1]")
-
-
-def _share(check: Checker, value: object, place: str) -> float:
-    return check.real_number(value, place, "remaining", 0, above=True, high=1)
-
-
-def _change(check: Checker, value: object, place: str) -> int:
-    return check.integer(value, place, "change", -MAX_INTEGER)
-
-
-def _work(check: Checker, value: object, place: str) -> float:
-    return check.real_number(value, place, "work", 0, above=True)
-
-
-def _most_useful(check: Checker, value: object, place: str) -> int | None:
-    return None if value is None else _count(check, value, place)
-
-
-def _count(check: Checker, value: object, place: str) -> int:
-    return check.integer(value, place, "value", 1)
-
-
-def _natural(check: Checker, value: object, place: str) -> int:
-    return check.integer(value, place, "nodes", 0)
-
-
-#: What the two numbers of a row of each reading are.
-_PAIRS: Final = {
-    "requests": (_share, _change),
-    "phases": (_work, _most_useful),
-    "profile": (_count, _natural),
-}
-
-
-def decode_reconfiguration(check: Checker, fields: Document, place: str) -> Reconfiguration | None:
+def _reconfiguration_of(check: Checker, fields: Document, place: str) -> Reconfiguration | None:
     """Return what changes of its size cost a job, None if they cost nothing."""
-    given = [name for name in _COSTS if fields.get(name) is not None]
-    if len(given) > 1:
+    stall, join = fields.get("stall"), fields.get("join")
+    if stall is not None and join is not None:
         check.add(place, "has stall and join: a job has one kind of cost")
-    read = [_cost(check, name, fields[name], f"{place}.{name}") for name in given]
-    return read[0] if len(read) == 1 else None
-
-
-def _cost(check: Checker, name: str, value: object, place: str) -> Reconfiguration | None:
-    costs = check.fields(value, place, (), (*_COSTS[name], *(("holds",) if name == "stall" else ())))
-    holds = costs.pop("holds", "new")
-    seconds = {key: check.real_number(value, f"{place}.{key}", key, 0) for key, value in costs.items()}
-    if name == "join":
-        return Join(**seconds)
-    try:
-        return Stall(**seconds, holds=holds)
-    except UnknownName as error:
-        check.add_shape(f"{place}.holds", str(error))
         return None
+    if stall is not None:
+        return Stall(**stall)
+    return None if join is None else Join(**join)
 
 
 def add_evolving(jobs: Jobs, rows: list[Document]) -> None:
@@ -233,38 +163,14 @@ _OF_A_SHARE: Final[dict[str, type[Amdahl | PowerLaw | Overhead]]] = {
 }
 
 
-def decode_speedup(check: Checker, value: object, place: str) -> Speedup | None:
+def _speedup_of(check: Checker, fields: Document | None, place: str) -> Speedup | None:
     """Return the law of a job, None for none."""
-    if value is None:
-        return None
-    fields = check.fields(value, place, (), ("amdahl", "power", "table", "overhead"))
-    if len(fields) != 1:
-        check.add_shape(place, "must have one of amdahl, power, table and overhead")
+    if fields is None:
         return None
     ((law, parameter),) = fields.items()
     if law == "table":
-        return _decode_table(check, parameter, f"{place}.table")
-    share = check.real_number(parameter, f"{place}.{law}", law, 0, high=1)
-    try:
-        return _OF_A_SHARE[law](share)
-    except InvalidProblem as error:
-        check.add(f"{place}.{law}", str(error))
-        return None
-
-
-def _decode_table(check: Checker, value: object, place: str) -> SpeedupTable | None:
-    rows = []
-    for idx, row in enumerate(check.typed(list, value, place)):
-        if not isinstance(row, list) or len(row) != 2:
-            check.add_shape(f"{place}[{idx}]", f"must be a pair [nodes, seconds], not {show(row)}")
-            continue
-        nodes = check.integer(row[0], f"{place}[{idx}][0]", "nodes", 1)
-        rows.append((nodes, check.real_number(row[1], f"{place}[{idx}][1]", "seconds", 0, above=True)))
-    try:
-        return SpeedupTable(rows)
-    except InvalidProblem as error:
-        check.add(place, str(error))
-        return None
+        return _made(check, f"{place}.table", lambda: SpeedupTable([tuple(row) for row in parameter]))
+    return _made(check, f"{place}.{law}", lambda: _OF_A_SHARE[law](parameter))
 
 
 def encode_speedup(law: Speedup) -> Document:
@@ -279,20 +185,17 @@ def encode_speedup(law: Speedup) -> Document:
 
 
 _REQUIRED: Final = ("submit", "nodes", "runtime")
-_OPTIONAL: Final = (
-    "name",
-    "limit",
-    "user",
-    "weight",
-    "min_nodes",
-    "max_nodes",
-    "speedup",
-    "kind",
-    "points",
-    "size_set",
-)
-#: What is no number, text or law of its own.
-_DECODED: Final = ("evolution", "reconfiguration")
+#: The fields of a job and the columns that they become, where these have another name.
+_COLUMNS: Final = {
+    "partition": "partitions",
+    "name": "names",
+    "user": "users",
+    "speedup": "speedups",
+    "kind": "kinds",
+    "size_set": "size_sets",
+    "evolution": "evolutions",
+    "reconfiguration": "reconfigurations",
+}
 #: Of these the columns are read at a glance.
 _RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS}
 #: The types of their numbers.
@@ -305,31 +208,24 @@ _NUMBERS: Final[dict[str, set[type]]] = {
 }
 
 
-def decode_problem(document: Document, source: str) -> WorkloadProblem:
-    """Return the problem of a document; a FormatError for the file `source` names every fault."""
-    check = Checker()
-    top = check.fields(
-        document, "", ("format", "kind", "num_nodes", "jobs"), ("name", "meta", *MACHINE_FIELDS)
-    )
-    num_nodes = top.get("num_nodes", MAX_INTEGER)
-    num_nodes = check.integer(num_nodes, "num_nodes", "value", 1, fallback=MAX_INTEGER)
-    listed = check.typed(list, top.get("jobs", []), "jobs")
-    jobs = _faultless_jobs(listed)
-    if jobs is None:
-        jobs = _decode_jobs(check, listed, num_nodes)
-    name = check.typed(str, top.get("name", ""), "name")
-    meta = check.typed(dict, top.get("meta", {}), "meta")
-    machine = decode_machine(check, top)
-    check.finish(source)
-    try:
-        return WorkloadProblem(num_nodes, jobs or (), name, meta, **machine)
-    except InvalidProblem as error:
-        raise FormatError(source, [str(error)]) from error
+def _problem_of(
+    check: Checker,
+    num_nodes: int,
+    jobs: list[Document] | Jobs,
+    closed: list[Document],
+    **more: Any,  # noqa: ANN401 - fields that the model takes as they are
+) -> WorkloadProblem | None:
+    """Return the problem; None, with the faults noted, if fields contradict each other."""
+    listed = jobs if isinstance(jobs, Jobs) else _jobs_of(check, jobs, num_nodes)
+    windows = windows_of(check, closed)
+    if check.faults or listed is None:
+        return None
+    return WorkloadProblem(num_nodes, listed, closed=windows, **more)
 
 
-def _faultless_jobs(listed: list[Any]) -> Jobs | None:
+def _faultless_jobs(listed: Any) -> Jobs | None:  # noqa: ANN401 - JSON
     """Return rigid jobs without a fault by columns; None if each has to be looked at."""
-    if {*map(type, listed)} - {dict} or (names := set().union(*listed)) - _RIGID:
+    if type(listed) is not list or {*map(type, listed)} - {dict} or (names := set().union(*listed)) - _RIGID:
         return None
     columns: dict[str, list[Any]] = {field: [job.get(field) for job in listed] for field in _REQUIRED}
     if "limit" in names:
@@ -361,78 +257,50 @@ def _faultless_jobs(listed: list[Any]) -> Jobs | None:
     return jobs if are_exact else None
 
 
-def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | None:
+def _jobs_of(check: Checker, listed: list[Document], num_nodes: int) -> Jobs | None:
     """Return the jobs, each looked at; None if there is a fault."""
     rows: list[Document] = []
     first: dict[str, int] = {}
-    for idx, item in enumerate(listed):
+    for idx, fields in enumerate(listed):
         place = f"jobs[{idx}]"
-        fields = check.fields(
-            item, place, ("submit",), (*_REQUIRED, *_OPTIONAL, *EVOLVING_FIELDS, *REQUIREMENT_FIELDS)
-        )
-        name = check.typed(str, fields.get("name", f"j{idx}"), f"{place}.name")
-        if name and first.setdefault(name, idx) != idx:
+        name = fields.get("name", f"j{idx}")
+        if first.setdefault(name, idx) != idx:
             check.add(f"{place}.name", f"{show(name)} also names jobs[{first[name]}]")
-        rows.append({"name": name, **_decode_job(check, fields, place, num_nodes)})
+        rows.append({"name": name, **_job_of(check, fields, place, num_nodes)})
     if check.faults:
         return None
-    columns = (
-        {field: [row[field] for row in rows] for field in (*_REQUIRED, *_OPTIONAL, *_DECODED)} if rows else {}
-    )
-    columns |= {field: [row[field] for row in rows] for field in REQUIREMENT_FIELDS} if rows else {}
-    named = {
-        "partition": "partitions",
-        "name": "names",
-        "user": "users",
-        "speedup": "speedups",
-        "kind": "kinds",
-        "size_set": "size_sets",
-        "evolution": "evolutions",
-        "reconfiguration": "reconfigurations",
-    }
-    try:
-        if not rows:
-            return Jobs([], [], [])
-        return Jobs(**{named.get(field, field): column for field, column in columns.items()})
-    except InvalidProblem as error:
-        check.add("jobs", str(error))
-        return None
+    if not rows:
+        return Jobs([], [], [])
+    columns = {_COLUMNS.get(field, field): [row[field] for row in rows] for field in rows[0]}
+    return _made(check, "jobs", lambda: Jobs(**columns))
 
 
-def _decode_job(check: Checker, fields: Document, place: str, num_nodes: int) -> Document:
-    speedup = decode_speedup(check, fields.get("speedup"), f"{place}.speedup")
-    evolution = decode_evolution(check, fields, place)
-    cost = decode_reconfiguration(check, fields, place)
+def _job_of(check: Checker, fields: Document, place: str, num_nodes: int) -> Document:
+    """Return the fields of a job as `Jobs` takes them."""
+    speedup = _speedup_of(check, fields.get("speedup"), f"{place}.speedup")
+    evolution = _evolution_of(check, fields, place)
+    cost = _reconfiguration_of(check, fields, place)
     stated, where = evolution or speedup, f"{place}.{'profile' if evolution else 'speedup.table'}"
-    nodes, runtime = _reference(check, fields, place, stated, cost, num_nodes)
+    nodes, runtime = _reference(check, fields, place, stated, cost)
     low, high = stated_range(nodes, stated)
-    if high > num_nodes and "max_nodes" not in fields:
+    if high > num_nodes and "max_nodes" not in fields and fields.get("nodes", 1) <= num_nodes:
         check.add(where, f"{high} nodes are above num_nodes {num_nodes}")
-
-    def nodes_of(field: str, default: int) -> int:
-        if field not in fields:
-            return default
-        return check.integer(fields[field], f"{place}.{field}", field, 1, high=num_nodes)
-
-    limit, user = fields.get("limit"), fields.get("user")
+    for name in ("nodes", "min_nodes", "max_nodes"):
+        if fields.get(name, 1) > num_nodes:
+            check.add(f"{place}.{name}", f"{name} {fields[name]} is above num_nodes {num_nodes}")
+    limit, boost = fields["limit"], fields["boost"]
+    plain = ("submit", "user", "weight", "kind", "points", "size_set", "needs", "partition", "eligible")
     return {
-        "submit": check.real_number(fields.get("submit", 0), f"{place}.submit", "submit", 0),
+        **{name: fields[name] for name in plain},
         "nodes": nodes,
         "runtime": runtime,
-        "limit": np.nan
-        if limit is None
-        else check.real_number(limit, f"{place}.limit", "limit", 0, above=True),
-        "user": None if user is None else check.typed(str, user, f"{place}.user"),
-        "weight": check.real_number(fields.get("weight", 1), f"{place}.weight", "weight", 0),
-        "min_nodes": nodes_of("min_nodes", low),
-        "max_nodes": nodes_of("max_nodes", high),
+        "limit": np.nan if limit is None else limit,
+        "boost": 0.0 if boost is None else boost,
+        "min_nodes": fields.get("min_nodes", low),
+        "max_nodes": fields.get("max_nodes", high),
         "speedup": speedup,
-        "kind": _decode_kind(check, fields.get("kind"), f"{place}.kind"),
-        "points": check.integer(fields.get("points", 0), f"{place}.points", "points", 0),
-        "size_set": _decode_size_set(check, fields.get("size_set", 1), f"{place}.size_set"),
         "evolution": evolution,
         "reconfiguration": cost,
-        **decode_requirements(check, fields, place),
     }
 
 
@@ -442,16 +310,13 @@ def _reference(
     place: str,
     stated: Evolution | Speedup | None,
     cost: Reconfiguration | None,
-    num_nodes: int,
 ) -> tuple[int, float]:
     """Return the nodes and the run time of a job; left out, those that its profile, phases or table say."""
     nodes, runtime = fields.get("nodes"), fields.get("runtime")
-    if "nodes" in fields:
-        nodes = check.integer(nodes, f"{place}.nodes", "nodes", 1, high=num_nodes)
-    elif isinstance(stated, Profile):
+    if nodes is None and isinstance(stated, Profile):
         nodes = max(1, stated.steps[0][1])
-    if "runtime" in fields:
-        runtime = check.real_number(runtime, f"{place}.runtime", "runtime", 0, above=True)
+    if runtime is not None:
+        pass
     elif isinstance(stated, Profile):
         runtime = sum(seconds for seconds, _ in stated.steps)
     elif isinstance(stated, Phases) and nodes is not None:
@@ -462,27 +327,11 @@ def _reference(
             check.add(f"{place}.nodes", f"the speedup table has no row of {nodes} nodes")
             runtime = 1
     # A profile, phases or a table that are faulty say nothing: their fault is named.
-    said = {"nodes": ("profile",), "runtime": ("profile", "phases", "speedup")}
+    says = {"nodes": ("profile",), "runtime": ("profile", "phases", "speedup")}
     for field, value in (("nodes", nodes), ("runtime", runtime)):
-        if value is None and (stated is not None or all(fields.get(name) is None for name in said[field])):
+        if value is None and (stated is not None or all(fields.get(name) is None for name in says[field])):
             check.add(f"{place}.{field}", "missing")
     return nodes or 1, runtime or 1
-
-
-def _decode_kind(check: Checker, value: object, place: str) -> object:
-    if value is not None and value not in JOB_KINDS:
-        check.add_shape(place, f"must be one of {', '.join(JOB_KINDS)}, not {show(value)}")
-        return None
-    return value
-
-
-def _decode_size_set(check: Checker, value: object, place: str) -> SizeSet:
-    if value == "powers-of-two":
-        return "powers-of-two"
-    if isinstance(value, str):
-        check.add_shape(place, f'must be an integer or "powers-of-two", not {show(value)}')
-        return 1
-    return check.integer(value, place, "size_set", 1, fallback=1)
 
 
 def plain_numbers(values: FloatArray) -> list[float]:
@@ -493,8 +342,7 @@ def plain_numbers(values: FloatArray) -> list[float]:
     return [*map(_plain, values.tolist())]
 
 
-def encode_problem(problem: WorkloadProblem) -> Document:
-    """Return the fields of a problem without the envelope, in the order in which they are written."""
+def _values_of(problem: WorkloadProblem) -> Document:
     packed, jobs = problem.jobs.packed, problem.jobs
     rows: list[Document] = [
         {"name": name, "submit": submit, "nodes": nodes, "runtime": runtime}
@@ -528,7 +376,7 @@ def encode_problem(problem: WorkloadProblem) -> Document:
     return {
         "name": problem.name,
         "num_nodes": problem.num_nodes,
-        **encode_machine(problem, rows),
+        **machine_values(problem, rows),
         "jobs": rows,
         "meta": dict(problem.meta),
     }
@@ -538,41 +386,29 @@ def _plain(value: float) -> float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def decode_schedule(document: Document, source: str, problem: WorkloadProblem) -> WorkloadSchedule:
-    """Return the schedule of a document; a FormatError for the file `source` names every fault.
+def _schedule_of(check: Checker, problem: WorkloadProblem, jobs: list[Document]) -> WorkloadSchedule | None:
+    """Return the schedule; None, with the faults noted, if it has other jobs than the problem.
 
     Jobs are matched by name. Whether the schedule keeps the rules is for the judge to say: any numbers in
     -2^53..2^53 are read as times, any integers of 0..2^53 as nodes.
     """
-    check = Checker()
-    top = check.fields(document, "", ("format", "kind", "jobs"), ("problem", "meta"))
-    check.typed(dict, top.get("meta", {}), "meta")
     index = {name: idx for idx, name in enumerate(problem.jobs.names)}
     pieces: list[list[list[Any]] | None] = [None] * len(index)
-    items = check.typed(list, top.get("jobs", []), "jobs")
-    are_sound = _are_sound(items)
-    for idx, item in enumerate(items):
-        place = f"jobs[{idx}]"
-        fields = item if are_sound else check.fields(item, place, ("name", "pieces"), ())
-        name = check.typed(str, fields.get("name", ""), f"{place}.name")
-        listed = check.typed(list, fields.get("pieces", []), f"{place}.pieces")
-        if not are_sound:
-            _check_pieces(check, listed, f"{place}.pieces")
+    for at, job in enumerate(jobs):
+        place, name = f"jobs[{at}]", job["name"]
         if name not in index:
-            if name is fields.get("name"):
-                check.add(f"{place}.name", f"the problem has no job {show(name)}")
+            check.add(f"{place}.name", f"the problem has no job {show(name)}")
         elif pieces[index[name]] is not None:
             check.add(f"{place}.name", f"{show(name)} stands twice")
         else:
-            pieces[index[name]] = listed
-    for name, idx in index.items() if "jobs" in top else ():
+            pieces[index[name]] = job["pieces"]
+    for name, idx in index.items():
         if pieces[idx] is None:
             check.add("jobs", f"{show(name)} is missing")
-    check.finish(source)
-    return _schedule_of([mine or [] for mine in pieces])
+    return None if check.faults else _schedule_of_pieces([listed or [] for listed in pieces])
 
 
-def _schedule_of(pieces: Sequence[Sequence[Sequence[float]]]) -> WorkloadSchedule:
+def _schedule_of_pieces(pieces: Sequence[Sequence[Sequence[float]]]) -> WorkloadSchedule:
     offsets: IntArray = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(mine) for mine in pieces], out=offsets[1:])
     rows = [*chain.from_iterable(pieces)]
@@ -585,36 +421,28 @@ def _schedule_of(pieces: Sequence[Sequence[Sequence[float]]]) -> WorkloadSchedul
     )
 
 
-def _are_sound(items: list[Any]) -> bool:
-    """Tell at a glance whether these are jobs, each with a list of pieces."""
-    if set(map(type, items)) - {dict} or any(item.keys() != {"name", "pieces"} for item in items):
-        return False
+def _sound_jobs(items: Any, _problem: WorkloadProblem) -> list[Document] | None:  # noqa: ANN401 - JSON
+    """Return the jobs if it is certain at a glance that each has a name and a list of pieces."""
+    if type(items) is not list or set(map(type, items)) - {dict}:
+        return None
+    if any(item.keys() != {"name", "pieces"} for item in items):
+        return None
     lists = [item["pieces"] for item in items]
-    if set(map(type, lists)) - {list}:
-        return False
+    if set(map(type, lists)) - {list} or {type(item["name"]) for item in items} - {str}:
+        return None
     rows = [*chain.from_iterable(lists)]
     if set(map(type, rows)) - {list} or set(map(len, rows)) - {3}:
-        return False
+        return None
     starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
     if set(map(type, starts + ends)) - {int, float} or set(map(type, nodes)) - {int}:
-        return False
-    return all(-MAX_INTEGER <= time <= MAX_INTEGER for time in starts + ends) and all(
+        return None
+    are_in_range = all(-MAX_INTEGER <= time <= MAX_INTEGER for time in starts + ends) and all(
         0 <= size <= MAX_INTEGER for size in nodes
     )
+    return list(items) if are_in_range else None
 
 
-def _check_pieces(check: Checker, listed: list[Any], place: str) -> None:
-    for idx, row in enumerate(listed):
-        where = f"{place}[{idx}]"
-        if not isinstance(row, list) or len(row) != 3:
-            check.add_shape(where, f"must be a piece [start, end, nodes], not {show(row)}")
-            continue
-        check.real_number(row[0], f"{where}[0]", "start", -MAX_INTEGER)
-        check.real_number(row[1], f"{where}[1]", "end", -MAX_INTEGER)
-        check.integer(row[2], f"{where}[2]", "nodes", 0)
-
-
-def encode_schedule(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Document:
+def schedule_values(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Document:
     """Return the jobs of a schedule without the envelope.
 
     Raises
@@ -634,3 +462,7 @@ def encode_schedule(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Doc
             for name, begin, end in zip(problem.jobs.names, bounds[:-1], bounds[1:], strict=True)
         ]
     }
+
+
+PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of, {"jobs": _faultless_jobs})
+ANSWER: Final = FileKind(schedule_fields, _schedule_of, schedule_values, {"jobs": _sound_jobs})

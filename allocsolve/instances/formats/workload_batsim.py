@@ -17,8 +17,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError
+from allocsolve.instances.formats import workload
 from allocsolve.instances.formats.files import Checker, load, parse, save, show
-from allocsolve.instances.formats.workload import decode_problem, encode_problem
+from allocsolve.instances.formats.reader import read_problem_fields
 from allocsolve.instances.formats.workload_foreign import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
@@ -70,7 +71,7 @@ def write_batsim(problem: WorkloadProblem, path: PathLike, *, version: str = "5"
         unheld.add(f"{kind} jobs, which Batsim runs as rigid ones (the rest is in extra_data)", count)
     profiles: dict[str, Document] = {}
     taken = set(problem.jobs.names)
-    for idx, row in enumerate(encode_problem(problem)["jobs"]):
+    for idx, row in enumerate(workload.PROBLEM.values(problem)["jobs"]):
         job = {"id": row.pop("name"), "subtime": row.pop("submit"), "res": row.pop("nodes")}
         if not _PLAIN_NAME.fullmatch(job["id"]):
             row["name"], job["id"] = job["id"], _unlike(taken, f"job{idx}")
@@ -133,7 +134,7 @@ def read_batsim(path: PathLike, *, num_nodes: int | None = None, limits: str = "
     check.finish(str(path))
     name = document.get("name", "")
     fields = {"num_nodes": num_nodes, "name": name if isinstance(name, str) else "", "jobs": rows}
-    problem = decode_problem({"format": "allocsolve/1", "kind": "workload", **fields}, str(path))
+    problem = read_problem_fields(workload.PROBLEM, fields, str(path))
     return ReadWorkload(problem, unheld)
 
 

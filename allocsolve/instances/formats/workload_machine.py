@@ -16,7 +16,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.model import MAX_INTEGER, ClosedWindow
+from allocsolve.model import ClosedWindow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,62 +25,24 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import WorkloadProblem
 
-#: The fields of a problem, and of a job, that are read here.
-MACHINE_FIELDS: Final = ("resources", "closed")
+#: The fields of a job that are read here.
 REQUIREMENT_FIELDS: Final = ("needs", "partition", "eligible", "boost")
 
 #: The beginnings of columns of tables: how much a job needs of a resource, how much of it there is.
 NEED, NUMBER = "need_", "num_"
 
 
-def decode_machine(check: Checker, fields: Document) -> dict[str, Any]:
-    """Return the counted resources and the closed windows of a problem, as `WorkloadProblem` takes them."""
-    resources = _amounts(check, fields.get("resources", {}), "resources", 1)
+def windows_of(check: Checker, closed: list[Document]) -> list[ClosedWindow]:
+    """Return the closed windows of a problem that end after their starts; others are noted."""
     windows = []
-    for idx, item in enumerate(check.typed(list, fields.get("closed", []), "closed")):
-        window = _window(check, item, f"closed[{idx}]")
-        if window is not None:
-            windows.append(window)
-    return {"resources": resources, "closed": windows}
-
-
-def _amounts(check: Checker, value: object, place: str, low: int) -> dict[str, int]:
-    listed = check.typed(dict, value, place)
-    return {name: check.integer(amount, f"{place}.{name}", "value", low) for name, amount in listed.items()}
-
-
-def _window(check: Checker, item: object, place: str) -> ClosedWindow | None:
-    before = len(check.faults)
-    fields = check.typed(dict, item, place)
-    if len(check.faults) > before:
-        return None
-    times = []
-    for name in ("start", "end"):
-        if name not in fields:
-            check.add_shape(f"{place}.{name}", "missing")
-        times.append(check.real_number(fields.get(name, 0), f"{place}.{name}", name, 0))
-    amounts = {name: amount for name, amount in fields.items() if name not in {"start", "end"}}
-    closed = _amounts(check, amounts, place, 1)
-    if len(check.faults) > before:
-        return None
-    if times[0] >= times[1]:
-        check.add(f"{place}.end", f"end {show(times[1])} is not above start {show(times[0])}")
-        return None
-    return ClosedWindow(times[0], times[1], closed)
-
-
-def decode_requirements(check: Checker, fields: Document, place: str) -> dict[str, Any]:
-    """Return what a job needs beside nodes, as `allocsolve.model.Job` takes it."""
-    partition, eligible, boost = (fields.get(name) for name in REQUIREMENT_FIELDS[1:])
-    needs = fields.get("needs")
-    return {
-        "needs": None if needs is None else _amounts(check, needs, f"{place}.needs", 0),
-        "partition": None if partition is None else check.typed(str, partition, f"{place}.partition"),
-        "eligible": None
-        if eligible is None
-        else check.real_number(eligible, f"{place}.eligible", "eligible", 0),
-        "boost": 0.0 if boost is None else check.real_number(boost, f"{place}.boost", "boost", -MAX_INTEGER),
-    }
+    for idx, fields in enumerate(closed):
+        start, end, amounts = fields["start"], fields["end"], {**fields}
+        del amounts["start"], amounts["end"]
+        if start >= end:
+            check.add(f"closed[{idx}].end", f"end {show(end)} is not above start {show(start)}")
+        else:
+            windows.append(ClosedWindow(start, end, amounts))
+    return windows
 
 
 def requirement_columns(listed: Sequence[Document]) -> dict[str, Any] | None:
@@ -99,7 +61,7 @@ def requirement_columns(listed: Sequence[Document]) -> dict[str, Any] | None:
     return {"needs": needs, "partitions": partitions, "eligible": eligible, "boost": boost}
 
 
-def encode_machine(problem: WorkloadProblem, rows: list[Document]) -> Document:
+def machine_values(problem: WorkloadProblem, rows: list[Document]) -> Document:
     """Return the fields of the machine of a problem, and add those of its jobs to their rows."""
     if problem.is_plain:
         return {}

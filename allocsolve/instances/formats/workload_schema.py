@@ -38,11 +38,16 @@ def problem_fields() -> Fields:
         "A workload: jobs that are submitted over time to a cluster",
         {
             "num_nodes": whole(1, "nodes of the cluster"),
-            "resources": amounts(whole(1), "counted resources beside the nodes: how much there is of each"),
-            "closed": listing(
-                window, "windows in which a part of the machine is closed; without amounts all of it is"
+            "resources": amounts(
+                whole(1), "counted resources beside the nodes: how much there is of each", default={}
             ),
-            "jobs": listing(job),
+            "closed": listing(
+                window,
+                'windows in which a part of the machine is closed, such as `{"start": 86400, "end": 115200, '
+                '"nodes": 50, "gpus": 16}`; without amounts all of it is',
+                default=[],
+            ),
+            "jobs": listing(job, "each with these fields"),
         },
         ("num_nodes", "jobs"),
         (
@@ -66,57 +71,87 @@ def problem_fields() -> Fields:
 def _job() -> dict[str, Document]:
     seconds = real(0, "in seconds")
     return {
-        "name": text('of the job, each another one; by default "j0", "j1", ...'),
+        "name": text("of the job, each another one; `j0`, `j1`, ... if left out"),
         "submit": real(0, "when the job enters the queue, in seconds"),
-        "nodes": whole(1, "how many nodes it holds; else those to which runtime refers"),
-        "runtime": real(0, "seconds on nodes nodes", above=True),
-        "limit": maybe(real(0, "the run time that the user asked for, in seconds; null: none", above=True)),
+        "nodes": whole(
+            1,
+            "how many nodes it holds, or those to which "
+            "`runtime` refers; those of the first step of `profile`",
+        ),
+        "runtime": real(
+            0,
+            "seconds on `nodes` nodes; if left out, what `profile`, `phases` or the table of `speedup` say",
+            above=True,
+        ),
+        "limit": maybe(
+            real(0, "the run time that the user asked for, in seconds; null: not given", above=True)
+        ),
         "user": maybe(text("who submitted it; null: not known")),
         "weight": real(0, "how much it counts in objectives", default=1),
-        "min_nodes": whole(1, "the fewest nodes of a job that is not rigid"),
-        "max_nodes": whole(1, "the most nodes of a job that is not rigid"),
+        "min_nodes": whole(
+            1,
+            "the fewest nodes of a job that is not rigid; if "
+            "left out, those of its profile or table, or `nodes`",
+        ),
+        "max_nodes": whole(1, "the most nodes of a job that is not rigid, likewise"),
         "speedup": {"$ref": "#/$defs/speedup"},
         "kind": maybe(choice(JOB_KINDS, "follows from the other fields where it is left out")),
-        "points": whole(0, "equal parts of work between which a malleable job may change", default=0),
+        "points": whole(
+            0,
+            "equal parts of its work between which a malleable job may change its nodes; 0: at any time",
+            default=0,
+        ),
         "size_set": {
             "anyOf": [whole(1), {"const": "powers-of-two"}],
             "default": 1,
-            "description": "allowed numbers of nodes: multiples of an integer, or powers of two",
+            "description": "numbers of nodes that are allowed: multiples of an integer, or `powers-of-two`",
         },
         "requests": maybe(
             listing(
                 cells(real(0, above=True, maximum=1), whole(-MAX_INTEGER)),
-                "an evolving job: remaining share of its work, and by how many nodes it then changes",
+                "an evolving job with a speedup asks for other "
+                "numbers of nodes: `[remaining share of its work, change]`",
             )
         ),
         "phases": maybe(
             listing(
                 cells(real(0, above=True), {"anyOf": [whole(1), {"type": "null"}]}),
-                "an evolving job: node-seconds, and the most useful nodes or null",
+                "an evolving job asks for nodes as its phases can "
+                "use them: `[node-seconds, most useful nodes or null]`",
             )
         ),
         "profile": maybe(
-            listing(cells(whole(1), whole(0)), "an evolving job: seconds and nodes of each step")
+            listing(cells(whole(1), whole(0)), "an evolving job has known steps: `[seconds, nodes]`")
         ),
-        "needs": maybe(amounts(whole(0), "how much of each resource a rigid job holds")),
-        "partition": maybe(text("a resource of which a rigid job needs as much as it has nodes")),
-        "eligible": maybe(real(0, "the job does not start before this instant, in seconds")),
-        "boost": maybe(real(-MAX_INTEGER, "its head start in the queue, in seconds")),
-        "release_delay": maybe(real(0, "of phases: seconds after which an idle node is given back")),
-        "expand_limit": maybe(real(1, "of a profile: how many times its seconds a step may hold its nodes")),
+        "needs": maybe(
+            amounts(whole(0), "of a rigid job: how much of each resource it holds while it runs, by name")
+        ),
+        "partition": maybe(text("of a rigid job: a resource of which it needs as much as it has nodes")),
+        "eligible": maybe(
+            real(0, "the job does not start before this instant, in seconds; waits count from `submit`")
+        ),
+        "boost": maybe(
+            real(-MAX_INTEGER, "its head start: in the queue it counts as submitted so many seconds earlier")
+        ),
+        "release_delay": maybe(real(0, "of `phases`: seconds after which an idle node is given back")),
+        "expand_limit": maybe(
+            real(1, "of a `profile`: how many times its seconds a step may hold its nodes; null: no limit")
+        ),
         "stall": maybe(
             record(
                 {
                     **dict.fromkeys(("fixed", "per_node", "shared"), seconds),
                     "holds": choice(_HOLDS, "which number of nodes is held meanwhile", default="new"),
                 },
-                description="what a change costs a malleable job, or one with requests",
+                description="what a change costs a malleable job or one with "
+                "`requests`: `fixed` (s), `per_node` (s a node), "
+                "`shared` (s · nodes), `holds`",
             )
         ),
         "join": maybe(
             record(
                 dict.fromkeys(("start", "grow", "shrink"), seconds),
-                description="what changes cost a job with phases",
+                description="what changes cost a job with `phases`: `start`, `grow`, `shrink`, in seconds",
             )
         ),
     }
@@ -130,7 +165,9 @@ def _speedup() -> Document:
         "overhead": {**share, "description": "what each node more costs"},
         "table": listing(cells(whole(1), real(0, above=True)), "nodes and seconds"),
     }
-    law = record(laws, description="of a job that is not rigid", minProperties=1, maxProperties=1)
+    law = record(
+        laws, description="of a job that is not rigid, one of these laws", minProperties=1, maxProperties=1
+    )
     return maybe(law)
 
 
@@ -139,7 +176,7 @@ def schedule_fields() -> Fields:
     time = real(-MAX_INTEGER)
     job = {
         "name": text("of a job of the problem"),
-        "pieces": listing(cells(time, time, whole(0)), "start, end and nodes, in order of time"),
+        "pieces": listing(cells(time, time, whole(0)), "`[start, end, nodes]`, in order of time"),
     }
     return Fields(
         "A solution of a workload",

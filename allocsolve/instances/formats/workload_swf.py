@@ -21,7 +21,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.workload import encode_schedule
+from allocsolve.instances.formats.workload import schedule_values
 from allocsolve.instances.formats.workload_foreign import Unheld, elastic_kinds, pieces_within
 from allocsolve.instances.formats.workload_machine import (
     NEED,
@@ -255,7 +255,7 @@ def _schedule_fields(rows: Rows, problem: WorkloadProblem) -> Document:
 
 
 def _schedule_columns(problem: WorkloadProblem, schedule: WorkloadSchedule) -> dict[str, Any]:
-    encode_schedule(problem, schedule)
+    schedule_values(problem, schedule)
     pieces = np.diff(schedule.offsets)
     return {
         "job": np.repeat(_texts(problem.jobs.names), pieces),

@@ -1,0 +1,125 @@
+"""What every rule of placement has: its options, one method that takes nodes, and the solver made of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from allocsolve.errors import UnsupportedProblem
+from allocsolve.heuristics.placement._trees import domain_of
+from allocsolve.model import Budget, Placement, Result, Status, SwitchTree
+from allocsolve.model.checks import instance
+from allocsolve.model.node_sets import checked_free
+from allocsolve.model.options import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.model import BoolArray, IntArray, PlacementProblem
+
+
+class Request(NamedTuple):
+    """A job that asks for nodes of a tree."""
+
+    tree: SwitchTree
+    #: Which nodes may be taken, shape (nodes,), read-only.
+    free: BoolArray
+    #: How many to take.
+    size: int
+    #: What else the job asks for, as `allocsolve.model.PlacementProblem` has it; rules say which they know.
+    within: int = 0
+    segment: int = 0
+    #: Of rules that draw: the same seed gives the same nodes.
+    seed: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        tree: SwitchTree,
+        free: Sequence[bool] | BoolArray,
+        k: int,
+        *,
+        within: int = 0,
+        segment: int = 0,
+        seed: int = 0,
+    ) -> Self:
+        """Return a request for k free nodes: what the plain functions of all rules take.
+
+        Parameters
+        ----------
+        tree
+            The machine.
+        free
+            Which nodes may be taken, shape (nodes,); not changed.
+        k
+            How many to take.
+        within, segment
+            The level and the segments that the job asks for; 0 for none.
+        seed
+            Of rules that draw.
+
+        Raises
+        ------
+        InvalidProblem
+            If there is no tree, `free` is not a mask over its nodes, or `k` is below 1 or above the number of
+            free nodes.
+        InvalidOption
+            If `seed` is not in 0..2^31-1.
+        """
+        mask, size = checked_free(free, k, instance("tree", tree, SwitchTree).num_nodes, "the tree")
+        return cls(tree, mask, size, within, segment, Budget(seed=seed).seed)
+
+
+class Rule(Options):
+    """The base of rules: a rule adds its options as fields, and `take`."""
+
+    __slots__ = ()
+    #: The name in messages.
+    name: ClassVar[str]
+    #: Which of ``within`` and ``segment`` of a problem the rule knows.
+    knows: ClassVar[tuple[str, ...]] = ()
+
+    def take(self, request: Request) -> IntArray | None:
+        """Return the ids of the nodes that the job gets, shape (size,), rising; None if it waits."""
+        raise NotImplementedError
+
+    def __call__(self, problem: PlacementProblem, budget: Budget, /) -> Result[Placement]:
+        """Choose nodes; of the budget only the clock is used, and the seed by rules that draw.
+
+        There is no answer if the job waits, or if the nodes are not what the problem asks for.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If the problem asks for more than the rule knows: a level, segments, or equal parts.
+        """
+        clock = budget.start()
+        for field in ("within", "segment", "balanced"):
+            if field not in self.knows and getattr(problem, field):
+                msg = f"{self.name} does not know what {field} {getattr(problem, field)} asks for"
+                raise UnsupportedProblem(msg)
+        tree, free, size = problem.tree, problem.free, problem.size
+        nodes = self.take(Request(tree, free, size, problem.within, problem.segment, budget.seed))
+        answer = None if nodes is None or not _is_asked_for(problem, nodes) else Placement(nodes)
+        return Result(Status.UNKNOWN if answer is None else Status.FEASIBLE, answer, runtime=clock.elapsed)
+
+
+def _is_asked_for(problem: PlacementProblem, nodes: IntArray) -> bool:
+    """Tell whether nodes lie below one root and within the level, in whole segments, and balanced."""
+    tree = problem.tree
+    chosen = np.bincount(tree.switch[nodes], minlength=tree.num_switches)
+    used = np.flatnonzero(chosen)
+    if not _has_common_domain(tree, used, problem.within or tree.height):
+        return False
+    if problem.segment:
+        tops = domain_of(tree, used, problem.segment_level)
+        if (np.bincount(tops, chosen[used]) % problem.segment).any():
+            return False
+    return not problem.balanced or bool((chosen[used] == chosen[used[0]]).all())
+
+
+def _has_common_domain(tree: SwitchTree, switches: IntArray, level: int) -> bool:
+    if level >= tree.height and np.count_nonzero(tree.parent < 0) == 1:
+        return True
+    return len(np.unique(domain_of(tree, switches, level))) == 1

@@ -1,0 +1,88 @@
+"""Write the tables of the fields of files into the page on formats, from the schemas by which files are read.
+
+Run ``python docs/format_tables.py`` after a change of a schema; a test holds the page against them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from allocsolve.instances.formats.envelope import certificate_schema, family_schemas
+from allocsolve.model import MAX_INTEGER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE: Final = Path(__file__).with_name("formats.md")
+
+#: A table of the page: its head, the line below, and its rows.
+TABLE: Final = re.compile(r"^\| field of `([a-z-]+)` \|.*\n\|[-|]+\n(?:\|.*\n)*", re.MULTILINE)
+
+
+def written(page: str) -> str:
+    """Return the text of the page with all tables as the schemas have them."""
+    schemas = {**family_schemas(), "certificate": certificate_schema()}
+    return TABLE.sub(lambda match: table(match[1], schemas[match[1]]), page)
+
+
+def table(kind: str, schema: dict[str, Any]) -> str:
+    """Return the table of a kind of file."""
+    lines = [f"| field of `{kind}` | | if left out |", "|---|---|---|"]
+    lines += (f"| {' | '.join(row)} |" for row in rows(schema, schema.get("$defs", {})))
+    return "\n".join(lines).replace("|  |", "| |") + "\n"
+
+
+def rows(schema: dict[str, Any], definitions: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, ...]]:
+    """Yield name, meaning and default of each field, each with those of the objects in it."""
+    for name, field in schema["properties"].items():
+        if name == "$schema":
+            continue
+        variants = [*alternatives(field, definitions)]
+        yield f"{prefix}`{name}`", meaning(field, variants), default(name, field, schema["required"])
+        for variant in variants:
+            yield from rows(variant, definitions, f"… {prefix}") if has_own_rows(variant) else ()
+
+
+def alternatives(field: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the schemas of a field: itself, those out of which it may choose, and that of its items."""
+    if "$ref" in field:
+        field = definitions[field["$ref"].rpartition("/")[2]]
+    yield field
+    for inner in (*field.get("anyOf", ()), *([field["items"]] if field.get("items") else ())):
+        yield from alternatives(inner, definitions)
+
+
+def has_own_rows(schema: dict[str, Any]) -> bool:
+    """Tell whether a schema is that of an object with fields that must be there; costs and laws have none."""
+    return bool(schema.get("required") and schema.get("properties")) and schema.get("type") == "object"
+
+
+def meaning(field: dict[str, Any], variants: list[dict[str, Any]]) -> str:
+    """Return what a field means, and which words and numbers it takes."""
+    words = [word for variant in variants for word in variant.get("enum", [variant.get("const")])]
+    listed = ", ".join(f"`{json.dumps(word)}`" for word in words if word is not None)
+    text = next((variant["description"] for variant in variants if "description" in variant), "")
+    parts = [text, listed if not text else f"({listed})" if listed else "", numbers(field)]
+    return " ".join(filter(None, parts))
+
+
+def numbers(field: dict[str, Any]) -> str:
+    """Return the range of a number, where it says more than that it is within 2^53."""
+    low, above, high = (field.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
+    if above is not None:
+        return f"(> {above})"
+    if low is None or low == -MAX_INTEGER:
+        return ""
+    return f"(≥ {low})" if high == MAX_INTEGER else f"({low} to {high})"
+
+
+def default(name: str, field: dict[str, Any], required: list[str]) -> str:
+    """Return what stands for a field that is left out; empty if it must not be or the meaning says it."""
+    return "" if name in required or "default" not in field else f"`{json.dumps(field['default'])}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
