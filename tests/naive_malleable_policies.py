@@ -143,7 +143,5 @@ def naive_policy(policy: MalleablePolicy) -> Callable[[Cluster], None]:
 
 def draw_policy(rng: random.Random) -> MalleablePolicy:
     """Return one of the policies."""
-    policy: MalleablePolicy = rng.choice(
-        [MalleableMin, MalleableAverage, MalleablePref, MalleablePrefkeeper]
-    )()
-    return policy
+    policies = (MalleableMin(), MalleableAverage(), MalleablePref(), MalleablePrefkeeper())
+    return rng.choice(policies)
