@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import (
     ExecutionRules,
     LeakRules,
@@ -87,21 +87,6 @@ def test_a_solver_is_its_rules() -> None:
     assert len(execute_leaking(empty).outcomes) == 0
     assert len(execute(empty, ReservationSchedule.of(empty, {})).outcomes) == 0
 
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        *({"cores": value} for value in (0, 1.5, "2")),
-        *({"communication": value} for value in (-0.1, 1.1, float("nan"), "x")),
-        {"hop_part": 2},
-        *({name: "yes"} for name in ("synchronous", "contention", "contiguous", "own_first", "need_all")),
-        {"reference": "asked"},
-        {"waiting": "line"},
-    ],
-)
-def test_options_are_checked(option: dict[str, object]) -> None:
-    with pytest.raises(AllocsolveError, match=next(iter(option))):
-        ReservationLeak(**option)  # type: ignore[arg-type]  # that is what is refused
 
 
 @pytest.mark.parametrize("wrong", [{"kind": 4}, {"nodes": 0}, {"job_idx": -1}, {"seed": -1}, {"kind": 0.5}])

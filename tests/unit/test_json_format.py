@@ -135,20 +135,20 @@ FAULTY_PROBLEMS = {
         changed(MINIMAL, STEP, 60),
         "applications[1].steps[0]: must be a list, not 60",
     ),
-    "duration 0": (changed(MINIMAL, (*STEP, 0), 0), "applications[1].steps[0][0]: 0 is below 1"),
+    "duration 0": (changed(MINIMAL, (*STEP, 0), 0), "applications[1].steps[0][0]: duration 0 is below 1"),
     "duration null": (
         changed(MINIMAL, (*STEP, 0), None),
-        "applications[1].steps[0][0]: must be an integer, not null",
+        "applications[1].steps[0][0]: duration must be an integer, not null",
     ),
     "duration big": (
         changed(MINIMAL, (*STEP, 0), BIG),
-        f"applications[1].steps[0][0]: {BIG} is beyond 2^53",
+        f"applications[1].steps[0][0]: duration {BIG} is beyond 2^53",
     ),
-    "nodes -1": (changed(MINIMAL, (*STEP, 1), -1), "applications[1].steps[0][1]: -1 is below 0"),
+    "nodes -1": (changed(MINIMAL, (*STEP, 1), -1), "applications[1].steps[0][1]: nodes -1 is below 0"),
     "nodes 9": (changed(MINIMAL, (*STEP, 1), 9), "applications[1].steps[0][1]: nodes 9 is above num_nodes 8"),
     "nodes big": (
         changed(MINIMAL, (*STEP, 1), BIG),
-        f"applications[1].steps[0][1]: {BIG} is beyond 2^53",
+        f"applications[1].steps[0][1]: nodes {BIG} is beyond 2^53",
     ),
     "horizon": (
         changed(changed(MINIMAL, (*STEP, 0), 2**53), ("applications", 0, "release"), 2**53),
@@ -190,8 +190,8 @@ def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
     }
     assert problem_faults(tmp_path, document) == (
         "num_nodes: 0 is below 1",
-        "applications[0].steps[0][0]: 0 is below 1",
-        "applications[0].steps[1][1]: -1 is below 0",
+        "applications[0].steps[0][0]: duration 0 is below 1",
+        "applications[0].steps[1][1]: nodes -1 is below 0",
         "applications[1].name: must be a string, not 1",
         "applications[1].steps: has 0 entries, at least 1 are needed",
         "applications[2].steps: missing",

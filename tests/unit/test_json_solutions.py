@@ -94,11 +94,11 @@ FAULTY_SOLUTIONS = {
     ),
     "durations bool": (
         changed(SOLUTION, (*ANSWER, "durations"), [11, True]),
-        "applications[0].durations[1]: must be an integer, not true",
+        "applications[0].durations[1]: duration must be an integer, not true",
     ),
     "duration big": (
         changed(SOLUTION, (*ANSWER, "durations", 1), BIG),
-        f"applications[0].durations[1]: {BIG} is beyond 2^53",
+        f"applications[0].durations[1]: duration {BIG} is beyond 2^53",
     ),
 }  # fmt: skip
 

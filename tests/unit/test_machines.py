@@ -80,15 +80,17 @@ def test_a_file_with_faults_names_each_place() -> None:
     with pytest.raises(FormatError) as caught:
         parse_problem({**document, "closed": closed, "resources": {"gpus": "two"}}, "file")
     assert caught.value.faults == (
-        "jobs[0].needs.gpus: value must be an integer, not true",
-        "jobs[0].eligible: eligible must be a number, not 'x'",
-        "jobs[0].boost: boost must be a number, not a list of 0",
-        "resources.gpus: value must be an integer, not 'two'",
-        "closed[0].end: end 4 is not above start 5",
+        "jobs[0].needs.gpus: must be an integer, not true",
+        "jobs[0].eligible: must be a number or null, not 'x'",
+        "jobs[0].boost: must be a number or null, not a list of 0",
         "closed[1].start: missing",
-        "closed[1].nodes: value 0 is below 1",
+        "closed[1].nodes: 0 is below 1",
         "closed[2]: must be an object, not 7",
+        "resources.gpus: must be an integer, not 'two'",
     )
+    closed, jobs = closed[:1], [{"submit": 0, "nodes": 1, "runtime": 1}]
+    with pytest.raises(FormatError, match=r"closed\[0\].end: end 4 is not above start 5"):
+        parse_problem({**document, "jobs": jobs, "closed": closed}, "file")
 
 
 def test_a_table_names_the_resources_of_its_columns(tmp_path: Path) -> None:

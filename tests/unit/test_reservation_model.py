@@ -274,7 +274,7 @@ def test_all_faults_of_an_answer_at_once() -> None:
         "jobs[0].outcome: 'lost' is none of rejected, booked, successful, cancelled",
         "jobs[2].end: must be a number, not 'soon'",
         "jobs[2].holds[0]: must have 3 entries, not 2",
-        "jobs[2].holds[1][0]: must be an integer, not 0.5",
+        "jobs[2].holds[1][0]: node must be an integer, not 0.5",
     ):
         assert fault in told
     rows[0]["outcome"], rows[2] = "rejected", {"name": "all", "outcome": "cancelled"}

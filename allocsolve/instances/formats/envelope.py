@@ -58,6 +58,7 @@ from allocsolve.instances.formats.schema import (
     file_schema,
     listing,
     problem_schema,
+    reference,
     text,
 )
 from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
@@ -591,13 +592,13 @@ def _content_schema() -> tuple[Document, dict[str, Document]]:
             name = kind or f"{family.kind}-certificate"
             kinds[name] = {"anyOf": [kinds[name], schema]} if name in kinds else schema
             if not kind:
-                without_kind.append({"$ref": f"#/$defs/{name}"})
-    named = [name for name in kinds if {"$ref": f"#/$defs/{name}"} not in without_kind]
+                without_kind.append(reference(name))
+    named = [name for name in kinds if reference(name) not in without_kind]
     has_kind = {"required": ["kind"]}
     cases: list[Document] = [
         {
             "if": {"properties": {"kind": {"const": name}}, **has_kind},
-            "then": {"$ref": f"#/$defs/{name}"},
+            "then": reference(name),
         }
         for name in named
     ]

@@ -308,7 +308,7 @@ SCHEDULE_TABLE: Final = TableFormat(
 
 def problem_fields() -> Fields:
     """Return what a schema says of a problem."""
-    step = cells(whole(1), whole(0))
+    step = cells(whole(1, title="duration"), whole(0, title="nodes"))
     application = {
         "name": text("of the application, each another one; `a0`, `a1`, ... if left out"),
         "release": whole(0, "earliest start, in seconds", default=0),
@@ -336,7 +336,9 @@ def schedule_fields() -> Fields:
     application = {
         "name": text("of an application of the problem"),
         "start": whole(-MAX_INTEGER, "seconds"),
-        "durations": listing(whole(-MAX_INTEGER), "for how many seconds each of its steps is held"),
+        "durations": listing(
+            whole(-MAX_INTEGER, title="duration"), "for how many seconds each of its steps is held"
+        ),
     }
     return Fields(
         "A solution of an evolution problem",

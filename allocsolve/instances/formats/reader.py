@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.schema import ANSWER_ENVELOPE, EDITORS_SCHEMA, PROBLEM_ENVELOPE, record
+from allocsolve.instances.formats.schema import (
+    ANSWER_ENVELOPE,
+    DEFINITIONS,
+    EDITORS_SCHEMA,
+    PROBLEM_ENVELOPE,
+    record,
+)
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -92,6 +98,11 @@ def _read(
     return thing
 
 
+def _fault(check: Checker, place: str, schema: Document, fault: str) -> None:
+    """Note what is wrong with a value; a cell of a list has no name in its place, so its title names it."""
+    check.add_shape(place, f"{schema['title']} {fault}" if "title" in schema else fault)
+
+
 def read_value(
     check: Checker,
     value: Any,  # noqa: ANN401 - JSON
@@ -101,16 +112,18 @@ def read_value(
 ) -> Any:  # noqa: ANN401 - JSON
     """Return a JSON value with its defaults; what is faulty is noted, and None."""
     if "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
+        schema = definitions[schema["$ref"].removeprefix(DEFINITIONS)]
     if "anyOf" in schema:
         return _any_of(check, value, schema["anyOf"], place, definitions)
     kinds = _types(schema)
     if "enum" in schema and value not in schema["enum"]:
-        check.add_shape(place, f"{show(value)} is none of {', '.join(map(str, schema['enum']))}")
+        _fault(check, place, schema, f"{show(value)} is none of {', '.join(map(str, schema['enum']))}")
     elif "const" in schema and value != schema["const"]:
-        check.add_shape(place, f"must be {show(schema['const'])}, not {show(value)}")
+        _fault(check, place, schema, f"must be {show(schema['const'])}, not {show(value)}")
     elif kinds and not any(_IS[kind](value) for kind in kinds):
-        check.add_shape(place, f"must be {' or '.join(_NOUNS[kind] for kind in kinds)}, not {show(value)}")
+        _fault(
+            check, place, schema, f"must be {' or '.join(_NOUNS[kind] for kind in kinds)}, not {show(value)}"
+        )
     elif isinstance(value, dict):
         return _object(check, value, schema, place, definitions)
     elif isinstance(value, list):
@@ -139,7 +152,7 @@ def _number(check: Checker, value: float, schema: Document, place: str) -> float
         fault = f"{show(value)} is no multiple of {schema['multipleOf']}"
     else:
         return int(value) if schema.get("type") == "integer" else value
-    check.add_shape(place, fault)
+    _fault(check, place, schema, fault)
     return None
 
 
@@ -195,7 +208,8 @@ def _any_of(
 ) -> Any:  # noqa: ANN401 - JSON
     """Return the value by the first schema that takes it; else note the faults by those of its type."""
     schemas = [
-        definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema for schema in schemas
+        definitions[schema["$ref"].removeprefix(DEFINITIONS)] if "$ref" in schema else schema
+        for schema in schemas
     ]
     kinds = [kind for schema in schemas for kind in _types(schema)]
     if all(map(_types, schemas)) and not any(_IS[kind](value) for kind in kinds):

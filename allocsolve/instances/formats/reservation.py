@@ -301,7 +301,7 @@ def schedule_fields() -> Fields:
             "description": "of an executed job: node-seconds in which one of its processes computed",
         },
         "holds": listing(
-            cells(node, time, time),
+            cells({**node, "title": "node"}, {**time, "title": "start"}, {**time, "title": "end"}),
             "`[node, start, end]`, where these differ: then `end` is when the job ended or was stopped",
         ),
     }

@@ -22,6 +22,15 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 NODE: Final[Document] = {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER}
 
 
+#: How schemas refer to others of the same document, before their names.
+DEFINITIONS: Final = "#/$defs/"
+
+
+def reference(name: str) -> Document:
+    """Return the schema that stands under a name among the definitions of a kind."""
+    return {"$ref": f"{DEFINITIONS}{name}"}
+
+
 def whole(low: int, description: str = "", **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of an integer in low..2^53."""
     return _described({"type": "integer", "minimum": low, "maximum": MAX_INTEGER, **more}, description)

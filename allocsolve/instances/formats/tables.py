@@ -97,11 +97,17 @@ class Rows:
             raise FormatError(source, faults)
 
     def _by_row(self, fault: str) -> str:
-        """Return a fault with the row in place of the path of the field that was made of it."""
+        """Return a fault with the row in place of the path that was made of it, and the name of the field."""
         path, _, text = fault.partition(": ")
+        name = ""
         while path and path not in self._origins:
+            name = match[1] if not name and (match := re.search(r"\.(\w+)$", path)) else name
             path = re.sub(r"(\.?\w+|\[\d+\])$", "", path) if re.search(r"[\w\]]$", path) else ""
-        return f"{self._places[self._origins[path]]}: {text}" if path else fault
+        if not path:
+            return fault
+        is_nameless = re.match(r"must |\S+ is (below|beyond|not above|none of|no multiple)", text)
+        noun = f"{name} " if name and is_nameless else ""
+        return f"{self._places[self._origins[path]]}: {noun}{text}"
 
 
 def is_table(path: PathLike) -> bool:

@@ -13,6 +13,7 @@ from allocsolve.instances.formats.schema import (
     maybe,
     real,
     record,
+    reference,
     text,
     whole,
 )
@@ -33,7 +34,7 @@ def problem_fields() -> Fields:
         "required": ["start", "end"],
         "additionalProperties": whole(1, "how much is closed: of nodes, or of a resource by its name"),
     }
-    job = {"$ref": "#/$defs/job"}
+    job = reference("job")
     return Fields(
         "A workload: jobs that are submitted over time to a cluster",
         {
@@ -94,7 +95,7 @@ def _job() -> dict[str, Document]:
             "left out, those of its profile or table, or `nodes`",
         ),
         "max_nodes": whole(1, "the most nodes of a job that is not rigid, likewise"),
-        "speedup": {"$ref": "#/$defs/speedup"},
+        "speedup": reference("speedup"),
         "kind": maybe(choice(JOB_KINDS, "follows from the other fields where it is left out")),
         "points": whole(
             0,
@@ -108,20 +109,23 @@ def _job() -> dict[str, Document]:
         },
         "requests": maybe(
             listing(
-                cells(real(0, above=True, maximum=1), whole(-MAX_INTEGER)),
+                cells(real(0, above=True, maximum=1, title="remaining"), whole(-MAX_INTEGER, title="change")),
                 "an evolving job with a speedup asks for other "
                 "numbers of nodes: `[remaining share of its work, change]`",
             )
         ),
         "phases": maybe(
             listing(
-                cells(real(0, above=True), {"anyOf": [whole(1), {"type": "null"}]}),
+                cells(real(0, above=True, title="work"), {"anyOf": [whole(1), {"type": "null"}]}),
                 "an evolving job asks for nodes as its phases can "
                 "use them: `[node-seconds, most useful nodes or null]`",
             )
         ),
         "profile": maybe(
-            listing(cells(whole(1), whole(0)), "an evolving job has known steps: `[seconds, nodes]`")
+            listing(
+                cells(whole(1, title="seconds"), whole(0, title="nodes")),
+                "an evolving job has known steps: `[seconds, nodes]`",
+            )
         ),
         "needs": maybe(
             amounts(whole(0), "of a rigid job: how much of each resource it holds while it runs, by name")
@@ -163,7 +167,9 @@ def _speedup() -> Document:
         "amdahl": {**share, "description": "the parallel share"},
         "power": {**share, "description": "the exponent"},
         "overhead": {**share, "description": "what each node more costs"},
-        "table": listing(cells(whole(1), real(0, above=True)), "nodes and seconds"),
+        "table": listing(
+            cells(whole(1, title="nodes"), real(0, above=True, title="seconds")), "nodes and seconds"
+        ),
     }
     law = record(
         laws, description="of a job that is not rigid, one of these laws", minProperties=1, maxProperties=1
@@ -176,7 +182,10 @@ def schedule_fields() -> Fields:
     time = real(-MAX_INTEGER)
     job = {
         "name": text("of a job of the problem"),
-        "pieces": listing(cells(time, time, whole(0)), "`[start, end, nodes]`, in order of time"),
+        "pieces": listing(
+            cells({**time, "title": "start"}, {**time, "title": "end"}, whole(0, title="nodes")),
+            "`[start, end, nodes]`, in order of time",
+        ),
     }
     return Fields(
         "A solution of a workload",
