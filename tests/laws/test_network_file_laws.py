@@ -56,7 +56,8 @@ def test_trees_as_printed_are_trees_as_configured(
 
     def below(name: str) -> list[str]:
         nodes, children = of[name]
-        return sorted([*nodes, *(node for child in children for node in below(child))])
+        beneath = [*nodes, *(node for child in children for node in below(child))]
+        return sorted(beneath, key=lambda node: int(node[1:]))
 
     configured, printed, hypernodes = "", "", []
     for name, nodes, children in switches:
@@ -93,11 +94,11 @@ def test_blocks_without_nodes_keep_their_place(
         nodes += held
     sizes = [base << level for level in (0, *sorted(levels))]
     configured, printed, listed = "", "", ""
-    for number, held in enumerate(blocks):
-        own = f" Nodes={held}" if held else ""
+    for number, names in enumerate(blocks):
+        own = f" Nodes={names}" if names else ""
         configured += f"BlockName=b{number}{own}\n"
         printed += f"BlockName=b{number} BlockIndex={number}{own} BlockSize={base}\n"
-        listed += f"    - {{block: b{number}{f', nodes: {held!r}' if held else ''}}}\n"
+        listed += f"    - {{block: b{number}{f', nodes: {names!r}' if names else ''}}}\n"
     printed += "".join(f"AggregatedBlock=b0 BlockIndex={9 + size} BlockSize={size}\n" for size in sizes[1:])
     network = _read(place, f"{configured}BlockSizes={','.join(map(str, sizes))}\n")
     assert network.switches == ("(cluster)", *(f"b{number}" for number in range(len(blocks))))

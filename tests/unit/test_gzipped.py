@@ -20,6 +20,7 @@ from allocsolve.bench.library.design import folder_problems
 from allocsolve.bench.runs.study import read_study
 from allocsolve.errors import FormatError
 from allocsolve.instances import (
+    digest,
     read_certificate,
     read_free_nodes,
     read_network,
@@ -100,8 +101,7 @@ def test_what_is_written_to_a_packed_name_is_packed(tmp_path: Path) -> None:
         path = tmp_path / f"p.{end}"
         write_problem(PROBLEM, path)
         assert path.read_bytes()[:2] == files.GZIP
-        assert read_problem(path) == read_problem(path)
-        assert [one.steps for one in read_problem(path).applications] == [one.steps for one in PROFILES]  # type: ignore[union-attr]  # of this kind
+        assert digest(read_problem(path)) == digest(PROBLEM)
     (file,) = [file for _, file, _ in folder_problems(tmp_path)]
     assert file.name == "p.json.gz"
 

@@ -85,8 +85,6 @@ def test_the_commands_tell_what_is_left_out(tmp_path: Path, capsys: Capture) -> 
     log.write_text(f"{HEADER}{' '.join(first)}\n{' '.join(second)}\n")
     line = "left out, as no option names them (jobs): dependency (1), think time (1)"
     assert line in run(capsys, "import", "swf", log, "--out", tmp_path / "p.json").splitlines()
-    run(capsys, "whatif", log, "--seconds", 1, "--out", tmp_path / "p.html")
-    assert line[1:] in (tmp_path / "p.html").read_text()
     told = run_json(capsys, "convert", log, tmp_path / "q.json")
     assert {"dependency of jobs", "think time of jobs"} <= {*told["not_read"]}
 

@@ -376,7 +376,12 @@ def read_table_log(
         cancelled=numbers["cancelled"] > 0,
         repeats=np.zeros(len(names), dtype=bool),
         asked=FieldColumns(
-            fields, rows.texts if fields != PLAIN else None, *(numbers.get(name) for name in ASKED)
+            fields,
+            rows.texts if fields != PLAIN else None,
+            needs=numbers.get("needs"),
+            partition=numbers.get("partition"),
+            eligible=numbers.get("eligible"),
+            priority=numbers.get("priority"),
         ),
     )
     is_unix = not layout.is_relative or bool(np.nanmin(columns.submits, initial=np.inf) >= _UNIX)

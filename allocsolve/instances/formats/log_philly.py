@@ -68,12 +68,14 @@ def _cells(job: object) -> tuple[list[str], list[tuple[str, ...]]]:
 def _sizes(attempt: Mapping[str, Any]) -> tuple[str, str]:
     """Return how many GPUs and hosts an attempt had."""
     hosts = _objects(attempt, "detail")
-    gpus = [host.get("gpus") for host in hosts]
-    for one in gpus:
-        if not isinstance(one, list):
-            msg = f"gpus {show(one)} is no list"
+    gpus = 0
+    for host in hosts:
+        held = host.get("gpus")
+        if not isinstance(held, list):
+            msg = f"gpus {show(held)} is no list"
             raise ValueError(msg)
-    return str(sum(map(len, gpus))), str(len({_text(host, "ip") for host in hosts}))
+        gpus += len(held)
+    return str(gpus), str(len({_text(host, "ip") for host in hosts}))
 
 
 def _objects(value: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

@@ -147,7 +147,7 @@ def _parsed(text: LogText, *, partitions: bool) -> SwfLines:
     table = np.frombuffer(jobs, dtype=np.float64).reshape(-1, _COLUMNS).T
     texts = {key: "\n".join(values) for key, values in header.items()}
     fields = dict(zip(FIELDS, table, strict=False))
-    return SwfLines(texts, fields, *table[-3:], more_fields, faults, sixteenth)
+    return SwfLines(texts, fields, table[-3], table[-2], table[-1], more_fields, faults, sixteenth)
 
 
 def _values(text: str, words: list[str]) -> list[float]:

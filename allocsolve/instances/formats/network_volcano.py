@@ -49,7 +49,7 @@ def has_hypernodes(documents: Iterable[Document]) -> bool:
 
 
 def _is_hypernode(document: Document) -> bool:
-    return document.value.get("kind") == "HyperNode"
+    return bool(document.value.get("kind") == "HyperNode")
 
 
 def volcano_network(documents: Sequence[Document], nodes: Sequence[str]) -> NetworkFile:
