@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.instances import read_table_log
@@ -32,7 +33,7 @@ class Job:
     #: Of each node.
     processors: Any = 4
     user: str = "ann"
-    held: str = ""  #: the nodes as the format writes them; made of `nodes` and `processors` if empty
+    held: Any = ""  #: the nodes as the format writes them; made of `nodes` and `processors` if empty
 
 
 def jobs(*, epoch: int = EPOCH, limit: Any = 7200) -> list[Job]:
@@ -125,6 +126,23 @@ def sacct_json(made: Sequence[Job]) -> str:
     return json.dumps({"meta": meta, "jobs": documents, "errors": []}, indent=1)
 
 
+def philly(made: Sequence[Job]) -> str:
+    """Return a list of jobs, each with an attempt on hosts of four GPUs."""
+
+    def time(value: Any) -> Any:
+        is_time = isinstance(value, int) and EPOCH <= value < 2 * EPOCH
+        return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%S") if is_time else value
+
+    documents = []
+    for job in made:
+        gpus = [f"gpu{slot}" for slot in range(job.processors)]
+        held = job.held or [{"ip": f"m{node}", "gpus": gpus} for node in range(job.nodes)]
+        attempt = {"start_time": time(job.start), "end_time": time(job.end), "detail": held}
+        known = {"status": "Pass", "vc": "v1", "jobid": job.id, "user": job.user}
+        documents.append({**known, "submitted_time": time(job.submit), "attempts": [attempt]})
+    return json.dumps(documents, indent=1)
+
+
 PODS: Final = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
     "creation_time,deletion_time,scheduled_time"
@@ -159,6 +177,9 @@ def text(lines: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+#: Formats that are one JSON value.
+JSON: Final = frozenset({"sacct", "philly"})
+
 #: How each format is written, by its name.
 WRITERS: Final[dict[str, Callable[[Sequence[Job]], str]]] = {
     "pbs": lambda made: text(pbs(made)),
@@ -166,6 +187,7 @@ WRITERS: Final[dict[str, Callable[[Sequence[Job]], str]]] = {
     "lsf": lambda made: text(lsf(made)),
     "sacct": sacct_json,
     "alibaba-gpu": lambda made: text(alibaba(made)),
+    "philly": philly,
     "evalys": lambda made: text(evalys(made)),
 }
 

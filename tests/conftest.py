@@ -30,6 +30,20 @@ def traces() -> Path:
     return folder
 
 
+@pytest.fixture
+def case(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """From the name of an input of users to its place; commands write into a folder of their own."""
+    cases = traces.parent / "cases"
+    monkeypatch.chdir(tmp_path)
+
+    def place(name: str) -> Path:
+        if not (cases / name).exists():
+            pytest.skip(f"no {name} among the cases: {cases} has none")
+        return cases / name
+
+    return place
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this checkout."""

@@ -305,8 +305,9 @@ def slurm_block(
     consolidate: bool = False,
 ) -> list[int] | None:
     machine = Machine(tree, free)
-    racks = [rack for rack in machine.racks() if machine.total(rack)]
-    sizes = list(sizes) or [machine.total(racks[0]) * 2**level for level in range(5)]
+    racks = machine.racks()
+    first = next(machine.total(rack) for rack in racks if machine.total(rack))
+    sizes = list(sizes) or [first * 2**level for level in range(5)]
     if segment > k:
         segment = 0
     if segment and k % segment:

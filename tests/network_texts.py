@@ -49,6 +49,16 @@ _NODES: Final = "\n".join(
 )
 _TAINT: Final = '{"taints": [{"key": "k", "effect": "%s"}]}'
 
+
+def _member(selector: str, kind: str = "Node") -> str:
+    return f"  - {{type: {kind}, selector: {{{selector}}}}}\n"
+
+
+def _hypernode(name: str, *members: str) -> str:
+    head = f"apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}}}\n"
+    return f"{head}spec:\n  tier: 1\n  members:\n{''.join(members)}"
+
+
 SAMPLES: Final[dict[str, Sample]] = {
     "conf-tree-1": Sample(
         dedent("""\
@@ -101,6 +111,49 @@ SAMPLES: Final[dict[str, Sample]] = {
         "(cluster), r1 < (cluster), r2 < (cluster)",
         ", ".join(f"c{number}: r{1 + number // 19}" for number in range(1, 37)),
         (16,),
+    ),
+    "scontrol-tree": Sample(
+        dedent("""\
+            SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-8] Switches=s[1-2]
+            SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-4]
+            SwitchName=s2 Level=0 LinkSpeed=1 Nodes=n[5-8]
+        """),
+        "s0, s1 < s0, s2 < s0",
+        "n1: s1, n2: s1, n3: s1, n4: s1, n5: s2, n6: s2, n7: s2, n8: s2",
+    ),
+    "scontrol-blocks": Sample(
+        dedent("""\
+            BlockName=b0 BlockIndex=0 Nodes=10.0.0.[1-2] BlockSize=2
+            BlockName=b1 BlockIndex=1 BlockSize=2
+            BlockName=b2 BlockIndex=2 Nodes=g[3-4] BlockSize=2
+            AggregatedBlock=b[0-1] BlockIndex=3 Nodes=10.0.0.[1-2] BlockSize=4
+            AggregatedBlock=b2 BlockIndex=4 Nodes=g[3-4] BlockSize=4
+        """),
+        "(cluster), b0 < (cluster), b1 < (cluster), b2 < (cluster)",
+        "10.0.0.1: b0, 10.0.0.2: b0, g3: b2, g4: b2",
+        (2, 4),
+        notes=("switches without nodes: b1",),
+    ),
+    "scontrol-blocks-23.11": Sample(
+        "BlockName=b0 BlockIndex=0 Nodes=g[1-2]\nBlockName=b1 BlockIndex=1 Nodes=g[3-4]\n",
+        "(cluster), b0 < (cluster), b1 < (cluster)",
+        "g1: b0, g2: b0, g3: b1, g4: b1",
+        (2, 4, 8, 16, 32),
+    ),
+    "yaml-phantom": Sample(
+        dedent("""\
+            - topology: nvl
+              block:
+                block_sizes: [2, 4]
+                blocks:
+                - {block: a, nodes: "n[1-2]"}
+                - block: phantom
+                - {block: b, nodes: "n[3-4]"}
+        """),
+        "(cluster), a < (cluster), phantom < (cluster), b < (cluster)",
+        "n1: a, n2: a, n3: b, n4: b",
+        (2, 4),
+        notes=("switches without nodes: phantom",),
     ),
     "yaml-1": Sample(
         dedent("""\
@@ -182,6 +235,50 @@ SAMPLES: Final[dict[str, Sample]] = {
         "(cluster), 1 < (cluster)",
         "h1: 1, h2: 1, h3: 1, h4: 1",
         free="h1, h3, h4",
+    ),
+    "volcano-1": Sample(
+        "---\n".join(
+            (
+                _hypernode("s0", *(_member(f'exactMatch: {{name: "{name}"}}') for name in ("h1", "h2"))),
+                _hypernode("s1", _member('regexMatch: {pattern: "3$"}')),
+                _hypernode("s2", _member("exactMatch: {name: s0}", "HyperNode")),
+                _hypernode(
+                    "s3", *(_member(f"exactMatch: {{name: {name}}}", "HyperNode") for name in ("s2", "s1"))
+                ),
+            )
+        )
+        + "---\n"
+        + _NODES,
+        "s3, s1 < s3, s2 < s3, s0 < s2",
+        "h1: s0, h2: s0, h3: s1",
+        notes=("nodes of no HyperNode, left out: h4",),
+        free="h1, h3",
+    ),
+    "volcano-2": Sample(
+        "---\n".join(
+            (
+                _hypernode("s0", _member('labelMatch: {matchLabels: {"x/block": a}}')),
+                _hypernode(
+                    "s1",
+                    _member(
+                        'labelMatch: {matchExpressions: [{key: "x/block", operator: NotIn, values: [a]}, '
+                        '{key: "x/rack", operator: Exists}]}'
+                    ),
+                ),
+                _hypernode("s2", _member("labelMatch: {}")),
+            )
+        )
+        + "---\n"
+        + _NODES,
+        "s0, s1, s2",
+        "h1: s0, h2: s0, h3: s1, h4: s1",
+        notes=("several roots, no job may span them: s0, s1, s2", "switches without nodes: s2"),
+        free="h1, h3, h4",
+    ),
+    "volcano-3": Sample(
+        _hypernode("s", _member("exactMatch: {name: n2}"), _member("exactMatch: {name: n1}")),
+        "s",
+        "n2: s, n1: s",
     ),
     "model-1": Sample(
         dedent("""\
@@ -267,6 +364,60 @@ _KUEUE: Final = [
 ]
 
 
+#: HyperNodes that are broken.
+_VOLCANO: Final = [
+    (
+        _hypernode("s", _member("regexMatch: {pattern: n}")),
+        "chooses nodes by regexMatch, and nothing tells which",
+    ),
+    (
+        _hypernode("s", _member("labelMatch: {matchLabels: {a: b}}")),
+        "chooses nodes by labelMatch, and nothing",
+    ),
+    (_hypernode("s", _member('regexMatch: {pattern: "("}')) + "---\n" + _NODES, "the pattern '(' is none: "),
+    (_hypernode("s", _member("regexMatch: {}")) + "---\n" + _NODES, "the pattern '' is none: "),
+    (_hypernode("s", _member("exactMatch: {}")), "line 1: spec.members[0]: exactMatch: '' is not a name"),
+    (_hypernode("s", _member("exactMatch: {name: 'a b'}")), "exactMatch: 'a b' is not a name"),
+    (_hypernode("s", _member("exactMatch: n1")), "selector.exactMatch must be an object, not 'n1'"),
+    (_hypernode("s", _member("")), "has none of exactMatch, regexMatch, labelMatch, not one"),
+    (
+        _hypernode("s", _member("exactMatch: {name: a}, regexMatch: {pattern: b}")),
+        "spec.members[0]: has exactMatch and regexMatch of exactMatch, regexMatch, labelMatch, not one",
+    ),
+    (_hypernode("s", _member("exactMatch: {name: a}", "Rack")), "type must be Node or HyperNode, not 'Rack'"),
+    (_hypernode("s", "  - 5\n"), "line 1: spec.members must be a list of objects, not a list of 1"),
+    (_hypernode("s"), "has no nodes"),
+    (
+        _hypernode("s", _member("exactMatch: {name: t}", "HyperNode")),
+        "the child 't', which is defined nowhere",
+    ),
+    (_hypernode("s", _member("exactMatch: {name: s}", "HyperNode")), "switch 's' is below itself"),
+    (
+        _hypernode("s", _member("exactMatch: {name: t}", "HyperNode"), _member("exactMatch: {name: n}"))
+        + "---\n"
+        + _hypernode("t", _member("exactMatch: {name: m}")),
+        "line 1: switch 's' has nodes and child switches",
+    ),
+    (
+        _hypernode("s", _member("exactMatch: {name: n}"))
+        + "---\n"
+        + _hypernode("t", _member("exactMatch: {name: n}")),
+        "line 9: node 'n' hangs at 's' and at 't'",
+    ),
+    (_hypernode("''", _member("exactMatch: {name: n}")), "'' is no name of a switch"),
+    (
+        _hypernode("s", _member("labelMatch: {matchExpressions: [{key: a, operator: Gt}]}"))
+        + "---\n"
+        + _NODES,
+        "the operator must be one of In, NotIn, Exists, DoesNotExist, not 'Gt'",
+    ),
+    (
+        _hypernode("s", _member("labelMatch: {matchExpressions: [{operator: In}]}")) + "---\n" + _NODES,
+        "matchExpressions must have a key, an operator and a list of values",
+    ),
+]
+
+
 def _broken(text: str) -> list[tuple[str, str]]:
     """Return pairs of a file and what is said of it, each on a line; ``⏎`` ends a line of the file."""
     lines = text.strip("\n").split("\n")
@@ -326,6 +477,22 @@ RingName=a Nodes=n[1-4]⏎RingName=b Nodes=n5
 has 2 rings (a, b): one that stands alone can be read
 RingName=a Nodes=n1,n1
 line 1: 'a' names a node twice
+SwitchName=a Level=1 Nodes=n[1-3] Switches=b⏎SwitchName=b Level=0 Nodes=n[1-2]
+line 1: switch 'a' has other nodes than the switches below it: n3
+SwitchName=a Level=1 Nodes=n1 Switches=b⏎SwitchName=b Level=0 Nodes=n[1-2]
+line 1: switch 'a' has other nodes than the switches below it: n2
+SwitchName=a Level=1 Nodes=n[1-2] Switches=b
+line 1: switch 'a' has other nodes than the switches below it: n1, n2
+SwitchName=a Level=0 Nodes=n1 BlockIndex=0
+line 1: key 'blockindex' beside switchname
+AggregatedBlock=a BlockIndex=0 BlockSize=4
+has neither SwitchName nor BlockName lines
+BlockName=a BlockIndex=0 Nodes=n[1-4] BlockSize=4⏎AggregatedBlock=a Nodes=n[1-4] BlockSize=12
+block size 12 is not 4 times a power of two
+BlockName=a BlockIndex=0 Nodes=n[1-4] BlockSize=8
+block 'a' has 4 nodes, fewer than the base block size 8
+BlockName=a BlockIndex=0 BlockSize=4
+has no nodes
 """),
     "yaml": _broken(r"""
 tree: {switches: []}
@@ -386,6 +553,7 @@ is no network
 is empty
 """),
     "kueue": _KUEUE,
+    "volcano": _VOLCANO,
     "topograph": _broken(r"""
 blocks:⏎- switch: x⏎  nodes: [a]
 switch 'x', which is neither a key of switches nor a child
@@ -418,6 +586,20 @@ blocks[0].nodes: 'a[' has an opening
 
 #: The same of files of free nodes.
 BROKEN_FREE: Final = _broken(r"""
+PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST⏎devel up 1:00:00 2 alloc a[01-02]
+line 1: is of another table: sinfo -h -N -o '%N %T' prints a node and its state a line
+devel up 1:00:00 2 alloc a[01-02]⏎std* up 4-00:00:00 1 drain* a03
+line 1: is of another table: sinfo -h -N -o '%N %T'
+NODELIST   NODES PARTITION       STATE⏎a01            1    std*        idle
+line 1: is of another table: sinfo -h -N -o '%N %T'
+⏎a01 1 std* idle⏎a02 1 std* mixed
+line 2: is of another table: sinfo -h -N -o '%N %T'
+Mon Mar 04 08:00:00 2024⏎PARTITION AVAIL TIMELIMIT JOB_SIZE ROOT OVERSUBS GROUPS NODES STATE NODELIST
+line 2: is of another table: sinfo -h -N -o '%N %T'
+REASON               USER      TIMESTAMP           NODELIST⏎disk root 2024-03-04T08:00:00 a03
+line 1: is of another table: sinfo -h -N -o '%N %T'
+NodeName=a01 Arch=x86_64 CoresPerSocket=32⏎   State=IDLE ThreadsPerCore=1
+line 1: is of another table: sinfo -h -N -o '%N %T'
 n1 idle⏎PARTITION AVAIL TIMELIMIT
 line 2: 'PARTITION AVAIL TIMELIMIT' is not a node and a state
 n1 idle⏎n2 n3

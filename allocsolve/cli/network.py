@@ -11,6 +11,7 @@ from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar
 from allocsolve.cli.parser import add_command, make_command
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
+from allocsolve.instances.formats.files import unpacked_path
 from allocsolve.model import Status, terms
 from allocsolve.pictures.chart import percent, short_number, visible
 
@@ -157,7 +158,7 @@ def _problem(args: argparse.Namespace) -> tuple[NetworkFile, PlacementProblem | 
             segment=args.segment,
             segment_level=args.segment_level,
             balanced=args.balanced,
-            name=Path(args.files[0]).stem,
+            name=unpacked_path(args.files[0]).stem,
         )
     for note in network.notes:
         remark(f"{args.files[0]}: {note}")
@@ -186,7 +187,7 @@ def _read(args: argparse.Namespace) -> tuple[NetworkFile, tuple[str, ...]]:
 
 def add_network_import(formats: Commands) -> None:
     """Add the command below `import`."""
-    summary = "a network and its free nodes: files of Slurm, Kueue, topograph"
+    summary = "a network and its free nodes: files of Slurm, Kueue, Volcano, topograph"
     parser = add_command(formats, "topology", import_topology, summary)
     _add_request(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
@@ -212,13 +213,14 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 def _add_request(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which network it is, which nodes are free, and what is asked for."""
     help_text = (
-        "topology.conf or topology.yaml of Slurm, a model of topograph, or for Kueue the Topology and the "
-        "output of kubectl get nodes -o json, in one file or several"
+        "topology.conf or topology.yaml of Slurm, what scontrol show topology prints, a model of topograph, "
+        "or the Topology of Kueue or the HyperNodes of Volcano and what kubectl get nodes -o json prints, in "
+        "one file or several"
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=help_text)
     help_text = (
         "the free nodes: what sinfo -h -N -o '%%N %%T', sinfo --json or kubectl get nodes -o json prints, or "
-        "a hostlist; - for stdin (default: what the nodes of Kueue say)"
+        "a hostlist; - for stdin (default: what the nodes of Kubernetes say)"
     )
     parser.add_argument("--free", metavar="FILE", help=help_text)
     help_text = "how many nodes to choose"

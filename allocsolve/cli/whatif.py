@@ -25,10 +25,11 @@ from allocsolve.families import family_named
 from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.files import replace_file
 from allocsolve.instances.formats.log_fields import ASKED_FIELDS
+from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_of_workload import OF_PROBLEM, read_workload_log
-from allocsolve.instances.formats.log_tables import is_problem
 from allocsolve.instances.formats.log_times import check_swf_unit, zone
 from allocsolve.instances.formats.logs import UNITS
+from allocsolve.instances.formats.no_logs import is_problem
 from allocsolve.registry.table import registered_names
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
 from allocsolve.report.whatif.words import ORDER_NAMES, POLICIES
@@ -145,7 +146,7 @@ def whatif(args: argparse.Namespace) -> int:
     out, rows = _outputs(args)
     days = zone(args.timezone)
     with time_bar(f"reading {args.log}"):
-        if is_problem(args.log):
+        if is_problem(read_text(args.log, lambda text: text.head)[0]):
             _check_problem_options(args)
             (log, problem), closed = read_workload_log(args.log, unit=args.unit), ClosedParts((), ())
         else:

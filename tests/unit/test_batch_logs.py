@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.instances import log_format, log_problem, read_swf_log, read_table_log, recorded_schedule
-from allocsolve.instances.formats import log_lsf, log_pbs, log_slurm
+from allocsolve.instances.formats import log_json, log_lsf, log_pbs, log_slurm
 from allocsolve.instances.formats.log_lines import LogText, read_text
 from allocsolve.judge import workload_metrics
 from allocsolve.judge.workload.rules import workload_violations
@@ -35,7 +36,7 @@ def counted(log: JobLog) -> dict[str, int]:
 @pytest.mark.parametrize("packed", [False, True])
 def test_every_format_tells_the_same_jobs(name: str, packed: bool, tmp_path: Path) -> None:
     content = WRITERS[name](good(name)).encode()
-    unit = {"unit": "nodes"} if name in {"pbs", "lsf", "sacct", "evalys"} else {}
+    unit = {"unit": "nodes"} if name in {"pbs", "lsf", "sacct", "philly", "evalys"} else {}
     log = read(name, tmp_path, gzip.compress(content) if packed else content, **unit)
     assert log.names == ("501", "502", "503", "504", "505")
     zero = 0 if name in {"alibaba-gpu", "evalys"} else EPOCH
@@ -44,7 +45,7 @@ def test_every_format_tells_the_same_jobs(name: str, packed: bool, tmp_path: Pat
     assert (log.ends - log.starts).tolist() == log.runs.tolist() == [3600] * 5
     sizes = {"sge": [8, 8, 8, 8, 12], "alibaba-gpu": [1000, 1000, 1000, 1000, 1500]}
     assert log.nodes.tolist() == sizes.get(name, [2, 2, 2, 2, 3])
-    no_limit = name in {"lsf", "alibaba-gpu"}
+    no_limit = name in {"lsf", "alibaba-gpu", "philly"}
     assert all(map(math.isnan, log.limits)) if no_limit else log.limits.tolist() == [7200] * 5
     assert log.users == ((None,) * 5 if name in {"alibaba-gpu", "evalys"} else ("ann",) * 5)
     assert log.report.faults == ()
@@ -65,6 +66,7 @@ def test_processors_and_gpus(tmp_path: Path) -> None:
         ("lsf", "processors", [8, 8, 8, 8, 12]),
         ("sacct", "processors", [8, 8, 8, 8, 12]),
         ("sacct", "gpus", [2] * 5),
+        ("philly", "gpus", [8, 8, 8, 8, 12]),
         ("alibaba-gpu", "gpus", [2, 2, 2, 2, 3]),
     ):
         log = read(name, tmp_path, WRITERS[name](good(name)), unit=unit)
@@ -115,6 +117,11 @@ def test_exec_vnode(held: str, hosts: str, ncpus: str, ngpus: str) -> None:
         ("2:ppn=4", "ppn", "8"),
         ("2:fat:ppn=4:gpus=1+n07:ppn=2", "ppn", "10"),
         ("2:fat:ppn=4:gpus=1+n07:ppn=2", "", "3"),
+        ("n01+n02:ppn=2", "ppn", "3"),
+        ("3:fat+2:ppn=4", "ppn", "11"),
+        ("2:mem=4gb+1:ncpus=8", "ncpus", "10"),
+        ("n01:ppn=0+n02", "ppn", "1"),
+        ("2:gpus=1+n07", "gpus", "2"),
         ("2:fat:ppn=4:gpus=1+n07:ppn=2", "gpus", "2"),
         ("n01+n02", "", "2"),
         ("4", "ppn", ""),
@@ -309,7 +316,7 @@ def test_a_document_is_read_in_parts_as_in_one(
         return []
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_slurm, "_PART", part)
+        patched.setattr(log_json, "_PART", part)
         patched.setattr(log_slurm, "_cells", keep)
         read_text(path, parse)
     assert seen == inner
@@ -411,6 +418,85 @@ def test_a_schedule_of_batsim_is_a_workload_and_an_answer_to_it(tmp_path: Path, 
     assert "makespan                200 s" in told
 
 
+@pytest.mark.parametrize(
+    ("lines", "unit", "sizes"),
+    [
+        (
+            "7,ann,1709539200.5,1709539260.2,1709542860.7,2\n8,bob,1709539201.5,0.0,1709539202.0,1\n",
+            "nodes",
+            [2],
+        ),
+        ("c0-ffee,ns,2024-03-04T08:00:00Z,2024-03-04T08:01:00Z,2024-03-04T09:01:00Z,3\n", "nodes", [3]),
+        (
+            "12_0,ann,1709539200,1709539260,1709542860,4\n12_1,ann,1709539200,1709539260,0,4\n",
+            "processors",
+            [4],
+        ),
+    ],
+    ids=["flux", "kubernetes", "htcondor"],
+)
+def test_tables_that_other_systems_can_print(lines: str, unit: str, sizes: list[int], tmp_path: Path) -> None:
+    """As docs/logs.md has them; a job that did not run, or has not ended, is dropped."""
+    size = "NNodes" if unit == "nodes" else "NCPUS"
+    log = read("sacct", tmp_path, f"JobID,User,Submit,Start,End,{size}\n{lines}")
+    assert (log.machine.unit, log.nodes.tolist()) == (unit, sizes)
+    assert log.report.faults == ()
+    assert round(float(log.runs[0])) in {3600, 3601}
+
+
+# --- Philly --------------------------------------------------------------------------------------------
+
+#: Attempts of a job by when they start and end, in minutes after the submission, and how many GPUs they have.
+ATTEMPTS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 8)), min_size=1, max_size=4
+)
+
+
+@given(gaps=ATTEMPTS, order=st.randoms(), never=st.integers(0, 2))
+def test_attempts_are_one_job(
+    tmp_path_factory: pytest.TempPathFactory, gaps: list[tuple[int, int, int]], order: Any, never: int
+) -> None:
+    """Its run time is the sum of theirs, its size that of the largest; it runs from the first to the last."""
+
+    def time(minute: int) -> str:
+        return datetime.fromtimestamp(EPOCH + 60 * minute, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+    attempts: list[dict[str, Any]] = []
+    now = 0
+    for gap, minutes, gpus in gaps:
+        start, now = now + gap, now + gap + minutes
+        detail = [{"ip": f"m{gpu % 2}", "gpus": [f"gpu{gpu}"]} for gpu in range(gpus)]
+        attempts.append({"start_time": time(start), "end_time": time(now), "detail": detail})
+    attempts += [{"start_time": None, "end_time": "None", "detail": []}] * never
+    order.shuffle(attempts)
+    job = {"jobid": "a", "submitted_time": time(0), "status": "Pass", "user": None, "attempts": attempts}
+    log = read("philly", tmp_path_factory.mktemp("philly"), json.dumps([job]))
+    largest = max(gpus for _, _, gpus in gaps)
+    assert log.report.dropped["other_records"] == never
+    if not largest:
+        assert log.report.dropped["no_size"] == 1
+        return
+    assert (log.names, log.users, log.nodes.tolist()) == (("a",), (None,), [largest])
+    assert log.runs.tolist() == [60 * sum(minutes for _, minutes, _ in gaps)]
+    assert (log.starts - EPOCH).tolist() == [60 * gaps[0][0]]
+    assert (log.ends - EPOCH).tolist() == [60 * now]
+    assert log.report.counts()["retried"] == len(gaps) - 1
+    assert log.report.unusual["other_span"] == any(gap for gap, _, _ in gaps[1:])
+
+
+def test_jobs_that_never_ran(tmp_path: Path) -> None:
+    job = {"submitted_time": "2017-10-09 07:00:00", "user": "u", "vc": "v"}
+    lasts = {"start_time": "2017-10-09 07:00:00", "end_time": None, "detail": [{"ip": "m", "gpus": ["g"]}]}
+    jobs = [
+        {**job, "jobid": "a", "status": "Killed", "attempts": []},
+        {**job, "jobid": "b", "status": "Failed", "attempts": []},
+        {**job, "jobid": "c", "status": "Pass", "attempts": [lasts]},
+    ]
+    log = read("philly", tmp_path, json.dumps(jobs))
+    assert counted(log) == {"job_lines": 3, "cancelled": 1, "unfinished": 1, "no_run_time": 1}
+    assert log.names == ()
+
+
 # --- Which format it is --------------------------------------------------------------------------------
 
 FIXED = """\
@@ -422,9 +508,40 @@ QACCT = f"{'=' * 62}\nqname        long.q\nhostname     n0006\n"
 BACCT = "\nAccounting information about jobs that are:\n  - submitted by all users.\n"
 
 
+#: Lists of jobs of systems that print them in forms of their own, by what they are called.
+OTHER_SYSTEMS = {
+    "jobs of Flux": (
+        "       JOBID USER     NAME       ST NTASKS NNODES     TIME INFO\n   7 ann md  R  4  2 2.8s n1\n",
+        "       JOBID QUEUE    USER     NAME       ST NTASKS NNODES     TIME INFO\n",
+        '{"jobs": [{"id": 7, "userid": 5, "t_submit": 1709539200.5, "t_run": 1709539201.0}]}',
+        '{"t_depend": 1709539200.5, "id": 7}\n',
+    ),
+    "objects of Kubernetes": (
+        '{\n    "apiVersion": "v1",\n    "items": [{"kind": "Pod"}]}',
+        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: md\n",
+        "items:\n- a: 1\napiVersion: v1\n",
+        "NAME   READY   STATUS    RESTARTS   AGE\nmd-0   1/1     Running   0          5m\n",
+        "NAMESPACE     NAME   STATUS     COMPLETIONS   DURATION   AGE\nx   md   Complete   1/1   5s   9s\n",
+    ),
+    "jobs of HTCondor": (
+        " ID     OWNER          SUBMITTED   RUN_TIME     ST COMPLETED   CMD\n  12.0   ann   3/4  08:00\n",
+        "\n\n-- Schedd: head.org : <10.0.0.1:9618> @ 03/04/24\nOWNER BATCH_NAME SUBMITTED DONE RUN IDLE\n",
+        "-- Schedd: head.org : <10.0.0.1:9618>\n ID      OWNER            SUBMITTED     RUN_TIME ST PRI\n",
+        'Arguments = "5"\nClusterId = 12\nProcId = 0\n',
+        '[\n{\n  "GlobalJobId": "head#12.0#1709539200",\n  "QDate": 1709539200\n}\n]\n',
+        "000 (012.000.000) 2024-03-04 08:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n",
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        *(
+            (text, f"looks like {name}: make a table of it with the columns JobID|User|Submit|Start|End and")
+            for name, texts in OTHER_SYSTEMS.items()
+            for text in texts
+        ),
         (FIXED, "looks like an export in columns of fixed width"),
         (
             "USER      JOB       NODES     TIME\nann       1         2         3\n",
@@ -449,7 +566,7 @@ def test_what_is_no_log_is_told_what_it_looks_like(
     path.write_text(content)
     assert f"{path}: {said}" in refused(capsys, "whatif", path, "--nodes", 4)
     if "looks like" in said and "PAR1" not in content:
-        for name in ("sacct", "sge", "swf"):
+        for name in ("sacct", "sge", "swf", "philly"):
             told = refused(capsys, "import", name, path, "--nodes", 4, "--out", tmp_path / "w.json")
             assert f"{path}: looks like" in told
 

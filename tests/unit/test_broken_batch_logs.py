@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from batch_logs import WRITERS, good, read
+from batch_logs import JSON, WRITERS, good, read
 from cli_tools import refused
 from fuzz_changes import with_changed_bytes
 from offenders import all_offenders
@@ -59,6 +59,16 @@ SIZES: dict[str, tuple[Any, ...]] = {
     ),
     "sacct": ("x", "-4", "2.5", "4K", "1e3", True, [2], {"set": True}, {"a": 1}, "1_0", -1.5),
     "alibaba-gpu": ("x", "-4", "2.5", "4K", "1e3", "1_0", "٣", "9" * 17),
+    "philly": (
+        "x",
+        5,
+        [5],
+        [[]],
+        {"a": 1},
+        [{"ip": 5, "gpus": []}],
+        [{"ip": "m1"}],
+        [{"ip": "m1", "gpus": 8}],
+    ),
     "evalys": ("x", "1-", "-3", "5-1", "0-9-9", "0;1", "0-3 x", "1e3", "9" * 17),
 }
 #: Values of JSON that are no times.
@@ -73,10 +83,10 @@ def _changed(name: str, **cells: Any) -> str:
 
 def _cells(name: str) -> Iterator[tuple[str, str]]:
     """Yield logs with one cell that cannot be read."""
-    times = NO_TIMES if name == "sacct" else TIMES
+    times = NO_TIMES if name in JSON else TIMES
     for field in ("submit", "start", "end"):
         yield from ((f"{field} {value}", _changed(name, **{field: value})) for value in times)
-    if name not in {"lsf", "alibaba-gpu"}:
+    if name not in {"lsf", "alibaba-gpu", "philly"}:
         limits = NO_TIMES if name == "sacct" else LIMITS
         values = [value for value in limits if name != "sge" or value != "1:"]  # a colon ends it
         yield from ((f"limit {value}", _changed(name, limit=value)) for value in values)
@@ -149,19 +159,21 @@ def test_there_are_sixty_of_each_format() -> None:
 
 
 def _mutations(name: str) -> Iterator[tuple[str, str]]:
-    return iter(()) if name == "sacct" else _cut(name)
+    return iter(()) if name in JSON else _cut(name)
 
 
 def _whole(name: str) -> Iterator[tuple[str, bytes]]:
     data = WRITERS[name](good(name)).encode()
     yield from ((case, change(data)) for case, change in WHOLE.items())
-    if name == "sacct":
+    if name in JSON:
         for share in (1, 10, 30, 50, 70, 90, 99):
             yield f"cut to {share} %", data[: len(data) * share // 100]
         for old, new in ((":", "="), (",", ";"), ("[", "("), ("}", ""), ('"', "'"), ("{", "[")):
             yield f"{new!r} for {old!r}", data.decode().replace(old, new, 9).encode()
         lists: tuple[Any, ...] = (None, 5, "x", [5], [None], [[]], {}, [{"job_id": 1, "time": 3}])
-        yield from ((f"jobs {jobs}", json.dumps({"jobs": jobs}).encode()) for jobs in lists)
+        lists += ([{"attempts": 5}], [{"attempts": [5]}], [{"attempts": []}], [{"jobid": [], "attempts": []}])
+        wrapped = ({"jobs": jobs} if name == "sacct" else jobs for jobs in lists)
+        yield from ((f"jobs {jobs}", json.dumps(jobs).encode()) for jobs in wrapped)
         yield "two values", data + data
 
 

@@ -14,6 +14,7 @@ from table_logs import JOBS, PARQUET, TABLES, good, title, titled, write
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import LOG_TABLES, log_problem, read_table_log
+from allocsolve.instances.formats.logs import JOINED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -268,7 +269,7 @@ def test_no_row_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
     log = read_table_log(path, name, num_nodes=100)
     report = log.report
     assert report.job_lines == count
-    joined = sum(report.changed.get(reason, 0) for reason in ("resized", "continued"))
+    joined = sum(report.changed.get(reason, 0) for reason in JOINED)
     assert count == sum(report.dropped.values()) + joined + len(log.names)
     if log.names:
         assert len(log_problem(log).jobs) == len(log.names)

@@ -27,20 +27,6 @@ if TYPE_CHECKING:
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def case(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
-    """Return where a case is; commands write into a folder of their own."""
-    cases = traces.parent / "cases"
-    monkeypatch.chdir(tmp_path)
-
-    def place(name: str) -> Path:
-        if not (cases / name).exists():
-            pytest.skip(f"no {name} among the cases: {cases} has none")
-        return cases / name
-
-    return place
-
-
 def test_policy_object(case: Case) -> None:
     done = subprocess.run(
         [sys.executable, "-B", case("policy_object.py")], capture_output=True, text=True, check=True

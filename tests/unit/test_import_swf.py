@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import refused, run, run_json
+from hypothesis import given, strategies as st
 from workload_traces import atlas_problem, kit_problem, knl_problem, kth_problem, swf_log
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption
@@ -51,6 +52,41 @@ def read(folder: Path, text: str, **options: object) -> JobLog:
 
 def counted(log: JobLog) -> dict[str, int]:
     return {reason: count for reason, count in log.report.counts().items() if count}
+
+
+@given(
+    rows=st.lists(
+        st.tuples(*(st.sampled_from([-1, 0, 5, 2.5]) for _ in range(3)), st.sampled_from([4, 999])),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_what_holds_jobs_back_and_is_left_out_is_told(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float, int]]
+) -> None:
+    """Of the jobs that are kept, those with a requested memory, a dependency or a think time above 0."""
+    text = ""
+    for number, (memory, before, think, size) in enumerate(rows, 1):
+        fields = job(number, number, size=size).split()
+        fields[9], fields[16], fields[17] = map(str, (memory, before, think))
+        text += f"{' '.join(fields)}\n"
+    log = read(tmp_path_factory.mktemp("log"), HEADER + text)
+    kept = [row for row in rows if row[3] == 4]
+    counts = [sum(row[column] > 0 for row in kept) for column in range(3)]
+    named = dict(zip(("requested memory", "dependency", "think time"), counts, strict=True))
+    assert log.asked.left_out == {name: count for name, count in named.items() if count}
+    assert (log.asked.remark() is None) == (not any(counts))
+
+
+def test_the_commands_tell_what_is_left_out(tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "log.swf"
+    first, second = job(1).split(), job(2, 9).split()
+    second[16:] = ["1", "10"]
+    log.write_text(f"{HEADER}{' '.join(first)}\n{' '.join(second)}\n")
+    line = "left out, as no option names them (jobs): dependency (1), think time (1)"
+    assert line in run(capsys, "import", "swf", log, "--out", tmp_path / "p.json").splitlines()
+    told = run_json(capsys, "convert", log, tmp_path / "q.json")
+    assert {"dependency of jobs", "think time of jobs"} <= {*told["not_read"]}
 
 
 def test_a_clean_log_is_a_workload(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_objects_of_kueue_may_be_in_several_files(tmp_path: Path) -> None:
     other.write_text(SAMPLES["conf-tree-1"].text)
     for files in ((topology, other), (other, topology)):
         assert _said(partial(read_network, *files)) == (
-            f"{files[1]}: is a second file: only the objects of Kueue may be in several"
+            f"{files[1]}: is a second file: only objects of Kubernetes may be in several"
         )
 
 
@@ -232,6 +232,17 @@ def test_a_flat_network_takes_the_nodes_that_are_named(tmp_path: Path) -> None:
         path.write_text(f"- topology: all\n  flat: {value}")
         network = read_network(path, nodes=("n2", "n1", "n2"))
         assert (switches_of(network), nodes_of(network)) == ("all", "n2: all, n1: all")
+
+
+def test_hypernodes_choose_among_the_nodes_that_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "hypernodes.yaml"
+    member = "{type: Node, selector: {regexMatch: {pattern: '^n[12]'}}}"
+    path.write_text(f"kind: HyperNode\nmetadata: {{name: s}}\nspec: {{members: [{member}]}}\n")
+    network = read_network(path, nodes=("n3", "n20", "n1", "n20"))
+    assert (nodes_of(network), network.free, network.left_out) == ("n20: s, n1: s", None, ())
+    assert "HyperNodes, which are one topology without a name" in _said(
+        lambda: read_network(path, topology="t", nodes=("n1",))
+    )
 
 
 def test_rings_and_tori_are_boxes(tmp_path: Path) -> None:
@@ -277,8 +288,9 @@ def test_a_problem_keeps_the_names(tmp_path: Path) -> None:
 def test_a_free_node_must_be_one_of_the_network(tmp_path: Path) -> None:
     path = tmp_path / "topology.conf"
     path.write_text("SwitchName=s Nodes=n[1-2]")
+    how = "leave them out of it (sinfo -p PARTITION, kubectl get nodes -l LABEL)"
     said = _said(lambda: read_network(path).mask(["n1", "m1", "m2", "m3", "m4", "m4"], "free.txt"))
-    assert said == "free.txt: not in the network, but free: m1, m2, m3 and 1 more"
+    assert said == f"free.txt: not in the network, but free: m1, m2, m3 and 1 more; {how}"
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

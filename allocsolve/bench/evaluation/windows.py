@@ -26,6 +26,7 @@ from allocsolve.instances import (
     read_table_log,
     write_certificate,
 )
+from allocsolve.instances.formats.files import unpacked_path
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.kernels.cache import kernel_folder
 from allocsolve.model import WorkloadProblem
@@ -99,7 +100,7 @@ def _read(path: Path) -> object:
     try:
         return read_problem(path)
     except FormatError as error:
-        if path.suffix in (".json", ".csv") or not path.exists():
+        if unpacked_path(path).suffix in (".json", ".csv") or not path.exists():
             raise
         del error
     kind = log_format(path)

@@ -541,7 +541,8 @@ def folder_problems(folder: Path, besides: Path | None = None) -> Iterator[tuple
     FormatError
         If a file is no problem, there is none, or the suite is called like one of the package.
     """
-    files = sorted(path for path in folder.glob("*.json") if path.name != BEST_KNOWN)
+    there = [*folder.glob("*.json"), *folder.glob("*.json.gz")]
+    files = sorted(path for path in there if path.name != BEST_KNOWN)
     if besides is not None:
         files = [path for path in files if path.resolve() != besides.resolve()]
     if not files:

@@ -58,13 +58,14 @@ def _checked_sizes(block_sizes: object) -> str:
 class SlurmBlock(Rule):
     """Take the nodes that Slurm takes with topology/block, or none where it lets the job wait.
 
-    The switches of level 1 with nodes are the *base blocks*, in the order of the file; all switches above
-    them are ignored. Blocks are aligned groups of so many base blocks as are configured. A job gets nodes of
-    one block of the smallest size that holds it (of the whole machine if it is larger than all sizes): of
-    those blocks in which the fewest *lower blocks* (of the next smaller size) that can hold the job have
-    enough free nodes, the one with fewest free nodes, the last of equal ones. There base blocks give their
-    nodes one after the other: first those in a lower block in use, then the smallest that holds the rest,
-    else the largest, the last of equal ones. Segments are placed one after the other by the same rule.
+    The switches of level 1 are the *base blocks*, in the order of the file, and one without nodes keeps
+    its place; all switches above them are ignored. Blocks are aligned groups of so many base blocks as
+    are configured. A job gets nodes of one block of the smallest size that holds it (of the whole machine
+    if it is larger than all sizes): of those blocks in which the fewest *lower blocks* (of the next
+    smaller size) that can hold the job have enough free nodes, the one with fewest free nodes, the last
+    of equal ones. There base blocks give their nodes one after the other: first those in a lower block in
+    use, then the smallest that holds the rest, else the largest, the last of equal ones. Segments are
+    placed one after the other by the same rule.
 
     If an attempt does not find all nodes, Slurm tries again without the first node that it has found, one
     node less each time. Two defects are kept, since they are what Slurm does. Of the whole machine, the last
@@ -119,8 +120,8 @@ class SlurmBlock(Rule):
         """Return the nodes that the job gets; None if it waits."""
         tree, free, k, *_ = request
         numbers = np.bincount(tree.switch)
-        blocks = np.flatnonzero(numbers)
-        base, levels = _configured(self.block_sizes, int(numbers[blocks[0]]))
+        blocks = np.flatnonzero(tree.level == 1)
+        base, levels = _configured(self.block_sizes, int(numbers[numbers > 0][0]))
         segment = self.segment or request.segment
         if not 0 < segment <= k:
             segment = k

@@ -21,20 +21,17 @@ A certificate is what proves a lower bound, without an answer beside it::
 
 ``certificate`` is that of a `Result`: its own ``kind`` says which one, and the judge of the family
 recomputes the bound from it (see `allocsolve.judge.certify`). ``problem`` is the digest of the problem that
-is bounded, ``objective`` the terms, of which the first is bounded. Names of files that end in ``.gz`` are
-compressed.
+is bounded, ``objective`` the terms, of which the first is bounded. Files whose names end in ``.gz`` are
+packed by gzip; packed ones are read whatever their names are.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
-import io
-import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidProblem
 from allocsolve.families import Fields, families, family_of
@@ -43,9 +40,6 @@ from allocsolve.instances.formats.files import (
     Document,
     canonical,
     load,
-    parse,
-    read_input,
-    read_stream,
     replace_file,
     save,
     show,
@@ -422,7 +416,6 @@ _KIND: Final = "certificate"
 
 #: What is wanted where a log stands, see `_telling_logs`.
 _RECORDED: Final = "a solution: allocsolve import {} --recorded makes one of it"
-_COMPRESSED: Final = ".gz"
 
 
 def write_certificate(
@@ -432,7 +425,7 @@ def write_certificate(
     certificate: Mapping[str, object],
     meta: Mapping[str, object] | None = None,
 ) -> None:
-    """Write the certificate of a result, compressed if the name ends in ``.gz``.
+    """Write the certificate of a result, packed if the name ends in ``.gz``.
 
     The file appears whole or not at all; equal contents are equal files.
 
@@ -464,7 +457,7 @@ def write_certificate(
         data = canonical(document) + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise FormatError(str(path), [f"cannot be written as JSON: {error}"]) from error
-    replace_file(path, gzip.compress(data, mtime=0) if _is_compressed(path) else data)
+    replace_file(path, data)
 
 
 class Proof(NamedTuple):
@@ -483,7 +476,7 @@ def read_certificate(path: PathLike, problem: Problem) -> Proof:
     FormatError
         If the file cannot be read, is no certificate, or one of another problem.
     """
-    return _proof(_document(path), str(path), problem)
+    return _proof(load(path), str(path), problem)
 
 
 def read_outcome(
@@ -499,7 +492,7 @@ def read_outcome(
     if is_table(path):
         return read_solution(path, problem, tell=tell), None
     with _telling_logs(path, _RECORDED):
-        document = _document(path)
+        document = load(path)
     if document.get("kind") == _KIND:
         return None, _proof(document, str(path), problem)
     return parse_solution(document, str(path), problem), None
@@ -537,24 +530,6 @@ def _with_integers(value: Any) -> Any:  # noqa: ANN401 - a JSON value
             return value
         return [_with_integers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _document(path: PathLike) -> Document:
-    source = str(path)
-    try:
-        data = read_input(path)
-        if _is_compressed(path):
-            with gzip.open(io.BytesIO(data)) as stream:
-                data = read_stream(cast("BinaryIO", stream), source)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(source, [f"is not compressed by gzip: {error}"]) from error
-    except OSError as error:
-        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from error
-    return parse(data, source)
-
-
-def _is_compressed(path: PathLike) -> bool:
-    return Path(path).suffix == _COMPRESSED
 
 
 def certificate_schema() -> Document:

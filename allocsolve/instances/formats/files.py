@@ -1,12 +1,14 @@
 """Files: bytes within bounds, JSON with every fault named, and files written whole or not at all.
 
-Devices and pipes are files, too: nothing is read beyond a bound or waited for longer than a moment. What the
-codecs of all kinds share is here as well: the checker of the fields of a JSON object.
+Devices and pipes are files, too: nothing is read beyond a bound or waited for longer than a moment. What
+begins as files of gzip do is unpacked, within the same bound; what is written to a name that ends in ``.gz``
+is packed. What the codecs of all kinds share is here as well: the checker of the fields of a JSON object.
 """
 
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import json
 import math
@@ -14,6 +16,7 @@ import os
 import re
 import select
 import stat
+import zlib
 from collections import Counter
 from contextlib import suppress
 from functools import partial
@@ -33,6 +36,10 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 #: The largest document that is read: two million applications of one step.
 MAX_BYTES: Final = 2**27
+
+#: How files of gzip begin, and how their names end.
+GZIP: Final = b"\x1f\x8b"
+COMPRESSED: Final = ".gz"
 
 #: How long a named pipe waits for somebody who writes, in seconds.
 _PATIENCE_S: Final = 2.0
@@ -77,14 +84,15 @@ def open_input(path: PathLike) -> io.BufferedReader:
 
 
 def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
-    """Read a file, a device or a pipe.
+    """Read a file, a device or a pipe; one that is gzipped is unpacked.
 
     Raises
     ------
     OSError
         If it cannot be read.
     FormatError
-        If it has more than `max_bytes` (`MAX_BYTES` by default), as endless devices have.
+        If it has more than `max_bytes` (`MAX_BYTES` by default), packed or unpacked, as endless devices have;
+        or if it begins as files of gzip do and is none.
     """
     with open_input(path) as stream:
         return read_stream(stream, str(path), max_bytes)
@@ -93,10 +101,27 @@ def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
 def read_stream(stream: BinaryIO, source: str, max_bytes: int | None = None) -> bytes:
     """Read all of a stream, which messages call `source`; errors as in `read_input`."""
     largest = MAX_BYTES if max_bytes is None else max_bytes
-    data = stream.read(largest + 1)
+    data, more = stream.read(largest + 1), ""
+    if data.startswith(GZIP) and len(data) <= largest:
+        more = " unpacked"
+        try:
+            with gzip.open(io.BytesIO(data)) as unpacked:
+                data = unpacked.read(largest + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FormatError(source, [f"cannot be unpacked: {error}"]) from error
     if len(data) > largest:
-        raise FormatError(source, [f"is larger than {largest >> 20} MiB"])
+        raise FormatError(source, [f"is larger than {largest >> 20} MiB{more}"])
     return data
+
+
+def unpacked_path(path: PathLike) -> Path:
+    """Return a path without the ending that files of gzip have: what is left tells what is in them."""
+    return Path(path).with_suffix("") if is_compressed(path) else Path(path)
+
+
+def is_compressed(path: PathLike) -> bool:
+    """Tell whether a file is packed by gzip, by the end of its name."""
+    return Path(path).suffix.lower() == COMPRESSED
 
 
 #: A JSON object as `json.loads` returns it.
@@ -389,7 +414,7 @@ def save(document: Document, path: PathLike) -> None:
 
 
 def replace_file(path: PathLike, data: bytes) -> None:
-    """Write a file, which appears whole or not at all.
+    """Write a file, packed if its name ends in ``.gz``; it appears whole or not at all.
 
     Raises
     ------
@@ -398,6 +423,8 @@ def replace_file(path: PathLike, data: bytes) -> None:
     """
     target = Path(path)
     temporary = target.parent / f".{target.name}.{os.getpid()}"
+    if is_compressed(path):
+        data = gzip.compress(data, mtime=0)
     try:
         if target.exists() and not target.is_file():  # a device or a pipe must not be replaced
             target.write_bytes(data)

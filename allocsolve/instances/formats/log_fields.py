@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -246,6 +247,8 @@ class FieldColumns(NamedTuple):
     partition: FloatArray | None = None  #: the same
     eligible: FloatArray | None = None  #: seconds, NaN where unknown
     priority: FloatArray | None = None  #: the same
+    #: Which jobs tell something that no option asks for, by what it is.
+    left_out: Mapping[str, NDArray[np.bool_]] = MappingProxyType({})
 
     def too_large(self, nodes: FloatArray) -> NDArray[np.bool_]:
         """Tell which jobs are dropped since they need more of a resource than there is."""
@@ -275,12 +278,12 @@ class FieldColumns(NamedTuple):
         submits, starts
             Of these, in seconds.
         """
+        left_out = Counter({name: int(tells[rows].sum()) for name, tells in self.left_out.items()})
         if self.texts is None:
-            return AskedJobs(), {}
+            return AskedJobs(left_out=dict(+left_out)), {}
         needs: list[Mapping[str, int]] = []
         partitions: list[str | None] = []
         named_partitions: list[str | None] = []
-        left_out: Counter[str] = Counter()
         eligible, boost = np.empty(0), np.empty(0)
         counts: dict[str, int] = {}
         listed = dict(self.fields.partitions)
@@ -315,7 +318,7 @@ class FieldColumns(NamedTuple):
             needs, partitions = self._fitted(needs, partitions, nodes, had)
             counts["more_than_there_is"] = sum(map(len, had.values()))
         return AskedJobs(
-            *(tuple(needs), tuple(partitions), eligible, boost, dict(left_out), tuple(named_partitions)),
+            *(tuple(needs), tuple(partitions), eligible, boost, dict(+left_out), tuple(named_partitions)),
             had=had,
         ), counts
 

@@ -376,7 +376,12 @@ def read_table_log(
         cancelled=numbers["cancelled"] > 0,
         repeats=np.zeros(len(names), dtype=bool),
         asked=FieldColumns(
-            fields, rows.texts if fields != PLAIN else None, *(numbers.get(name) for name in ASKED)
+            fields,
+            rows.texts if fields != PLAIN else None,
+            needs=numbers.get("needs"),
+            partition=numbers.get("partition"),
+            eligible=numbers.get("eligible"),
+            priority=numbers.get("priority"),
         ),
     )
     is_unix = not layout.is_relative or bool(np.nanmin(columns.submits, initial=np.inf) >= _UNIX)
@@ -552,7 +557,7 @@ def _beside(path: PathLike, sha256: str) -> dict[str, str]:
 def _joined(
     names: Sequence[str], numbers: dict[str, FloatArray], layout: LogTable
 ) -> tuple[NDArray[np.bool_], dict[str, int]]:
-    """Make one row of those of a job that was resized, or that is cut at midnight, in place.
+    """Make one row of those of a job that was resized, retried, or is cut at midnight, in place.
 
     Returns
     -------
@@ -560,11 +565,12 @@ def _joined(
         Which rows are left, and how many others were joined to them, by reason.
     """
     left = np.ones(len(names), dtype=bool)
-    reason = "continued" if layout.is_cut else "resized"
-    if not layout.is_cut and not numbers["resizing"].any():
+    reason = "continued" if layout.is_cut else "retried" if layout.has_attempts else "resized"
+    is_any = layout.is_cut or layout.has_attempts
+    if not is_any and not numbers["resizing"].any():
         return left, {reason: 0}
     keys = list(zip(names, numbers["submit"].tolist(), strict=True))
-    concerned = set(keys) if layout.is_cut else {keys[row] for row in np.flatnonzero(numbers["resizing"])}
+    concerned = set(keys) if is_any else {keys[row] for row in np.flatnonzero(numbers["resizing"])}
     groups: dict[tuple[str, float], list[int]] = {}
     for row, key in enumerate(keys):
         if key in concerned:
@@ -574,7 +580,8 @@ def _joined(
         if len(group) == 1:
             continue
         in_time = sorted(group, key=lambda row: (bool(np.isnan(starts[row])), starts[row]))
-        for parts in _days(in_time, starts, ends) if layout.is_cut else [in_time]:
+        gap = 1 if layout.is_cut else math.inf
+        for parts in _chains(in_time, starts, ends, gap) if is_any else [in_time]:
             row, first, last = min(parts), parts[0], parts[-1]
             # A cut between two days leaves out one second.
             run = ends[last] - starts[first] if layout.is_cut and len(parts) > 1 else runs[parts].sum()
@@ -589,12 +596,12 @@ def _joined(
     return left, {reason: int((~left).sum())}
 
 
-def _days(in_time: Sequence[int], starts: FloatArray, ends: FloatArray) -> list[list[int]]:
-    """Return rows of one job as lists of those in which each goes on where the one before ends."""
+def _chains(in_time: Sequence[int], starts: FloatArray, ends: FloatArray, gap: float) -> list[list[int]]:
+    """Return rows of one job as lists of those in which each begins at most so long after the one before."""
     runs: list[list[int]] = []
     for row in in_time:
         # A file of several exports may have each line twice: then there are two such lists.
-        before = next((run for run in runs if 0 <= starts[row] - ends[run[-1]] <= 1), None)
+        before = next((run for run in runs if 0 <= starts[row] - ends[run[-1]] <= gap), None)
         if before is None:
             runs.append([row])
         else:

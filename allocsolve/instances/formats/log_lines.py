@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from allocsolve.errors import FormatError, SolverUnavailable
-from allocsolve.instances.formats.files import open_input
+from allocsolve.instances.formats.files import GZIP, is_compressed, open_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,8 +36,6 @@ MAX_FAULTS: Final = 1000
 
 #: What an encoding puts before a text; in the middle of a file where several were joined.
 BYTE_ORDER_MARK: Final = "\ufeff"
-#: How files of gzip begin.
-_GZIP: Final = b"\x1f\x8b"
 
 T = TypeVar("T")
 
@@ -154,7 +152,7 @@ def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
     try:
         with open_input(path) as stream, _Hashed(stream) as raw:
             packed = io.BufferedReader(raw)
-            is_zipped = path.suffix == ".gz" or packed.peek(2)[:2] == _GZIP
+            is_zipped = is_compressed(path) or packed.peek(2)[:2] == GZIP
             unpacked = gzip.GzipFile(fileobj=packed) if is_zipped else packed
             head = unpacked.peek(1).decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
             with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace") as text:

@@ -186,6 +186,10 @@ def sum_of_exec_vnode(name: str, text: str) -> str:
     return str(sum(counts)) if counts else ""
 
 
+#: Of what a part has one unless it says so; the part itself has no name.
+_PROCESSORS: Final = frozenset({"", "ppn", "ncpus"})
+
+
 def chunks(name: str, text: str) -> str:
     """Return what ``2:ncpus=16+1:ncpus=8`` or ``2:ppn=4+n07:ppn=2`` asks for.
 
@@ -193,7 +197,7 @@ def chunks(name: str, text: str) -> str:
     ----------
     name
         Of a resource, of which the sum is returned, empty if it is not named; or empty for the number of
-        nodes.
+        nodes. Where a part names its processors, one that does not has one.
     text
         Chunks of Resource_List.select, or nodes of Resource_List.nodes, with ``#`` and flags behind.
 
@@ -205,6 +209,7 @@ def chunks(name: str, text: str) -> str:
     if not text:
         return ""
     total, is_named = 0, not name
+    unsaid = 1 if name in _PROCESSORS else 0
     for chunk in text.partition("#")[0].split("+"):
         first, *resources = chunk.split(":")
         count = 1
@@ -217,7 +222,7 @@ def chunks(name: str, text: str) -> str:
             raise ValueError(msg)
         each = [_number(resource) for resource in resources if name and _is(resource, name)]
         is_named = is_named or bool(each)
-        total += count * (each[0] if each else 0 if name else 1)
+        total += count * (each[0] if each else unsaid)
     return str(total) if is_named else ""
 
 

@@ -55,6 +55,8 @@ FIELDS: Final = {
     11: "status",
     12: "user",
 }
+#: Fields that hold a job back and that no option names: those above 0 are counted.
+LEFT_OUT: Final = {10: "requested memory", 17: "dependency", 18: "think time"}
 #: The field that is read if it is asked for.
 _PARTITION: Final = 16
 _NUM_FIELDS: Final = 18
@@ -62,7 +64,7 @@ _WHOLE: Final = (1, 5, 8, 11, 12)
 _NOT_NEGATIVE: Final = (1, 2)  # elsewhere a negative value means "unknown"
 #: Nodes and processors of each, at the end of the description that logs of Frontier have as field 21.
 _SHAPE: Final = re.compile(r"(\d{1,9})x(\d{1,9})$", re.ASCII)
-_COLUMNS: Final = len(FIELDS) + 2
+_COLUMNS: Final = len(FIELDS) + 3
 #: Comments below this line tell nothing of the log.
 _HEADER_LINES: Final = 1000
 #: Integers of more digits are beyond 2^53, or have leading zeros that a double forgets as well.
@@ -80,6 +82,7 @@ class SwfLines(NamedTuple):
     #: Nodes, and processors of each, as field 21 tells them; 0 where it does not.
     shape_nodes: FloatArray
     shape_procs: FloatArray
+    left_out: FloatArray  #: a bit for each of `LEFT_OUT` that a line tells, the first one is 1
     more_fields: int  #: how many lines have more than 18
     faults: Faults
     partitions: array[float]  #: field 16 of each job line, if it was asked for
@@ -138,12 +141,13 @@ def _parsed(text: LogText, *, partitions: bool) -> SwfLines:
             more_fields += len(words) > _NUM_FIELDS
             shape = _SHAPE.search(words[20]) if len(words) > 20 else None
             jobs.extend((int(shape[1]), int(shape[2])) if shape else (0, 0))
+            jobs.append(sum(1 << bit for bit, idx in enumerate(LEFT_OUT) if values[idx - 1] > 0))
             if len(jobs) > MAX_JOBS * _COLUMNS:
                 raise FormatError(text.source, [f"has more than {MAX_JOBS} jobs: cut it before"])
     table = np.frombuffer(jobs, dtype=np.float64).reshape(-1, _COLUMNS).T
     texts = {key: "\n".join(values) for key, values in header.items()}
     fields = dict(zip(FIELDS, table, strict=False))
-    return SwfLines(texts, fields, table[-2], table[-1], more_fields, faults, sixteenth)
+    return SwfLines(texts, fields, table[-3], table[-2], table[-1], more_fields, faults, sixteenth)
 
 
 def _values(text: str, words: list[str]) -> list[float]:
@@ -297,12 +301,14 @@ def read_swf_log(
 
 
 def _asked(lines: SwfLines, fields: LogFields) -> FieldColumns:
-    """Return the partitions of the job lines if they are asked for."""
+    """Return the partitions of the job lines if they are asked for, and what of them is left out."""
+    bits = lines.left_out.astype(np.int64)
+    left_out = {name: bits >> bit & 1 > 0 for bit, name in enumerate(LEFT_OUT.values())}
     if not fields.asks("partition"):
-        return FieldColumns()
+        return FieldColumns(left_out=left_out)
     texts = FieldTexts()
     found = [float(texts.partition(f"{number:.15g}")) if number >= 0 else -1.0 for number in lines.partitions]
-    return FieldColumns(fields, texts, partition=np.array(found))
+    return FieldColumns(fields, texts, partition=np.array(found), left_out=left_out)
 
 
 def _partial(fields: Mapping[int, FloatArray]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -12,11 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats import log_lsf, log_pbs, log_sge
+from allocsolve.instances.formats import log_lsf, log_pbs, log_philly, log_sge
 from allocsolve.instances.formats.log_fields import listed_needs, tres_needs
 from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_slurm import begins_json, json_rows, tres_count
 from allocsolve.instances.formats.logs import UNITS
+from allocsolve.instances.formats.no_logs import looks_like
 from allocsolve.instances.formats.workload_foreign import interval_count
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class LogTable:
         Whether ids with a dot are steps of jobs, which are left out.
     is_cut
         Whether a job that runs over midnight has a line per day, each from 0:00:00 or up to 23:59:59.
+    has_attempts
+        Whether a job has a row for each attempt to run it.
     is_relative
         Whether times are seconds that may count from anywhere, and 0 is one.
     max_line
@@ -113,6 +116,7 @@ class LogTable:
     cancelled: tuple[str, ...] = ("CANCEL",)
     has_steps: bool = False
     is_cut: bool = False
+    has_attempts: bool = False
     is_relative: bool = False
     max_line: int = 10_000
     machine: str = ""
@@ -207,7 +211,7 @@ _ALCF: Final = LogTable(
 
 
 def _gpus_of(text: str) -> str:
-    return listed_needs({"gpus": text}) if text else ""
+    return listed_needs({"gpus": text.removesuffix(".0")}) if text else ""
 
 
 _PM100: Final = LogTable(
@@ -310,6 +314,7 @@ _PBS: Final = LogTable(
         "requested_processors": (
             *("Resource_List.select ncpus", "Resource_List.nodes ppn"),
             *("Resource_List.ncpus", "Resource_List.nodect"),
+            *("Resource_List.nodes count", "Resource_List.select count"),  # a part has one unless it says so
         ),
         "gpus": ("exec_vnode ngpus",),
         "requested_gpus": ("Resource_List.select ngpus", "Resource_List.nodes gpus", "Resource_List.ngpus"),
@@ -420,6 +425,48 @@ _ALIBABA: Final = LogTable(
     num_nodes=6_212_000,
     source="https://github.com/alibaba/clusterdata",
 )
+_HELIOS: Final = LogTable(
+    name="helios",
+    summary="a CSV file of jobs of Helios or Acme, clusters of GPUs",
+    columns={
+        "id": ("job_id",),
+        "submit": ("submit_time",),
+        "start": ("start_time",),
+        "end": ("end_time",),
+        "run": ("duration",),
+        "nodes": ("node_num",),
+        "processors": ("cpu_num",),
+        "gpus": ("gpu_num",),
+        "state": ("state",),
+        "user": ("user",),
+        "needs": ("gpus of gpu_num",),
+        "partition": ("vc",),
+    },
+    derived={"gpus of gpu_num": Derived(("gpu_num",), _gpus_of)},
+    source="https://github.com/S-Lab-System-Group/HeliosData",
+)
+_PHILLY: Final = LogTable(
+    name="philly",
+    summary="the JSON list of jobs of Philly (cluster_job_log)",
+    columns={
+        "id": ("jobid",),
+        "submit": ("submitted_time",),
+        "start": ("start_time",),
+        "end": ("end_time",),
+        "gpus": ("gpus of detail",),
+        "nodes": ("hosts of detail",),
+        "state": ("status",),
+        "user": ("user",),
+        "needs": ("needs of detail",),
+        "partition": ("vc",),
+    },
+    derived={"needs of detail": Derived(("gpus of detail",), _gpus_of)},
+    rows=log_philly.rows,
+    begins=log_philly.begins,
+    cancelled=("KILL",),
+    has_attempts=True,
+    source="https://github.com/msr-fiddle/philly-traces",
+)
 _EVALYS: Final = LogTable(
     name="evalys",
     summary="the schedule that Batsim and evalys write (jobs.csv)",
@@ -447,7 +494,7 @@ LOG_TABLES: Final[Mapping[str, LogTable]] = MappingProxyType(
         table.name: table
         for table in (
             *(_SACCT, _PBS, _SGE, _LSF, _NERSC, _ALCF),
-            *(_PM100, _FDATA, _HPCOPT, _ALIBABA, _EVALYS),
+            *(_PM100, _FDATA, _HPCOPT, _ALIBABA, _HELIOS, _PHILLY, _EVALYS),
         )
     }
 )
@@ -475,18 +522,13 @@ def log_format(path: PathLike) -> str:
     head = read_text(path, lambda text: text.head)[0]
     name = format_of(head)
     if name is None:
-        raise FormatError(str(path), [_strange(head) or _unknown(head)])
+        raise FormatError(str(path), [looks_like(head) or _unknown(head)])
     return name
-
-
-def is_problem(path: PathLike) -> bool:
-    """Tell whether a file begins as a problem of allocsolve does; errors as in `log_format`."""
-    return _PROBLEM.search(read_text(path, lambda text: text.head)[0]) is not None
 
 
 def format_of(head: str) -> str | None:
     """Return the format of a log that begins with these characters; None if it looks like none."""
-    if _strange(head) is not None:
+    if looks_like(head) is not None:
         return None
     first = _first(head)
     words = first.split()
@@ -511,7 +553,7 @@ def certain_format(head: str) -> str | None:
 
 def refusal(head: str, name: str) -> str | None:
     """Return why a text that begins so cannot be a log of a format; None if nothing speaks against it."""
-    if (strange := _strange(head)) is not None:
+    if (strange := looks_like(head)) is not None:
         return strange
     found, first = format_of(head), _first(head)
     if found is None or found == name:
@@ -553,7 +595,9 @@ def _has(table: LogTable, field: str, names: set[str]) -> bool:
 
 
 def _first(head: str) -> str:
-    """Return the first line that is neither empty nor a comment."""
+    """Return the first line that is neither empty nor a comment; of a JSON list all that there is."""
+    if head.lstrip().startswith("["):
+        return head
     return next((line for line in head.splitlines() if line.strip() and not line.startswith("#")), "")
 
 
@@ -565,11 +609,6 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _strange(head: str) -> str | None:
-    """Return what a text looks like that is no log but well known, and what to do; None if it is not."""
-    return next((f"looks like {said}" for mark, said in _STRANGE if mark.search(head)), None)
-
-
 def _unknown(head: str) -> str:
     first = _first(head).strip()
     begins = f"begins with {first[:40]!r}" if first else "is empty"
@@ -578,40 +617,3 @@ def _unknown(head: str) -> str:
         f"{begins}, like no log that is read ({names}; --format NAME): neither with jobs of the Standard "
         "Workload Format, records of a batch system nor names of columns with Submit among them"
     )
-
-
-#: How a problem begins.
-_PROBLEM: Final = re.compile(r'\A\s*\{[^[]*"format"\s*:\s*"allocsolve/')
-
-#: What is taken for a log, by what stands at its beginning, and what it looks like.
-_STRANGE: Final = (
-    (re.compile(r"\APAR1"), "a Parquet file: say --format pm100, fdata or hpcopt"),
-    (
-        re.compile(r"\APK\x03\x04"),
-        "a zip archive or a workbook of a spreadsheet: give text, which may be gzipped",
-    ),
-    (re.compile(r"\A(?:BZh\d|\ufffd7zXZ|\(\ufffd/\ufffd)"), "an archive that is not gzip: unpack it before"),
-    (
-        re.compile(r"\A={10,}\s*\n\s*qname\s"),
-        "what SGE's qacct prints: give the file accounting itself, from the folder default/common of SGE",
-    ),
-    (
-        re.compile(
-            r"\A\s*(?:Accounting information about jobs|Job <\d+)|\n\s*Accounting information about jobs"
-        ),
-        "what LSF's bacct prints: give the file lsb.acct itself",
-    ),
-    (re.compile(r"\A\s*<(?:\?xml|!DOCTYPE|html|\w+>)", re.IGNORECASE), "XML or HTML: give a log as text"),
-    (_PROBLEM, "a problem of allocsolve, which is no log"),
-    (
-        re.compile(r'\A\s*\{.*"(?:nb_res|profiles)"\s*:', re.DOTALL),
-        "a workload of Batsim, which is no log: allocsolve convert reads it",
-    ),
-    (
-        re.compile(
-            r"\A *(?:JobID|JOBID) +[^|,;\t\n]*\n|\A[^|,;:\t\n]+\n[- ]*-{3,} +-{2,}[- ]*(?:\n|\Z)"
-            r"|\A *[A-Za-z_]\w*(?: {2,}[A-Za-z_]\w*){3,} *\r?\n"
-        ),
-        "an export in columns of fixed width: put | or commas between the columns (sacct: use sacct -P)",
-    ),
-)

@@ -44,7 +44,7 @@ _MAY_SHARE: Final = "possibly_shared_nodes"
 LIMITS: Final = ("at-least-run", "keep", "cut")
 ORIGINS: Final = ("first", "header")
 #: Changes that make one job of several lines: how many lines a job took in.
-JOINED: Final = ("resized", "continued")
+JOINED: Final = ("resized", "continued", "retried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ class CleaningReport:
     resource, and ``duplicates``. Changed
     are ``requested_size`` (taken where the allocated one is unknown), ``part_of_a_node`` (counted as whole
     nodes, or GPUs), ``raised_limit`` (to the run time), ``cut_at_limit`` (the run time), ``resized`` (lines
-    that were joined to the line of their job, which has the largest of the sizes), ``clock_set_back`` (the
+    that were joined to the line of their job, which has the largest of the sizes), ``retried`` (further
+    attempts, joined the same way; the run time is the sum), ``clock_set_back`` (the
     later of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
     Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
     (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the

@@ -82,7 +82,8 @@ class NetworkFile:
             mask[ids[name]] = True
             del strange[name]
         if strange:
-            raise FormatError(source, [f"not in the network, but free: {listed(strange)}"])
+            how = "leave them out of it (sinfo -p PARTITION, kubectl get nodes -l LABEL)"
+            raise FormatError(source, [f"not in the network, but free: {listed(strange)}; {how}"])
         return mask
 
 

@@ -14,24 +14,20 @@ from typing import TYPE_CHECKING, Any, Final
 from allocsolve.errors import FormatError, SolverUnavailable
 from allocsolve.instances.formats.files import open_input, read_stream
 from allocsolve.instances.formats.hostlist import host_names
+from allocsolve.instances.formats.kubernetes_objects import Document, is_kubernetes, stated_nodes
 from allocsolve.instances.formats.network import StatedNodes
-from allocsolve.instances.formats.network_kubernetes import (
-    Document,
-    is_kubernetes,
-    is_model,
-    kueue_network,
-    model_network,
-    stated_nodes,
-)
+from allocsolve.instances.formats.network_kubernetes import is_model, kueue_network, model_network
 from allocsolve.instances.formats.network_slurm import (
     conf_network,
     is_conf,
     is_sinfo,
     is_yaml,
+    other_table,
     sinfo_json,
     sinfo_lines,
     yaml_network,
 )
+from allocsolve.instances.formats.network_volcano import has_hypernodes, volcano_network
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,18 +45,21 @@ _YAML_OBJECT: Final = re.compile(r"(?m)^(apiVersion|kind|items)\s*:")
 
 
 def read_network(*paths: PathLike, topology: str = "", nodes: Sequence[str] = ()) -> NetworkFile:
-    """Read a network: Slurm's topology.conf or topology.yaml, Kueue's Topology, or a model of topograph.
+    """Read a network: Slurm's topology.conf, topology.yaml or what scontrol prints, or one of Kubernetes.
+
+    Those are Kueue's Topology, Volcano's HyperNodes and the models of topograph.
 
     Parameters
     ----------
     paths
         One file; for Kueue also several, which hold the Topology, the nodes (``kubectl get nodes -o json``)
-        and perhaps the ResourceFlavor.
+        and perhaps the ResourceFlavor; for Volcano those of the HyperNodes and of the nodes.
     topology
         The name of the one to read of a topology.yaml or of several Topology objects; the default one if
         empty.
     nodes
-        All nodes of the machine, for a flat network of Slurm, which names none.
+        All nodes of the machine, for a flat network of Slurm, which names none, and for HyperNodes that
+        choose nodes by patterns.
 
     Raises
     ------
@@ -90,17 +89,21 @@ def read_network(*paths: PathLike, topology: str = "", nodes: Sequence[str] = ()
         if not is_kubernetes(document.value):
             fault = (
                 "is no network: neither Slurm's topology.conf or topology.yaml, "
-                "nor a Topology and nodes of Kueue, nor a model of topograph"
+                "nor a Topology and nodes of Kueue, nor HyperNodes of Volcano, nor a model of topograph"
             )
             raise FormatError(document.source, [fault])
     if not documents:
         raise FormatError(str(paths[0]) if paths else "network", ["is empty"])
+    if has_hypernodes(documents):
+        if topology:
+            raise FormatError(documents[0].source, ["has HyperNodes, which are one topology without a name"])
+        return volcano_network(documents, nodes)
     return kueue_network(documents, topology)
 
 
 def _check_alone(paths: Sequence[PathLike]) -> None:
     if len(paths) > 1:
-        raise FormatError(str(paths[1]), ["is a second file: only the objects of Kueue may be in several"])
+        raise FormatError(str(paths[1]), ["is a second file: only objects of Kubernetes may be in several"])
 
 
 def read_free_nodes(path: PathLike) -> StatedNodes:
@@ -128,6 +131,8 @@ def read_free_nodes(path: PathLike) -> StatedNodes:
             if all(is_kubernetes(document.value) for document in documents):
                 return stated_nodes(documents)
             raise FormatError(source, ["is neither of sinfo --json nor of kubectl get nodes -o json"])
+    if (fault := other_table(text)) is not None:
+        raise FormatError(source, [fault])
     if is_sinfo(text):
         return sinfo_lines(text, source)
     names: dict[str, None] = {}

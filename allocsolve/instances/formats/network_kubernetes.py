@@ -2,8 +2,7 @@
 
 A Topology lists labels, from the highest level down; a domain is the path of their values that nodes bear.
 A ResourceFlavor may choose the Topology, by its name, and the nodes, by their labels. Nodes that lack a label
-of a level are left out. A node is free if it is Ready, not cordoned, and has no taint that keeps pods away;
-which pods are there, the nodes do not tell.
+of a level are left out.
 
 A model of topograph has the children of switches under ``switches`` and the nodes, with their switch, under
 ``blocks``; a child that is no key there is a switch without nodes. Without any switch, blocks stand below one
@@ -15,18 +14,27 @@ Sources: the API of Kueue, v1beta2; tas_flavor_snapshot.go; the models in the te
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidProblem
 from allocsolve.instances.formats.files import show
-from allocsolve.instances.formats.hostlist import is_host_name, shown_text
+from allocsolve.instances.formats.hostlist import shown_text
+from allocsolve.instances.formats.kubernetes_objects import (
+    Document,
+    dicts,
+    is_free,
+    is_node,
+    name_of,
+    named_nodes,
+    objects,
+    part,
+)
 from allocsolve.instances.formats.network import (
     CLUSTER,
     Entry,
     NetworkFile,
-    StatedNodes,
     block_network,
     listed,
     names_at,
@@ -35,115 +43,10 @@ from allocsolve.instances.formats.network import (
 from allocsolve.model import SwitchTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 #: The label that all nodes have, each with its own value.
 _HOSTNAME: Final = "kubernetes.io/hostname"
-#: Taints that keep pods away.
-_REPELLING: Final = {"NoSchedule", "NoExecute"}
-
-
-class Document(NamedTuple):
-    """A value of a file, in which all numbers are texts."""
-
-    value: Any
-    source: str  #: what messages call the file
-    place: str  #: where it begins, such as ``line 3``
-
-
-def is_kubernetes(value: object) -> bool:
-    """Tell whether a document is an object of Kubernetes, or a list of them."""
-    words = {"kind", "apiVersion", "metadata", "items"}
-    values = value if isinstance(value, list) else [value]
-    return any(isinstance(one, dict) and not words.isdisjoint(one) for one in values)
-
-
-def _objects(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield all objects, also those inside of lists."""
-    for value, source, place in documents:
-        items = value
-        if isinstance(value, dict):
-            if not str(value.get("kind", "List")).endswith("List") or "items" not in value:
-                yield Document(value, source, place)
-                continue
-            items = value["items"]
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise FormatError(source, [f"{place}: must be objects of Kubernetes, not {show(items)}"])
-        yield from (Document(item, source, f"{place}, items[{idx}]") for idx, item in enumerate(items))
-
-
-def _part(document: Document, *path: str, kind: type[dict[str, Any] | str] = dict) -> Any:  # noqa: ANN401 - of a file
-    """Return a field of a field, empty if it is missing."""
-    value = document.value
-    for idx, name in enumerate(path):
-        value = value.get(name)
-        if value is None or value == "":
-            return kind()
-        wanted = kind if idx == len(path) - 1 else dict
-        if not isinstance(value, wanted):
-            noun = "a string" if wanted is str else "an object"
-            fault = f"{'.'.join(path[: idx + 1])} must be {noun}, not {show(value)}"
-            raise FormatError(document.source, [f"{document.place}: {fault}"])
-    return value
-
-
-def _name(document: Document) -> str:
-    return str(_part(document, "metadata", "name", kind=str))
-
-
-def _is_node(document: Document) -> bool:
-    return document.value.get("kind", "Node") == "Node" and "metadata" in document.value
-
-
-def stated_nodes(documents: Iterable[Document]) -> StatedNodes:
-    """Return what objects of Kubernetes say of nodes.
-
-    Raises
-    ------
-    FormatError
-        If there is no node, or one is not of its form.
-    """
-    documents = [*documents]
-    nodes = [document for document in _objects(documents) if _is_node(document)]
-    if not nodes:
-        raise FormatError(documents[0].source, ["has no nodes"])
-    return StatedNodes.of({name: _is_free(node) for name, node in _named(nodes).items()})
-
-
-def _named(nodes: Iterable[Document]) -> dict[str, Document]:
-    """Return nodes by their names, in the order of the alphabet, as Kueue takes them."""
-    named: dict[str, Document] = {}
-    for node in nodes:
-        name = _name(node)
-        if not is_host_name(name):
-            raise FormatError(node.source, [f"{node.place}: {shown_text(name)} is not the name of a node"])
-        if name in named:
-            raise FormatError(node.source, [f"{node.place}: the node {shown_text(name)} stands twice"])
-        named[name] = node
-    return dict(sorted(named.items()))
-
-
-def _is_free(node: Document) -> bool:
-    spec, status = _part(node, "spec"), _part(node, "status")
-    conditions = _dicts(node, "status.conditions", status.get("conditions"))
-    taints = _dicts(node, "spec.taints", spec.get("taints"))
-    ready = any(one.get("type") == "Ready" and _is_true(one.get("status")) for one in conditions)
-    repelled = any(one.get("effect") in _REPELLING for one in taints if isinstance(one.get("effect"), str))
-    return ready and not _is_true(spec.get("unschedulable")) and not repelled
-
-
-def _dicts(document: Document, place: str, values: object) -> Sequence[Mapping[str, object]]:
-    if values is None or values == "":
-        return []
-    if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
-        raise FormatError(
-            document.source, [f"{document.place}: {place} must be a list of objects, not {show(values)}"]
-        )
-    return values
-
-
-def _is_true(value: object) -> bool:
-    return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
 def kueue_network(documents: Sequence[Document], name: str) -> NetworkFile:
@@ -161,18 +64,18 @@ def kueue_network(documents: Sequence[Document], name: str) -> NetworkFile:
     FormatError
         If the Topology is not told, its levels are none, or no node has all of its labels.
     """
-    everything = [*_objects(documents)]
+    everything = [*objects(documents)]
     topology, wanted = _chosen(everything, name, documents[0].source)
     levels = _levels(topology)
     labels = [level for level in levels if level != _HOSTNAME]
-    nodes = _named(filter(_is_node, everything))
+    nodes = named_nodes(filter(is_node, everything))
     if not nodes:
         fault = "has no nodes: name the output of kubectl get nodes -o json as another file"
         raise FormatError(topology.source, [fault])
     paths: dict[str, tuple[str, ...]] = {}
     lacking, unwanted = [], []
     for host, node in nodes.items():
-        borne = _part(node, "metadata", "labels")
+        borne = part(node, "metadata", "labels")
         if any(borne.get(label) != value for label, value in wanted.items()):
             unwanted.append(host)
         elif not all(isinstance(borne.get(label), str) for label in labels):
@@ -180,7 +83,7 @@ def kueue_network(documents: Sequence[Document], name: str) -> NetworkFile:
         else:
             paths[host] = tuple(borne[label] for label in labels)
     if not paths:
-        fault = f"no node has all labels of the levels of the Topology {shown_text(_name(topology))}"
+        fault = f"no node has all labels of the levels of the Topology {shown_text(name_of(topology))}"
         raise FormatError(topology.source, [f"{fault}: {listed(levels)}"])
     notes = [
         f"{why}, left out: {listed(hosts)}"
@@ -191,7 +94,7 @@ def kueue_network(documents: Sequence[Document], name: str) -> NetworkFile:
         if hosts
     ]
     network = _domains(topology.source, paths)
-    free = tuple(host for host in paths if _is_free(nodes[host]))
+    free = tuple(host for host in paths if is_free(nodes[host]))
     return replace(network, notes=tuple(notes), free=free, left_out=(*lacking, *unwanted))
 
 
@@ -199,17 +102,17 @@ def _chosen(objects: Sequence[Document], name: str, source: str) -> tuple[Docume
     """Return the Topology, and the labels that its nodes must bear."""
     topologies = [one for one in objects if one.value.get("kind") == "Topology"]
     flavors = [one for one in objects if one.value.get("kind") == "ResourceFlavor"]
-    flavors = [one for one in flavors if _part(one, "spec", "topologyName", kind=str)]
+    flavors = [one for one in flavors if part(one, "spec", "topologyName", kind=str)]
     if name:
         flavors = [one for one in flavors if one.value["spec"]["topologyName"] == name]
     flavor = flavors[0] if len(flavors) == 1 else None
     name = name or (flavor.value["spec"]["topologyName"] if flavor else "")
-    chosen = [one for one in topologies if not name or _name(one) == name]
+    chosen = [one for one in topologies if not name or name_of(one) == name]
     if len(chosen) != 1:
         called = f" of the name {shown_text(name)}" if name else ""
-        there = f"; there are {listed(map(_name, topologies), 8)}" if topologies else ""
+        there = f"; there are {listed(map(name_of, topologies), 8)}" if topologies else ""
         raise FormatError(source, [f"has {len(chosen)} Topology objects{called}{there}"])
-    return chosen[0], _part(flavor, "spec", "nodeLabels") if flavor else {}
+    return chosen[0], part(flavor, "spec", "nodeLabels") if flavor else {}
 
 
 def _levels(topology: Document) -> list[str]:
@@ -218,7 +121,7 @@ def _levels(topology: Document) -> list[str]:
     def refuse(fault: str) -> FormatError:
         return FormatError(topology.source, [f"{topology.place}: {fault}"])
 
-    rows = _dicts(topology, "spec.levels", _part(topology, "spec").get("levels"))
+    rows = dicts(topology, "spec.levels", part(topology, "spec").get("levels"))
     if not rows:
         raise refuse("spec.levels is empty")
     levels: list[str] = []

@@ -8,10 +8,18 @@
     BlockName=b1 Nodes=c[01-18]            # or blocks
     BlockSizes=16,64
 
+What ``scontrol show topology`` prints is read, too. There each switch has a Level and all nodes below it, and
+blocks have a BlockSize; an AggregatedBlock tells a larger size::
+
+    SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-6] Switches=leaf[1-2]
+    BlockName=b1 BlockIndex=0 Nodes=c[01-18] BlockSize=18
+    AggregatedBlock=b[1-2] BlockIndex=2 Nodes=c[01-36] BlockSize=36
+
 Keys are read in any case; ``#`` begins a comment, a backslash goes on in the next line, and a blank ends a
 value that is not quoted. Switches may stand in any order. Of blocks the first size is the base, the others
 are its multiples by powers of two (by 1 to 16 if none are given, of the first block); a block has at least as
-many nodes. A free node is one of which each line of sinfo says ``idle``, without a sign behind it.
+many nodes, or none: it keeps its place among the others. A free node is one of which each line of sinfo says
+``idle``, without a sign behind it.
 
 Sources: the manual pages topology.conf(5), topology.yaml(5) and sinfo(1); the plug-ins of Slurm.
 """
@@ -20,6 +28,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from allocsolve.errors import FormatError
@@ -44,11 +53,12 @@ _PAIR: Final = re.compile(r'\s*(\w+)\s*=\s*(?:"([^"]*)"|([^\s="]+))(?=\s|$)', re
 _COMMENT: Final = re.compile(r"(?<!\\)#.*")
 #: What names something, what messages call it, and which keys may stand beside.
 _KINDS: Final = {
-    "switchname": ("switch", {"nodes", "switches", "linkspeed"}),
-    "blockname": ("block", {"nodes"}),
+    "switchname": ("switch", {"nodes", "switches", "linkspeed", "level"}),
+    "blockname": ("block", {"nodes", "blockindex", "blocksize"}),
     "ringname": ("ring", {"nodes"}),
+    "aggregatedblock": ("block of blocks", {"nodes", "blockindex", "blocksize"}),
 }
-_CONF: Final = re.compile(r"(?im)^\s*(?:(?:switch|block|ring)name|blocksizes)\s*=")
+_CONF: Final = re.compile(r"(?im)^\s*(?:(?:switch|block|ring)name|aggregatedblock|blocksizes)\s*=")
 _FIRST_LINE: Final = re.compile(r"(?m)^[ \t]*([^\s#].*)")
 _FIRST_PAIR: Final = re.compile(r"\w+\s*=", re.ASCII)
 
@@ -74,9 +84,10 @@ def conf_network(text: str, source: str) -> NetworkFile:
         If a line is not of its form, or the switches, blocks or rings are none.
     """
     entries: list[Entry] = []
-    kind = begun = sizes = ""
-    sized = ""
-    for place, pairs in _conf_lines(text, source):
+    kind = begun = ""
+    above: set[str] = set()  # switches that name the nodes of those below them, too
+    lines = [*_conf_lines(text, source)]
+    for place, pairs in lines:
         names = [key for key in pairs if key in _KINDS]
         allowed = {"blocksizes", *names[:1], *(_KINDS[names[0]][1] if names else ())}
         strange = next((key for key in pairs if key not in allowed), None)
@@ -85,26 +96,62 @@ def conf_network(text: str, source: str) -> NetworkFile:
             beside = f"beside {names[0]}" if names else "without a name of a switch or block"
             fault = f"key {strange!r} {beside}" if known else f"unknown key {strange!r}"
             raise FormatError(source, [f"{place}: {fault}"])
-        if "blocksizes" in pairs:
-            if sizes:
-                raise FormatError(source, [f"{place}: BlockSizes also stand at {sized}"])
-            sizes, sized = pairs["blocksizes"], place
-        if not names:
+        if not names or names[0] == "aggregatedblock":
             continue
         if kind and names[0] != kind:
             raise FormatError(source, [f"{place}: {names[0]!r} in a file that has {kind!r} at {begun}"])
         kind, begun = names[0], begun or place
         nodes, children = (names_at(source, place, pairs.get(key, "")) for key in ("nodes", "switches"))
         entries.append(Entry(pairs[kind], place, nodes, children))
+        above |= {pairs[kind]} if "level" in pairs and children else set()
     if not entries:
         raise FormatError(source, ["has neither SwitchName nor BlockName lines"])
+    sizes, sized = _told_sizes(lines, source)
     if sizes and kind != "blockname":
         raise FormatError(source, [f"{sized}: BlockSizes without BlockName"])
     if kind == "switchname":
-        return switch_network(source, entries)
+        return switch_network(source, _own_nodes(source, entries, above))
     if kind == "ringname":
         return _ring(source, entries)
-    return _blocks(source, entries, sizes.split(",") if sizes else [], sized)
+    return _blocks(source, entries, sizes, sized)
+
+
+def _told_sizes(lines: Sequence[tuple[str, Mapping[str, str]]], source: str) -> tuple[list[str], str]:
+    """Return the sizes of blocks, which stand in one line, or each with its block; and where the first is.
+
+    Raises
+    ------
+    FormatError
+        If there are two such lines.
+    """
+    told = [(place, pairs["blocksizes"].split(",")) for place, pairs in lines if "blocksizes" in pairs]
+    if len(told) > 1:
+        raise FormatError(source, [f"{told[1][0]}: BlockSizes also stand at {told[0][0]}"])
+    if told:
+        return told[0][1], told[0][0]
+    printed = [(pairs["blocksize"], place) for place, pairs in lines if "blocksize" in pairs]
+    return list(dict.fromkeys(size for size, _ in printed)), printed[0][1] if printed else ""
+
+
+def _own_nodes(source: str, entries: Sequence[Entry], above: AbstractSet[str]) -> list[Entry]:
+    """Return switches without the nodes of those below them, which scontrol prints for each.
+
+    Raises
+    ------
+    FormatError
+        If a switch has other nodes than those below it.
+    """
+    known = {entry.name: entry for entry in entries}
+    found = []
+    for entry in entries:
+        if entry.name in above and entry.nodes:
+            below = {node for child in entry.children if child in known for node in known[child].nodes}
+            if other := {*entry.nodes} ^ below:
+                fault = f"has other nodes than the switches below it: {listed(sorted(other))}"
+                raise FormatError(source, [f"{entry.place}: switch {shown_text(entry.name)} {fault}"])
+            entry = entry._replace(nodes=())  # noqa: PLW2901 - the same switch
+        found.append(entry)
+    return found
 
 
 def _conf_lines(text: str, source: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -149,7 +196,7 @@ def _blocks(source: str, entries: Sequence[Entry], sizes: Sequence[str], place: 
         base = next(len({*entry.nodes}) for entry in entries if entry.nodes)
         numbers = [base << power for power in range(_DEFAULT_POWER + 1)]
     for entry in entries:
-        if (count := len({*entry.nodes})) < base:
+        if 0 < (count := len({*entry.nodes})) < base:
             fault = f"block {shown_text(entry.name)} has {count} nodes, fewer than the base block size {base}"
             raise FormatError(source, [f"{entry.place}: {fault}"])
     return replace(network, block_sizes=tuple(sorted({*numbers})))
@@ -350,6 +397,26 @@ _STATES: Final = re.compile(
     r"pow_(dn|up)|reboot\w*|boot|resv|reserved|unk|unknown)([*~#!%$@^+-]+|\+.*)?"
 )
 _TITLE: Final = ["NODELIST", "STATE"]
+
+
+#: Titles of tables that sinfo and others print by themselves.
+_TITLES: Final = frozenset({"PARTITION", "NODELIST", "HOSTNAMES", "REASON", "NODES"})
+
+
+def other_table(text: str) -> str | None:
+    """Return what is wrong with a table that has not a node and a state a line; None if the text is none."""
+    lines = ((number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+    for number, words in islice(lines, 3):  # a date may stand above the titles
+        if len(words) <= len(_TITLE):
+            break
+        if (
+            not _TITLES.isdisjoint(words)
+            or words[0].startswith("NodeName=")
+            or any(map(_STATES.fullmatch, words[1:]))
+        ):
+            how = "sinfo -h -N -o '%N %T' prints a node and its state a line"
+            return f"line {number}: is of another table: {how}"
+    return None
 
 
 def is_sinfo(text: str) -> bool:

@@ -10,13 +10,12 @@ import csv
 import io
 import math
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.files import read_input, replace_file, show
+from allocsolve.instances.formats.files import read_input, replace_file, show, unpacked_path
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -111,8 +110,8 @@ class Rows:
 
 
 def is_table(path: PathLike) -> bool:
-    """Tell whether a file is a table by the end of its name."""
-    return Path(path).suffix.lower() == ".csv"
+    """Tell whether a file is a table by the end of its name, before ``.gz``."""
+    return unpacked_path(path).suffix.lower() == ".csv"
 
 
 def read_rows(path: PathLike, choices: Collection[TableFormat]) -> tuple[TableFormat, Rows]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances.formats.envelope import is_problem_table, parse_problem, read_problem, write_problem
-from allocsolve.instances.formats.files import load, replace_file
+from allocsolve.instances.formats.files import load, replace_file, unpacked_path
 from allocsolve.instances.formats.log_jobs import read_table_log
 from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_swf import read_swf_log
-from allocsolve.instances.formats.log_tables import LOG_TABLES, format_of
+from allocsolve.instances.formats.log_tables import LOG_TABLES, certain_format, format_of
 from allocsolve.instances.formats.log_times import check_swf_unit
 from allocsolve.instances.formats.logs import log_problem
 from allocsolve.instances.formats.tables import is_table
@@ -139,7 +139,7 @@ def format_by_name(path: Path) -> str:
         If it tells none.
     """
     by_end = {".json": "json", ".csv": "csv", ".swf": "swf"}
-    end = path.suffix.lower()
+    end = unpacked_path(path).suffix.lower()
     if path.is_dir() or not end:
         return "elastisim"
     if end not in by_end:
@@ -268,15 +268,14 @@ def _log_format(path: Path) -> str | None:
     """Return the format of a log; None if the path is that of something else."""
     if path.name.lower().endswith((".swf", ".swf.gz")):
         return "swf"
-    # what is JSON is told apart when it is read
-    if not path.is_file() or path.suffix.lower() == ".json":
+    if not path.is_file():
         return None
     head = read_text(path, lambda text: text.head)[0]
     if is_table(path) and is_problem_table(head):
         return None
-    if head.lstrip().startswith(("{", "[")) and path.suffix != ".gz":
-        return None
-    return format_of(head)
+    if head.lstrip().startswith(("{", "[")):
+        return certain_format(head)  # other JSON is told apart when it is read
+    return None if unpacked_path(path).suffix.lower() == ".json" else format_of(head)
 
 
 def _read_log(path: Path, name: str, num_nodes: int | None, time_unit: str | None) -> ReadWorkload:
@@ -290,6 +289,8 @@ def _read_log(path: Path, name: str, num_nodes: int | None, time_unit: str | Non
         unheld.add(f"job lines that were dropped ({reason.replace('_', ' ')})", count)
     for fault in log.report.faults:
         unheld.add(fault)
+    for field, count in log.asked.left_out.items():
+        unheld.add(f"{field} of jobs", count)
     unheld.add(
         f"recorded starts (`allocsolve import {name} --recorded` writes them)",
         int((log.starts == log.starts).sum()),
