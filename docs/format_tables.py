@@ -14,7 +14,7 @@ from allocsolve.instances.formats.envelope import certificate_schema, family_sch
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 PAGE: Final = Path(__file__).with_name("formats.md")
 
@@ -41,7 +41,7 @@ def rows(schema: dict[str, Any], definitions: dict[str, Any], prefix: str = "") 
         if name == "$schema":
             continue
         variants = [*alternatives(field, definitions)]
-        yield f"{prefix}`{name}`", meaning(field, variants), default(name, field, schema["required"])
+        yield f"{prefix}`{name}`", meaning(field, variants), default(name, field, schema.get("required", ()))
         for variant in variants:
             yield from rows(variant, definitions, f"… {prefix}") if has_own_rows(variant) else ()
 
@@ -56,8 +56,8 @@ def alternatives(field: dict[str, Any], definitions: dict[str, Any]) -> Iterator
 
 
 def has_own_rows(schema: dict[str, Any]) -> bool:
-    """Tell whether a schema is that of an object with fields that must be there; costs and laws have none."""
-    return bool(schema.get("required") and schema.get("properties")) and schema.get("type") == "object"
+    """Tell whether a schema is that of an object with known fields."""
+    return bool(schema.get("properties")) and "object" in schema["type"]
 
 
 def meaning(field: dict[str, Any], variants: list[dict[str, Any]]) -> str:
@@ -79,7 +79,7 @@ def numbers(field: dict[str, Any]) -> str:
     return f"(≥ {low})" if high == MAX_INTEGER else f"({low} to {high})"
 
 
-def default(name: str, field: dict[str, Any], required: list[str]) -> str:
+def default(name: str, field: dict[str, Any], required: Collection[str]) -> str:
     """Return what stands for a field that is left out; empty if it must not be or the meaning says it."""
     return "" if name in required or "default" not in field else f"`{json.dumps(field['default'])}`"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import random
 from types import SimpleNamespace
@@ -97,8 +98,10 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     ),
     "a leaf has a node less": (
         "date-tree",
-        "workload.date_tree:Machine",
-        lambda was, nodes, capacity: was(nodes, capacity - 1),
+        "workload.date_tree:Machine.of",
+        lambda was, problem, divisor: was(problem, divisor)._replace(
+            capacity=was(problem, divisor).capacity - 1
+        ),
     ),
     "shared prices are paid to nobody": (
         "date-trees",
@@ -157,8 +160,9 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
 def test_a_fault_of_a_judge_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, place, wrong = FAULTS[fault]
     module, function = place.split(":")
-    judge = importlib.import_module(f"allocsolve.judge.{module}")
-    right = getattr(judge, function)
-    monkeypatch.setattr(judge, function, lambda *args: wrong(right, *args))
+    *outer, name_there = function.split(".")
+    holder = functools.reduce(getattr, outer, importlib.import_module(f"allocsolve.judge.{module}"))
+    right = getattr(holder, name_there)
+    monkeypatch.setattr(holder, name_there, lambda *args: wrong(right, *args))
     with pytest.raises(AssertionError, match="step"):
         attacks(name)()

@@ -174,6 +174,10 @@ class HandSet:
     elapsed: float
     remaining: float
 
+    @property
+    def divisible(self) -> float:
+        return self.remaining
+
 
 def test_search_from_below_yields_to_a_short_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """It makes up for it later, and does not wait for longer than a quarter of the time limit."""

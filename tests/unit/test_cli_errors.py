@@ -74,7 +74,6 @@ def file(tmp_path: Path) -> Path:
         (["reproduce", "klein2011", "--optimal", "--plot", "x.jpg"], ["--plot", "'x.jpg'"]),
         (["whatif", "x.swf", "--malleable", "20,120"], ["--malleable", "120 is not in 0..100 per cent"]),
         (["whatif", "x.swf", "--malleable", "-5"], ["--malleable", "-5 is not in 0..100 per cent"]),
-        (["whatif", "x.swf", "--format", "swf", "--time-unit", "ms"], ["--time-unit ms", "are seconds"]),
         (["whatif", "x.swf", "--out", "."], [".: cannot be written: is a directory"]),
         (["whatif", "x.swf", "--out", "/"], ["/: cannot be written: is a directory"]),
         (["solve", "x.json", "--solver", "noX", "--seed", "-1"], ["--seed", "'-1' is below 0"]),
@@ -115,6 +114,13 @@ def test_bad_command_line(argv: list[object], parts: list[str], capsys: Capture)
     err = refused(capsys, *argv)
     for part in parts:
         assert part in err
+
+
+def test_logs_that_have_seconds_only_take_no_unit_of_times(tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "x.swf"
+    log.write_text("; MaxNodes: 4\n1 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n", encoding="utf-8")
+    err = refused(capsys, "whatif", log, "--format", "swf", "--time-unit", "ms")
+    assert "--time-unit ms: times of the Standard Workload Format are seconds" in err
 
 
 @pytest.mark.parametrize(

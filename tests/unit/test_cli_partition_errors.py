@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
         ({"size": 2.5}, ["size", "2.5"]),
         ({"busy": [5, 12]}, ["busy[1]", "12"]),
         ({"busy": [-1]}, ["busy[0]", "-1 is below 0"]),
-        ({"busy": [5, 8, 5]}, ["busy[2]", "node 5"]),
+        ({"busy": [5, 8, 5]}, ["busy[2]", "5 is also busy[0]"]),
         ({"busy": list(range(12))}, ["busy", "all 12 nodes are busy"]),
         ({"topology": {"shape": [4, 0]}}, ["topology.shape[1]", "0 is below 1"]),
         ({"topology": {"shape": []}}, ["topology", "axes"]),

@@ -88,7 +88,6 @@ def test_a_solver_is_its_rules() -> None:
     assert len(execute(empty, ReservationSchedule.of(empty, {})).outcomes) == 0
 
 
-
 @pytest.mark.parametrize("wrong", [{"kind": 4}, {"nodes": 0}, {"job_idx": -1}, {"seed": -1}, {"kind": 0.5}])
 def test_programs_are_of_four_kinds(wrong: dict[str, int]) -> None:
     with pytest.raises(InvalidOption, match=next(iter(wrong))):

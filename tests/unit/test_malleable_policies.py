@@ -28,10 +28,6 @@ def malleable(submit: float, **other: Any) -> Job:
 
 
 def test_a_victim_that_ends_before_its_point_leaves_its_nodes_to_the_promise() -> None:
-    # In its last part a job has no point left: it keeps its nodes to the end, at 50 s.
-    problem = WorkloadProblem(4, [malleable(0), malleable(47)])
-    schedule = simulate(problem, MalleablePref())
-    assert [piece[2] for piece in schedule.pieces(0)] == [2]
     everything = WorkloadProblem(4, [malleable(0, min_nodes=1, max_nodes=4, points=1), malleable(47)])
     assert simulate(everything, MalleableMin()).pieces(0) == ((0.0, 200.0, 1),)
 

@@ -70,7 +70,6 @@ def problem_fields() -> Fields:
 
 
 def _job() -> dict[str, Document]:
-    seconds = real(0, "in seconds")
     return {
         "name": text("of the job, each another one; `j0`, `j1`, ... if left out"),
         "submit": real(0, "when the job enters the queue, in seconds"),
@@ -144,18 +143,22 @@ def _job() -> dict[str, Document]:
         "stall": maybe(
             record(
                 {
-                    **dict.fromkeys(("fixed", "per_node", "shared"), seconds),
+                    "fixed": real(0, "seconds of each change"),
+                    "per_node": real(0, "seconds for each node that comes or goes"),
+                    "shared": real(0, "seconds times nodes, divided by the sum of both numbers of nodes"),
                     "holds": choice(_HOLDS, "which number of nodes is held meanwhile", default="new"),
                 },
-                description="what a change costs a malleable job or one with "
-                "`requests`: `fixed` (s), `per_node` (s a node), "
-                "`shared` (s · nodes), `holds`",
+                description="what a change costs a malleable job, or one with `requests`",
             )
         ),
         "join": maybe(
             record(
-                dict.fromkeys(("start", "grow", "shrink"), seconds),
-                description="what changes cost a job with `phases`: `start`, `grow`, `shrink`, in seconds",
+                {
+                    "start": real(0, "seconds without progress at the start of the job"),
+                    "grow": real(0, "seconds from the arrival of a node until it is useful"),
+                    "shrink": real(0, "seconds for which a node is held when it is no longer useful"),
+                },
+                description="what changes cost a job with `phases`",
             )
         ),
     }
