@@ -60,11 +60,11 @@ PROBLEMS: dict[str, Problem] = {
         ],
     ),
     "late": ReservationProblem(
-        Mesh((3, 3)), [DeadlineJob(N - 50 + idx, 2 + idx, 10, N - 20) for idx in range(5)]
+        Mesh((3, 3)), tuple(DeadlineJob(N - 50 + idx, 2 + idx, 10, N - 20) for idx in range(5))
     ),
     "huge": ReservationProblem(
         Mesh((3, 3)),
-        [DeadlineJob(0, 9, N - idx, N, None, 0) for idx in range(3)] + [DeadlineJob(1, 3, 4, 20)],
+        (*(DeadlineJob(0, 9, N - idx, N, None, 0) for idx in range(3)), DeadlineJob(1, 3, 4, 20)),
     ),
 }
 CASES = [(label, name) for label, problem in PROBLEMS.items() for name in solver_names(family_of(problem))]

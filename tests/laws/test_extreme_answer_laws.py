@@ -94,7 +94,7 @@ def workloads(draw: DrawFn) -> tuple[WorkloadProblem, WorkloadSchedule]:
         submit, in_turn = draw(INSTANTS) / 4, draw(st.sampled_from([True, True, False]))
         start = max(submit, now if draw(st.integers(0, 3)) else draw(INSTANTS))
         more: dict[str, Any] = {"weight": draw(st.sampled_from([1, 1, 0, LARGEST]))}
-        if resources and draw(st.booleans()):
+        if bool(resources) and draw(st.booleans()):
             more["needs"] = {"bytes": min(draw(AMOUNTS), resources["bytes"])}
         elif nodes > 1 and count == 1:
             rows = [(1, runtime), (nodes, runtime)]
@@ -197,7 +197,7 @@ def reservations(draw: DrawFn) -> tuple[ReservationProblem, ReservationSchedule]
         weight = min(draw(weights), LARGEST / (nodes * runtime * len(arrivals)))
         deadline = draw(st.just(min(arrival + runtime, LARGEST)) | times)
         jobs.append(DeadlineJob(arrival, nodes, runtime, deadline, None, weight))
-    problem = ReservationProblem(mesh, jobs)
+    problem = ReservationProblem(mesh, tuple(jobs))
     begins = draw(st.sampled_from([0, 0, 0.5, 1, 2**-60]))
     starts = np.array([min(job.arrival + begins, LARGEST) for job in jobs])
     ends = np.minimum(starts + problem.packed.runtime, LARGEST)
@@ -296,7 +296,7 @@ def test_a_small_job_counts_beside_huge_ones_that_do_not() -> None:
 
 
 def test_a_booking_beyond_the_last_time_there_is_is_seen() -> None:
-    problem = ReservationProblem(Mesh((1,)), [DeadlineJob(0, 1, 2, LARGEST)])
+    problem = ReservationProblem(Mesh((1,)), (DeadlineJob(0, 1, 2, LARGEST),))
     columns: Any = ([BOOKED], [LARGEST], [0, 1], [0], [LARGEST - 1], [LARGEST])
     (fault,) = violations(problem, ReservationSchedule(*columns))
     assert fault.endswith(f"is booked from {LARGEST - 1} to {LARGEST}, its run time is 2")
@@ -363,7 +363,7 @@ def full_machines(draw: DrawFn) -> tuple[WorkloadProblem, dict[str, Fraction]]:
         "turnaround": mean,
         "wait": mean - Fraction(runtime),
         "slowdown": sum((max(Fraction(1), each / divisor) for each in turnarounds), Fraction(0)) / count,
-        "makespan": submit + turnarounds[-1],
+        "makespan": Fraction(submit) + turnarounds[-1],
     }
 
 

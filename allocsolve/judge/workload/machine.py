@@ -55,8 +55,8 @@ def _overloads(
     times = np.concatenate([schedule.starts, left, begins, ends])
     moments, at = np.unique(times, return_inverse=True)
     pieces = len(held)
-    use = held_after(len(moments), *np.split(at[: 2 * pieces], 2), held)
-    closed = held_after(len(moments), *np.split(at[2 * pieces :], 2), amounts)
+    use = held_after(len(moments), held, *np.split(at[: 2 * pieces], 2))
+    closed = held_after(len(moments), amounts, *np.split(at[2 * pieces :], 2))
     free = np.maximum(there - closed, 0)
     excess = use - free
     over = excess > 0
@@ -106,6 +106,6 @@ def open_node_seconds(problem: WorkloadProblem, first: float, last: float) -> fl
     begins, ends, amounts = _closures(problem, "nodes", problem.num_nodes)
     edges = np.unique(np.concatenate([begins, ends, [first, last]]).clip(first, last))
     at = (np.searchsorted(edges, times.clip(first, last)) for times in (begins, ends))
-    closed = held_after(len(edges), *at, amounts)[:-1]
+    closed = held_after(len(edges), amounts, *at)[:-1]
     open_nodes = np.maximum(problem.num_nodes - closed, 0)
     return float((open_nodes * np.diff(edges)).sum())

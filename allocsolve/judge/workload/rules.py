@@ -483,7 +483,7 @@ def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: 
     """Return a line for each span of time in which more than all nodes are held, by a sweep."""
     times = np.concatenate([schedule.starts, schedule.ends - tolerance])
     moments, at = np.unique(times, return_inverse=True)
-    held = held_after(len(moments), *np.split(at, 2), schedule.nodes)
+    held = held_after(len(moments), schedule.nodes, *np.split(at, 2))
     return overloads(moments, held, problem.num_nodes, tolerance)
 
 
