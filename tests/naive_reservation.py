@@ -45,7 +45,7 @@ def _is_booking(problem: ReservationProblem, schedule: ReservationSchedule, idx:
     job, holds, end = problem.jobs[idx], schedule.holds(idx), float(schedule.ends[idx])
     start = Fraction(end) - job.runtime
     return (
-        {(hold.start, hold.end) for hold in holds} == {(start, end)}
+        all(hold.start == start and hold.end == end for hold in holds)
         and len(holds) == job.nodes
         and job.arrival <= start
         and end <= job.deadline

@@ -21,16 +21,16 @@ def summable(numbers: IntArray) -> IntArray:
     return numbers if largest * numbers.size <= UNLIMITED else numbers.astype(object)
 
 
-def held_after(moments: int, taken: IntArray, returned: IntArray, amounts: IntArray) -> IntArray:
+def held_after(moments: int, amounts: IntArray, taken: IntArray, returned: IntArray) -> IntArray:
     """Return how much is held from each moment to the next, shape (moments,), exactly.
 
     Parameters
     ----------
     moments
         How many there are.
-    taken, returned, amounts
-        Shape (holds,): the number of the moment at which each is taken, and at which it is given back, and
-        how much it is.
+    amounts, taken, returned
+        Shape (holds,): how much each is, and the number of the moment at which it is taken, and at which it
+        is given back.
     """
     exact = summable(amounts)
     held = np.zeros(moments, dtype=exact.dtype)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import naive_extreme
@@ -22,6 +23,7 @@ from allocsolve.model import (
     BOOKED,
     REJECTED,
     SUCCESSFUL,
+    Budget,
     ClosedWindow,
     DeadlineJob,
     EvolutionProblem,
@@ -31,19 +33,25 @@ from allocsolve.model import (
     Mesh,
     Partition,
     PartitionProblem,
+    Phases,
     Placement,
     PlacementProblem,
+    PowerLaw,
+    Profile,
+    Requests,
     ReservationProblem,
     ReservationSchedule,
     SpeedupTable,
+    Stall,
     SwitchTree,
     Torus,
     WorkloadProblem,
     WorkloadSchedule,
 )
+from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from hypothesis.strategies import DrawFn
 
@@ -56,8 +64,10 @@ INSTANTS = st.sampled_from(
     [0, 0, 0, 0, 0.25, 1, 2**31, 2**40, 2**51 - 0.25, 2**51, 2**51 + 0.5, 2**52 - 0.5, 2**52, LARGEST - 2]
 )
 #: What changes a number of an answer by a little or by a lot.
-SHIFTS = st.sampled_from([-(2**53), -(2**32), -1, -0.25, 0.25, 1, 2**32, 2**53])
-SIZES = st.sampled_from([-(2**63), -(2**62), -1, 0, 1, 2**31, 2**53, 2**53 + 1, 2**62, 2**63 - 1])
+SHIFT_EDGES = [-(2**53), -(2**32), -1, -0.25, 0.25, 1, 2**32, 2**53]
+SHIFTS = st.sampled_from(SHIFT_EDGES)
+SIZE_EDGES = [-(2**63), -(2**62), -1, 0, 1, 2**31, 2**53, 2**53 + 1, 2**62, 2**63 - 1]
+SIZES = st.sampled_from(SIZE_EDGES)
 
 
 def close(measured: Any, expected: Mapping[str, float]) -> bool:
@@ -84,7 +94,7 @@ def workloads(draw: DrawFn) -> tuple[WorkloadProblem, WorkloadSchedule]:
         submit, in_turn = draw(INSTANTS) / 4, draw(st.sampled_from([True, True, False]))
         start = max(submit, now if draw(st.integers(0, 3)) else draw(INSTANTS))
         more: dict[str, Any] = {"weight": draw(st.sampled_from([1, 1, 0, LARGEST]))}
-        if resources and draw(st.booleans()):
+        if bool(resources) and draw(st.booleans()):
             more["needs"] = {"bytes": min(draw(AMOUNTS), resources["bytes"])}
         elif nodes > 1 and count == 1:
             rows = [(1, runtime), (nodes, runtime)]
@@ -93,7 +103,9 @@ def workloads(draw: DrawFn) -> tuple[WorkloadProblem, WorkloadSchedule]:
         for _ in range(count):
             if "kind" in more:
                 times = np.linspace(start, start + runtime, draw(COUNTS) + 1).round().tolist()
-                pieces.append([(*each, (1, nodes)[at % 2]) for at, each in enumerate(pairwise(times))])
+                pieces.append(
+                    [(*each, (1, nodes)[at % 2]) for at, each in enumerate(itertools.pairwise(times))]
+                )
             else:
                 pieces.append([(start, start + runtime, nodes)])
             start += runtime if in_turn else 0
@@ -185,7 +197,7 @@ def reservations(draw: DrawFn) -> tuple[ReservationProblem, ReservationSchedule]
         weight = min(draw(weights), LARGEST / (nodes * runtime * len(arrivals)))
         deadline = draw(st.just(min(arrival + runtime, LARGEST)) | times)
         jobs.append(DeadlineJob(arrival, nodes, runtime, deadline, None, weight))
-    problem = ReservationProblem(mesh, jobs)
+    problem = ReservationProblem(mesh, tuple(jobs))
     begins = draw(st.sampled_from([0, 0, 0.5, 1, 2**-60]))
     starts = np.array([min(job.arrival + begins, LARGEST) for job in jobs])
     ends = np.minimum(starts + problem.packed.runtime, LARGEST)
@@ -284,7 +296,7 @@ def test_a_small_job_counts_beside_huge_ones_that_do_not() -> None:
 
 
 def test_a_booking_beyond_the_last_time_there_is_is_seen() -> None:
-    problem = ReservationProblem(Mesh((1,)), [DeadlineJob(0, 1, 2, LARGEST)])
+    problem = ReservationProblem(Mesh((1,)), (DeadlineJob(0, 1, 2, LARGEST),))
     columns: Any = ([BOOKED], [LARGEST], [0, 1], [0], [LARGEST - 1], [LARGEST])
     (fault,) = violations(problem, ReservationSchedule(*columns))
     assert fault.endswith(f"is booked from {LARGEST - 1} to {LARGEST}, its run time is 2")
@@ -351,7 +363,7 @@ def full_machines(draw: DrawFn) -> tuple[WorkloadProblem, dict[str, Fraction]]:
         "turnaround": mean,
         "wait": mean - Fraction(runtime),
         "slowdown": sum((max(Fraction(1), each / divisor) for each in turnarounds), Fraction(0)) / count,
-        "makespan": submit + turnarounds[-1],
+        "makespan": Fraction(submit) + turnarounds[-1],
     }
 
 
@@ -391,3 +403,48 @@ def test_bounds_of_full_machines(
         check_line(refused)
         return
     assert bound <= optimum[term]
+
+
+@functools.cache
+def elastic_answers() -> list[tuple[WorkloadProblem, WorkloadSchedule]]:
+    """A right answer with jobs of each kind that may change their sizes."""
+    law, rows = PowerLaw(0.5), SpeedupTable([(1, 8), (2, 4), (4, 2)])
+    jobs = [
+        Job(0, 2, 20, min_nodes=1, max_nodes=4, evolution=Phases([(16, 2), (8, 1), (8, 4)], 1)),
+        Job(0, 2, 8, min_nodes=1, max_nodes=4, speedup=law, evolution=Requests([(0.5, 2), (0.25, -1)])),
+        Job(0, 1, 9, evolution=Profile([(4, 1), (5, 3)], 2)),
+        Job(0, 2, 4, speedup=rows, kind="malleable", reconfiguration=Stall(1, per_node=1)),
+        Job(1, 2, 8, min_nodes=1, max_nodes=4, speedup=law),
+    ]
+    answers = []  # of the first job, of two, and so on
+    for count in range(1, len(jobs) + 1):
+        problem = WorkloadProblem(6, [replace(job, name=f"j{idx}") for idx, job in enumerate(jobs[:count])])
+        result = make_solver("evolv-easyback", problem, "turnaround")(problem, Budget())
+        assert result.answer is not None
+        assert violations(problem, result.answer) == ()
+        answers.append((problem, result.answer))
+    return answers
+
+
+def changed_pieces(schedule: WorkloadSchedule) -> Iterator[dict[str, Any]]:
+    """Yield columns of a schedule in which one number is another one, by far."""
+    for name, place in itertools.product(["starts", "ends", "nodes"], range(len(schedule.nodes))):
+        for extreme in [*SIZE_EDGES, *SHIFT_EDGES]:
+            column = getattr(schedule, name).copy()
+            column[place] = extreme if name == "nodes" else column[place] + float(extreme)
+            if abs(extreme) > 6:
+                yield {name: column}
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_one_extreme_number_of_a_piece(number: int) -> None:
+    """No piece of such an answer may be so much earlier, later, smaller or larger."""
+    problem, schedule = elastic_answers()[number]
+    for columns in changed_pieces(schedule):
+        try:
+            changed = replace(schedule, **columns)
+        except InvalidAnswer as refused:
+            check_line(refused)
+            continue
+        assert violations(problem, changed) != (), columns
+        metrics(problem, changed)

@@ -11,7 +11,7 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact.workload._event_model import EventModel, Speeds
 from allocsolve.exact.workload.prices import Prices
-from allocsolve.heuristics.workload.serial import shown_values
+from allocsolve.heuristics.workload.serial import MAX_LISTED_SIZES, shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, terms
 from allocsolve.model.options import Options, Within
@@ -121,7 +121,8 @@ def _speeds(problem: WorkloadProblem) -> list[Speeds]:
     costs = (evolving.stall_fixed, evolving.stall_per_node, evolving.stall_shared)
     speeds = []
     for job, name in enumerate(problem.jobs.names):
-        sizes = np.arange(packed.min_nodes[job], packed.max_nodes[job] + 1)
+        fewest, count = int(packed.min_nodes[job]), int(packed.max_nodes[job] - packed.min_nodes[job]) + 1
+        sizes = fewest + np.arange(min(count, MAX_LISTED_SIZES))
         times = problem.run_times(sizes, np.full(len(sizes), job))
         fault = ""
         if packed.kind[job] in (MOLDABLE, EVOLVING):
@@ -130,15 +131,17 @@ def _speeds(problem: WorkloadProblem) -> list[Speeds]:
             fault = "changes its size at points only"
         elif any(column[job] > 0 for column in costs):
             fault = "pays for changes of its size"
+        elif count > len(sizes):
+            fault = f"may have {count} numbers of nodes, more than 2^20"
         elif np.isnan(times).any():
             fault = f"may not have every number of nodes in {sizes[0]}..{sizes[-1]}"
         if fault:
             msg = f"job {name!r} {fault}: this solver knows jobs that are rigid or change their size freely"
             raise UnsupportedProblem(msg)
         rates = 1 / times
-        count = int(np.argmax(rates)) + 1
-        if (np.diff(rates[:count], 2) > 1e-12 * rates.max()).any():
+        useful = int(np.argmax(rates)) + 1
+        if (np.diff(rates[:useful], 2) > 1e-12 * rates.max()).any():
             msg = f"job {name!r}: its speed is not concave in its nodes, as this solver needs"
             raise UnsupportedProblem(msg)
-        speeds.append(Speeds(sizes[:count], rates[:count]))
+        speeds.append(Speeds(sizes[:useful], rates[:useful]))
     return speeds

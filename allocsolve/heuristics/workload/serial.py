@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from allocsolve.model.speedup import Speedup
 
 __all__ = [
+    "MAX_LISTED_SIZES",
     "SERIAL_ORDERS",
     "BestPlan",
     "Costs",
@@ -77,6 +78,9 @@ SERIAL_ORDERS: tuple[SerialOrder, ...] = get_args(SerialOrder)
 #: the most nodes: neighbouring sizes then differ by a constant factor, and time stays bounded.
 _MANY_SIZES = 16
 
+#: The most sizes of a job that are listed one by one.
+MAX_LISTED_SIZES: Final = 2**20
+
 
 def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     """Return the sizes that the jobs may take, the fastest of each job first.
@@ -88,7 +92,7 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     ------
     UnsupportedProblem
         If a job is evolving, as no clairvoyant search plans such jobs; or not rigid on a machine that is not
-        plain.
+        plain; or it has more sizes to list than 2^20.
     """
     check_rigid(problem)
     packed = problem.jobs.packed
@@ -150,7 +154,11 @@ def _sizes_in(which: _Range, *, every: bool) -> list[tuple[int, float]]:
     else:
         # All numbers of a large range are listed only on request, or if some of them are not allowed.
         listed = every or max_nodes - min_nodes < _MANY_SIZES or step != ALL_SIZES
-        numbers = list(allowed_sizes(min_nodes, max_nodes, step)) if listed else []
+        allowed_numbers = allowed_sizes(min_nodes, max_nodes, step) if listed else ()
+        if len(allowed_numbers) > MAX_LISTED_SIZES:
+            msg = f"a job may have {len(allowed_numbers)} numbers of nodes: this solver lists at most 2^20"
+            raise UnsupportedProblem(msg)
+        numbers = list(allowed_numbers)
         table = {}
     if not numbers or (len(numbers) > _MANY_SIZES and not every):
         wanted = np.geomspace(min_nodes, max_nodes, _MANY_SIZES)

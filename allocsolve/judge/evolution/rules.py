@@ -111,7 +111,7 @@ def _capacity_violations(
     """Return what breaks C2, by a sweep over all moments at which a step starts or ends."""
     times = np.concatenate([step_starts, step_starts + schedule.durations])
     moments, slot = np.unique(times, return_inverse=True)
-    held = held_after(len(moments), *np.split(slot, 2), schedule.nodes)
+    held = held_after(len(moments), schedule.nodes, *np.split(slot, 2))
     return overloads(moments, held, problem.num_nodes)
 
 

@@ -112,7 +112,7 @@ class History:
         """Return how many nodes are idle from each instant to the next; below 0 if too many are held."""
         count = len(instants)
         at, until = (np.searchsorted(instants, times) for times in (self.piece_starts, self.piece_ends))
-        return self.problem.num_nodes - held_after(count, at, until, self.schedule.nodes)
+        return self.problem.num_nodes - held_after(count, self.schedule.nodes, at, until)
 
     def decisions(self) -> Iterator[Decision]:
         """Yield for each instant, in order of time, the jobs that start and the first job that waits."""

@@ -63,8 +63,8 @@ def _overloads(
     moments, first_at, at = np.unique(counted, return_index=True, return_inverse=True)
     shown = np.concatenate([starts, piece_ends, begins, ends])[first_at]
     pieces = len(held)
-    use = held_after(len(moments), *np.split(at[: 2 * pieces], 2), held)
-    closed = held_after(len(moments), *np.split(at[2 * pieces :], 2), amounts)
+    use = held_after(len(moments), held, *np.split(at[: 2 * pieces], 2))
+    closed = held_after(len(moments), amounts, *np.split(at[2 * pieces :], 2))
     free = np.maximum(there - closed, 0)
     excess = use - free
     over = excess > 0
@@ -114,6 +114,6 @@ def open_node_seconds(problem: WorkloadProblem, first: float, last: float) -> fl
     begins, ends, amounts = _closures(problem, "nodes", problem.num_nodes)
     edges = np.unique(np.concatenate([begins, ends, [first, last]]).clip(first, last))
     at = (np.searchsorted(edges, times.clip(first, last)) for times in (begins, ends))
-    closed = held_after(len(edges), *at, amounts)[:-1]
+    closed = held_after(len(edges), amounts, *at)[:-1]
     open_nodes = np.maximum(problem.num_nodes - closed, 0)
     return float((open_nodes * np.diff(edges)).sum())

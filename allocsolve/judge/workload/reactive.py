@@ -131,7 +131,8 @@ def reactive_matter(
     first = schedule.pieces(idx)[0][2]
     matter = _matter_from(problem, schedule, idx, tolerance, first)
     if matter and not problem.jobs.evolving.join_start[idx]:
-        for fewer in range(first - 1, int(problem.jobs.packed.min_nodes[idx]) - 1, -1):
+        packed = problem.jobs.packed  # more than the most nodes count as these
+        for fewer in range(min(first, int(packed.max_nodes[idx])) - 1, int(packed.min_nodes[idx]) - 1, -1):
             if _matter_from(problem, schedule, idx, tolerance, fewer) is None:
                 return None
     return matter

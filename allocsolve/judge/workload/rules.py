@@ -231,7 +231,7 @@ def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, left: Float
     """Return a line for each span of time in which more than all nodes are held, by a sweep."""
     times = np.concatenate([schedule.starts, left])
     moments, first, at = np.unique(times, return_index=True, return_inverse=True)
-    held = held_after(len(moments), *np.split(at, 2), schedule.nodes)
+    held = held_after(len(moments), schedule.nodes, *np.split(at, 2))
     shown = np.concatenate([schedule.starts, schedule.ends])[first]
     return overloads(shown, held, problem.num_nodes)
 
