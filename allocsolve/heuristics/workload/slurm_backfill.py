@@ -52,13 +52,13 @@ class SlurmBackfill(CompiledSolver):
     Parameters
     ----------
     bf_interval
-        Seconds from pass to pass, 1..10800.
+        Seconds from pass to pass.
     bf_window
-        Minutes that a pass looks ahead, 1..43200.
+        Minutes that a pass looks ahead.
     bf_resolution
-        Seconds of a step of the plan, 1..3600.
+        Seconds of a step of the plan.
     bf_max_job_test
-        How many jobs from the head on are gone through in a pass, 1..1000000.
+        How many jobs from the head on are gone through in a pass.
     order
         The priority of jobs; see `allocsolve.heuristics.workload.policies.QueueOrder`.
 
