@@ -221,7 +221,7 @@ _BESIDES: Final = (
 
 def _suggested(names: Sequence[str]) -> Document:
     """Return the schema of a text for which editors offer some."""
-    return {"anyOf": [text(minLength=1), {"enum": [*names]}]}
+    return {"anyOf": [text(minLength=1), {"type": "string", "enum": [*names]}]}
 
 
 def _names(known: Sequence[str], description: str) -> Document:

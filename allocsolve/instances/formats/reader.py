@@ -123,7 +123,7 @@ def read_value(
 ) -> Any:  # noqa: ANN401 - JSON
     """Return a JSON value with its defaults; what is faulty is noted, and None."""
     if "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
+        schema = definitions[schema["$ref"].removeprefix("#/$defs/")]
     if "anyOf" in schema:
         return _any_of(check, value, schema["anyOf"], place, definitions)
     kinds = _types(schema)
@@ -208,6 +208,7 @@ def _object(
 
 def _unknown(check: Checker, name: str, known: Iterable[str]) -> str:
     """Return the message on a field; a long list of faults is told without looking for similar names."""
+    known = [field for field in known if field != "$schema"]
     near = near_names(name, known) if len(check.faults) < FormatError.SHOWN else []
     if near:
         return f"unknown field {show(name)}; did you mean {' or '.join(near)}?"
@@ -249,7 +250,8 @@ def _any_of(
     That knows the most fields of an object; of several it is the one by which there are the fewest faults.
     """
     schemas = [
-        definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema for schema in schemas
+        definitions[schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema
+        for schema in schemas
     ]
     if all(map(_types, schemas)) and not any(_is_of(_types(schema), value) for schema in schemas):
         nouns = dict.fromkeys(_NOUNS[kind] for schema in schemas for kind in _types(schema))

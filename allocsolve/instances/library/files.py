@@ -180,13 +180,15 @@ def read_statements(path: PathLike) -> tuple[Statement, ...]:
     stated = []
     for place, row in _rows(check, path):
         if "history" in row:
-            _known(check, row, place)
-        lower, upper = (-math.inf if row.get("lower") is None else row["lower"]), row.get("upper")
-        upper = math.inf if upper is None else upper
-        if "history" not in row and lower == -math.inf and upper == math.inf:
-            check.add(place, "states neither lower nor upper")
-        if lower > upper:
-            check.add(place, f"the bound {lower} is above the solution {upper}")
+            known = _known(check, row, place)
+            lower, upper = (known.lower, known.upper) if known else (-math.inf, math.inf)
+        else:
+            lower, upper = row.get("lower"), row.get("upper")
+            if lower is None and upper is None:
+                check.add(place, "states neither lower nor upper")
+            lower, upper = -math.inf if lower is None else lower, math.inf if upper is None else upper
+            if lower > upper:
+                check.add(place, f"the bound {lower} is above the solution {upper}")
         stated.append(Statement(row["instance"], row["objective"], row["digest"], lower, upper))
     check.finish(str(path))
     return tuple(stated)
@@ -457,7 +459,7 @@ def write_index(root: Path, suites: Mapping[str, str], selections: Sequence[Sele
 def best_known_schema() -> Document:
     """Return the schema of ``best_known.json``, whose rows may be short (see `read_statements`)."""
     number = {"type": ["number", "null"]}
-    about = {"instance": text("its name"), "objective": text("such as makespan,waste")}
+    about = {"instance": text("its name"), "objective": text("its terms, separated by commas")}
     found = {
         "kind": choice(("solution", "bound"), "what was found"),
         "value": {"type": "number", "description": "of the objective"},
