@@ -43,18 +43,22 @@ class Broken(NamedTuple):
 
 def times(path: str, *, above: bool = False) -> Iterator[Broken]:
     """Yield faults of a field that holds seconds."""
-    yield Broken(path, "soon", f"{path}: must be a number")
-    yield Broken(path, YES, f"{path}: must be a number")
+    value: object
+    for value in ("soon", None, True, [], {}):
+        yield Broken(path, value, f"{path}: must be a number")
+    yield Broken(path, -1, f"{path}: -1 is {'not above' if above else 'below'} 0")
     yield Broken(path, 2**60, f"{path}: {2**60} is beyond 2^53")
-    yield (
-        Broken(path, 0, f"{path}: 0 is not above 0") if above else Broken(path, -1, f"{path}: -1 is below 0")
-    )
+    if above:
+        yield Broken(path, 0, f"{path}: 0 is not above 0")
 
 
 def counts(path: str, *, high: str) -> Iterator[Broken]:
     """Yield faults of a field that holds a number of nodes."""
-    yield Broken(path, 2.5, f"{path}: must be an integer, not 2.5")
+    value: object
+    for value in ("4", None, 2.5, [], True):
+        yield Broken(path, value, f"{path}: must be an integer, not {show(value)}")
     yield Broken(path, 0, f"{path}: 0 is below 1")
+    yield Broken(path, -3, f"{path}: -3 is below 1")
     yield Broken(path, 9, f"{path}: 9 is above {high} 8")
 
 
@@ -68,6 +72,7 @@ ELASTISIM = [
     Broken(f"{JOB}.num_nodes_min", 9, f"{JOB}.num_nodes_min: 9 is above num_nodes 8"),
     Broken(f"{JOB}.num_nodes_max", 1, f"{JOB}: num_nodes_min 2 is above num_nodes_max 1"),
     Broken("jobs", GONE, "jobs: missing"),
+    Broken("jobs", {"a": 1}, "jobs: must be a list, not an object of 1"),
     Broken(JOB, 7, f"{JOB}: must be an object, not 7"),
     Broken(f"{JOB}.type", "elastic", f"{JOB}.type: 'elastic' is not one of rigid, moldable, malleable, "),
     Broken("jobs[0].walltime", -5, "jobs[0].walltime: -5 is below 0"),
@@ -118,14 +123,23 @@ DELAY = "profiles.wait_60"
 BATSIM = [
     *times(f"{JOB}.subtime"),
     *times(f"{DELAY}.delay", above=True),
-    *times("jobs[0].walltime", above=True),
+    *(fault for fault in times("jobs[0].walltime", above=True) if fault.value not in (None, -1)),
     *counts(f"{JOB}.res", high="the number of resources"),
+    Broken("nb_res", 0, "nb_res: 0 is below 1"),
     Broken("nb_res", GONE, "nb_res: missing"),
+    Broken("nb_res", "8", "nb_res: must be an integer, not '8'"),
+    Broken("nb_res", 8.5, "nb_res: must be an integer, not 8.5"),
     Broken("nb_res", 3, f"{JOB}.res: 4 is above the number of resources 3"),
+    Broken("jobs", GONE, "jobs: missing"),
     Broken("jobs", "none", "jobs: must be a list, not 'none'"),
+    Broken("profiles", GONE, "profiles: missing"),
     Broken("profiles", [], "profiles: must be an object, not a list of 0"),
     Broken("profiles", {}, "jobs[0].profile: there is no profile 'wait_100'"),
-    Broken(f"{JOB}.id", GONE, f"{JOB}.id: missing"),
+    *(
+        Broken(f"{JOB}.{name}", GONE, f"{JOB}.{name}: missing")
+        for name in ("id", "subtime", "res", "profile")
+    ),
+    Broken(JOB, None, f"{JOB}: must be an object, not null"),
     Broken(f"{JOB}.id", 1.5, f"{JOB}.id: must be a string or an integer, not 1.5"),
     Broken(f"{JOB}.id", "j0", f"{JOB}.name: 'j0' also names jobs[0]"),
     Broken(f"{JOB}.profile", "other", f"{JOB}.profile: there is no profile 'other'"),
