@@ -12,6 +12,7 @@ from offenders import all_offenders
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_batsim, read_elastisim, write_batsim, write_elastisim
+from allocsolve.instances.formats.files import show
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -135,10 +136,8 @@ BATSIM = [
     Broken("profiles", GONE, "profiles: missing"),
     Broken("profiles", [], "profiles: must be an object, not a list of 0"),
     Broken("profiles", {}, "jobs[0].profile: there is no profile 'wait_100'"),
-    *(
-        Broken(f"{JOB}.{name}", GONE, f"{JOB}.{name}: missing")
-        for name in ("id", "subtime", "res", "profile")
-    ),
+    *(Broken(f"{JOB}.{name}", GONE, f"{JOB}.{name}: missing") for name in ("id", "subtime", "res")),
+    Broken(f"{JOB}.profile", GONE, f"{JOB}.profile: missing"),
     Broken(JOB, None, f"{JOB}: must be an object, not null"),
     Broken(f"{JOB}.id", 1.5, f"{JOB}.id: must be a string or an integer, not 1.5"),
     Broken(f"{JOB}.id", "j0", f"{JOB}.name: 'j0' also names jobs[0]"),

@@ -108,7 +108,7 @@ def study_fields(document: Document, source: str) -> Document:
     FormatError
         If fields are missing, unknown, of the wrong type or out of their range: names all of them.
     """
-    fields, check = read_fields(document, study_schema(), source), Checker()
+    fields, check = read_fields(document, _schema((), ()), source), Checker()
     for idx, budget in enumerate(fields["budgets"]):
         if not budget.get("seconds", math.inf) > 0:  # -inf or nan, which JSON has not
             check.add(f"budgets[{idx}].seconds", f"{budget['seconds']} is not a number above 0")
@@ -135,10 +135,15 @@ def study_schema() -> Document:
     It knows the names of suites and solvers that are there, as suggestions: others may be paths, or objects
     in modules. Where a field may be inf, null stands for it: JSON has no such number.
     """
+    return _schema([*SUITES], sorted({name for family in families() for name in registered_names(family)}))
+
+
+def _schema(suites: Sequence[str], solvers: Sequence[str]) -> Document:
+    """Return the schema of the files of studies with these suggestions."""
     fields = {
-        "suites": _names([*SUITES], "suites, folders and files; paths are relative to the study"),
+        "suites": _names(suites, "suites, folders and files; paths are relative to the study"),
         "solvers": _names(
-            sorted({name for family in families() for name in registered_names(family)}),
+            solvers,
             "names, with options if you like, such as curve-fit(order=snake), or package.module:object",
         ),
         "seeds": listing(

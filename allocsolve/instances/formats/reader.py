@@ -122,8 +122,7 @@ def read_value(
     definitions: _Definitions,
 ) -> Any:  # noqa: ANN401 - JSON
     """Return a JSON value with its defaults; what is faulty is noted, and None."""
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].removeprefix("#/$defs/")]
+    schema = _named(schema, definitions)
     if "anyOf" in schema:
         return _any_of(check, value, schema["anyOf"], place, definitions)
     kinds = _types(schema)
@@ -144,6 +143,11 @@ def read_value(
     else:
         return value
     return None
+
+
+def _named(schema: Document, definitions: _Definitions) -> Document:
+    """Return the schema to which one refers; itself if it does not."""
+    return definitions[schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema
 
 
 def _types(schema: Document) -> Sequence[str]:
@@ -249,10 +253,7 @@ def _any_of(
 
     That knows the most fields of an object; of several it is the one by which there are the fewest faults.
     """
-    schemas = [
-        definitions[schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema
-        for schema in schemas
-    ]
+    schemas = [_named(schema, definitions) for schema in schemas]
     if all(map(_types, schemas)) and not any(_is_of(_types(schema), value) for schema in schemas):
         nouns = dict.fromkeys(_NOUNS[kind] for schema in schemas for kind in _types(schema))
         check.add_shape(place, f"must be {' or '.join(nouns)}, not {show(value)}")

@@ -140,18 +140,18 @@ def _job() -> dict[str, Document]:
         "stall": maybe(
             record(
                 {
-                    **dict.fromkeys(("fixed", "per_node", "shared"), seconds),
+                    "fixed": seconds,
+                    "per_node": real(0, "in seconds a node, by how many nodes it changes"),
+                    "shared": real(0, "in seconds times nodes, shared by those before and after the change"),
                     "holds": choice(_HOLDS, "which number of nodes is held meanwhile", default="new"),
                 },
-                description="what a change costs a malleable job or one with "
-                "`requests`: `fixed` (s), `per_node` (s a node), "
-                "`shared` (s · nodes), `holds`",
+                description="what a change costs a malleable job or one with `requests`",
             )
         ),
         "join": maybe(
             record(
                 dict.fromkeys(("start", "grow", "shrink"), seconds),
-                description="what changes cost a job with `phases`: `start`, `grow`, `shrink`, in seconds",
+                description="what changes cost a job with `phases`",
             )
         ),
     }

@@ -497,7 +497,7 @@ def best_known_schema() -> Document:
 def library_schema() -> Document:
     """Return the schema of ``library.json``."""
     named = {"name": text("of its folder, or of the selection"), "summary": text("what it is for")}
-    members = listing(text("<suite>/<instance>"), "in this order")
+    members = listing(text("<suite>/<instance>"), "`SUITE/INSTANCE` of each member, in this order")
     suites = listing(record(named, tuple(named)), "the folders")
     chosen = {**named, "instances": members}
     content = Fields(
