@@ -270,7 +270,7 @@ def _worse_bound(document: Any) -> None:
     ("file", "change", "fault"),
     [
         ("mesh-0.json", lambda d: d.update(size=3), "mesh/mesh-0 (pairwise): best_known.json is of another"),
-        ("mesh-0.json", lambda d: d.update(size=0), "mesh-0.json: size: value 0 is below 1"),
+        ("mesh-0.json", lambda d: d.update(size=0), "mesh-0.json: size: 0 is below 1"),
         ("mesh-0.json", lambda d: d.update(name="x"), "mesh-0.json: name: 'x' is not that of the file"),
         ("best_known.json", lambda d: d.update(rows=[]), "mesh/mesh-0: nothing is known of its pairwise"),
         ("best_known.json", lambda d: d.pop("rows"), "best_known.json: rows: missing"),

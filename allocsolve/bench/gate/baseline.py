@@ -169,8 +169,9 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
 
 def _made(kind: type[Row], row: Document) -> Row:
     """Return a row with bounds and statuses as they are in it."""
-    read = {"status": Status, "bound": lambda bound: -math.inf if bound is None else bound}
-    return kind(**{name: read[name](value) if name in read else value for name, value in row.items()})
+    bound = {"bound": -math.inf} if "bound" in row and row["bound"] is None else {}
+    status = {"status": Status(row["status"])} if "status" in row else {}
+    return kind(**{**row, **bound, **status})
 
 
 def _check_times(check: Checker, solvers: Iterable[GateSolver]) -> None:

@@ -507,7 +507,7 @@ def read_outcome(
 def _proof(document: Document, source: str, problem: Problem) -> Proof:
     # What is in the certificate is for the judge to read.
     fields, check = read_fields(document, _certificate_schema({"type": "object"}), source), Checker()
-    expected, objective = digest(problem), ()
+    expected = digest(problem)
     if fields["problem"] != expected:
         other = show(fields["problem"][:12])
         check.add("problem", f"this is of another problem, {other}, not {show(expected[:12])}")

@@ -179,16 +179,15 @@ def read_statements(path: PathLike) -> tuple[Statement, ...]:
     check = Checker()
     stated = []
     for place, row in _rows(check, path):
+        lower = -math.inf if row.get("lower") is None else row["lower"]
+        upper = math.inf if row.get("upper") is None else row["upper"]
         if "history" in row:
             known = _known(check, row, place)
-            lower, upper = (known.lower, known.upper) if known else (-math.inf, math.inf)
-        else:
-            lower, upper = row.get("lower"), row.get("upper")
-            if lower is None and upper is None:
-                check.add(place, "states neither lower nor upper")
-            lower, upper = -math.inf if lower is None else lower, math.inf if upper is None else upper
-            if lower > upper:
-                check.add(place, f"the bound {lower} is above the solution {upper}")
+            lower, upper = (known.lower, known.upper) if known else (lower, upper)
+        elif math.isinf(lower) and math.isinf(upper):
+            check.add(place, "states neither lower nor upper")
+        elif lower > upper:
+            check.add(place, f"the bound {lower} is above the solution {upper}")
         stated.append(Statement(row["instance"], row["objective"], row["digest"], lower, upper))
     check.finish(str(path))
     return tuple(stated)
