@@ -36,6 +36,7 @@ __all__ = [
     "SolverUnavailable",
     "UnknownName",
     "UnsupportedProblem",
+    "near_names",
     "require_packages",
 ]
 

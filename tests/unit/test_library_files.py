@@ -174,6 +174,12 @@ def test_all_faults_are_told(tmp_path: Path) -> None:
     """Those of the form of fields, else those between them."""
     faults = best_known_faults(tmp_path, without(ROW, "upper"), ROW, 5)
     assert faults == ("rows[0].upper: missing", "rows[2]: must be an object, not 5")
+    faults = best_known_faults(tmp_path, {**ROW, "objective": 3, "digest": 1, "lower": "x"})
+    assert [fault.partition(":")[0] for fault in faults] == [
+        "rows[0].objective",
+        "rows[0].digest",
+        "rows[0].lower",
+    ], "it has a history: what a row without one may have is not told"
     short = {"instance": "i", "objective": "makespan", "lower": 7}
     faults = best_known_faults(tmp_path, ROW, changed(ROW, ("lower",), 8), short)
     assert faults == (

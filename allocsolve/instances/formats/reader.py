@@ -156,15 +156,18 @@ def _types(schema: Document) -> Sequence[str]:
 
 
 def _is_of(kinds: Sequence[str], value: object) -> bool:
-    if any(_IS[kind](value) for kind in kinds):
-        return True
+    for kind in kinds:
+        if _IS[kind](value):
+            return True
     return type(value) is float and not math.isfinite(value) and {"number", "null"} <= {*kinds}
 
 
 def _string(check: Checker, value: str, schema: Document, place: str) -> str | None:
     if len(value) < schema.get("minLength", 0):
         check.add_shape(place, "must not be empty")
-    elif len(value) > schema.get("maxLength", len(value)) or not re.search(schema.get("pattern", ""), value):
+    elif "pattern" in schema and not (
+        re.search(schema["pattern"], value) and len(value) <= schema.get("maxLength", len(value))
+    ):
         check.add_shape(place, f"{show(value)} is not {schema['description']}")
     else:
         return value
@@ -174,7 +177,7 @@ def _string(check: Checker, value: str, schema: Document, place: str) -> str | N
 def _number(check: Checker, value: float, schema: Document, place: str) -> float | None:
     if type(value) is float and not math.isfinite(value):
         return value
-    low, above, high = (schema.get(name) for name in ("minimum", "exclusiveMinimum", "maximum"))
+    low, above, high = schema.get("minimum"), schema.get("exclusiveMinimum"), schema.get("maximum")
     if low is not None and value < low:
         fault = f"{show(value)} is below {low:.16g}"
     elif above is not None and value <= above:
