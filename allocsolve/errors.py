@@ -36,6 +36,7 @@ __all__ = [
     "SolverUnavailable",
     "UnknownName",
     "UnsupportedProblem",
+    "near_names",
     "require_packages",
 ]
 
@@ -111,6 +112,12 @@ class FormatError(AllocsolveError, ValueError):
         return f"{self.source}: {'; '.join([*self.faults[:shown], *rest])}"
 
 
+def near_names(name: str, choices: Iterable[str]) -> list[str]:
+    """Return up to three names that somebody may have meant."""
+    folded = {choice.lower(): choice for choice in choices}
+    return [folded[key] for key in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+
+
 class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - the name says what is wrong
     """No solver, suite or objective has this name; the message offers the nearest ones."""
 
@@ -119,8 +126,7 @@ class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - the name says w
 
     def __init__(self, what: str, name: str, choices: Iterable[str], *, shown: int = SHOWN) -> None:
         choices = list(choices)
-        folded = {k.lower(): k for k in choices}
-        near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+        near = near_names(name, choices)
         more = f" and {len(choices) - shown} more" if len(choices) > shown else ""
         listed = f"known: {', '.join(choices[:shown])}{more}"
         hint = f"did you mean {' or '.join(near)}?" if near else listed

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.instances.formats.envelope import certificate_schema, family_schemas
+from allocsolve.cli.schema import schemas
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ TABLE: Final = re.compile(r"^\| field of `([a-z-]+)` \|.*\n\|[-|]+\n(?:\|.*\n)*"
 
 def written(page: str) -> str:
     """Return the text of the page with all tables as the schemas have them."""
-    schemas = {**family_schemas(), "certificate": certificate_schema()}
-    return TABLE.sub(lambda match: table(match[1], schemas[match[1]]), page)
+    known = schemas()
+    return TABLE.sub(lambda match: table(match[1], known[match[1]]), page)
 
 
 def table(kind: str, schema: dict[str, Any]) -> str:
@@ -42,8 +42,11 @@ def rows(schema: dict[str, Any], definitions: dict[str, Any], prefix: str = "") 
             continue
         variants = [*alternatives(field, definitions)]
         yield f"{prefix}`{name}`", meaning(field, variants), default(name, field, schema.get("required", ()))
-        for variant in variants:
-            yield from rows(variant, definitions, f"… {prefix}") if has_own_rows(variant) else ()
+        told: set[str] = set()
+        for variant in filter(has_own_rows, variants):
+            if not {*variant["properties"]} <= told:
+                yield from rows(variant, definitions, f"… {prefix}")
+            told |= {*variant["properties"]}
 
 
 def alternatives(field: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -56,13 +59,17 @@ def alternatives(field: dict[str, Any], definitions: dict[str, Any]) -> Iterator
 
 
 def has_own_rows(schema: dict[str, Any]) -> bool:
-    """Tell whether a schema is that of an object with known fields."""
-    return bool(schema.get("properties")) and "object" in schema["type"]
+    """Tell whether a schema is that of an object with fields that are needed, or described one by one."""
+    fields = schema.get("properties", {}).values()
+    is_told = any("description" in field for field in fields)
+    return bool(fields) and bool(schema.get("required") or is_told)
 
 
 def meaning(field: dict[str, Any], variants: list[dict[str, Any]]) -> str:
     """Return what a field means, and which words and numbers it takes."""
     words = [word for variant in variants for word in variant.get("enum", [variant.get("const")])]
+    if any("minLength" in variant for variant in variants):  # any text: the words are suggestions
+        words = []
     listed = ", ".join(f"`{json.dumps(word)}`" for word in words if word is not None)
     text = next((variant["description"] for variant in variants if "description" in variant), "")
     parts = [text, listed if not text else f"({listed})" if listed else "", numbers(field)]
@@ -76,7 +83,7 @@ def numbers(field: dict[str, Any]) -> str:
         return f"(> {above})"
     if low is None or low == -MAX_INTEGER:
         return ""
-    return f"(≥ {low})" if high == MAX_INTEGER else f"({low} to {high})"
+    return f"(≥ {low})" if high in (MAX_INTEGER, None) else f"({low} to {high})"
 
 
 def default(name: str, field: dict[str, Any], required: Collection[str]) -> str:

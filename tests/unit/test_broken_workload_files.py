@@ -42,48 +42,43 @@ class Broken(NamedTuple):
     file: str = "jobs.json"
 
 
-def times(path: str, *, name: str, above: bool = False) -> Iterator[Broken]:
+def times(path: str, *, above: bool = False) -> Iterator[Broken]:
     """Yield faults of a field that holds seconds."""
     value: object
     for value in ("soon", None, True, [], {}):
-        yield Broken(path, value, f"{path}: {name} must be a number, not {show(value)}")
-    yield Broken(path, -1, f"{path}: {name} -1 is {'not above' if above else 'below'} 0")
-    yield Broken(path, 2**60, f"{path}: {name} {2**60} is beyond 2^53")
+        yield Broken(path, value, f"{path}: must be a number")
+    yield Broken(path, -1, f"{path}: -1 is {'not above' if above else 'below'} 0")
+    yield Broken(path, 2**60, f"{path}: {2**60} is beyond 2^53")
     if above:
-        yield Broken(path, 0, f"{path}: {name} 0 is not above 0")
+        yield Broken(path, 0, f"{path}: 0 is not above 0")
 
 
-def counts(path: str, *, name: str, high: str) -> Iterator[Broken]:
+def counts(path: str, *, high: str) -> Iterator[Broken]:
     """Yield faults of a field that holds a number of nodes."""
     value: object
     for value in ("4", None, 2.5, [], True):
-        yield Broken(path, value, f"{path}: {name} must be an integer, not {show(value)}")
-    yield Broken(path, 0, f"{path}: {name} 0 is below 1")
-    yield Broken(path, -3, f"{path}: {name} -3 is below 1")
-    yield Broken(path, 9, f"{path}: {name} 9 is above {high} 8")
+        yield Broken(path, value, f"{path}: must be an integer, not {show(value)}")
+    yield Broken(path, 0, f"{path}: 0 is below 1")
+    yield Broken(path, -3, f"{path}: -3 is below 1")
+    yield Broken(path, 9, f"{path}: 9 is above {high} 8")
 
 
 JOB, TASK = "jobs[1]", "phases[0].tasks[0]"
 MODEL = "amdahl_malleable.json"
 PLACE = f"{JOB}: '{MODEL}': "
 ELASTISIM = [
-    *times(f"{JOB}.submit_time", name="submit_time"),
-    *counts("jobs[0].num_nodes", name="num_nodes", high="num_nodes"),
-    *counts(f"{JOB}.num_nodes_max", name="num_nodes_max", high="num_nodes"),
-    Broken(f"{JOB}.num_nodes_min", 9, f"{JOB}.num_nodes_min: num_nodes_min 9 is above num_nodes 8"),
+    *times(f"{JOB}.submit_time"),
+    *counts("jobs[0].num_nodes", high="num_nodes"),
+    *counts(f"{JOB}.num_nodes_max", high="num_nodes"),
+    Broken(f"{JOB}.num_nodes_min", 9, f"{JOB}.num_nodes_min: 9 is above num_nodes 8"),
     Broken(f"{JOB}.num_nodes_max", 1, f"{JOB}: num_nodes_min 2 is above num_nodes_max 1"),
-    Broken("jobs", GONE, "jobs: must be a list, not null"),
+    Broken("jobs", GONE, "jobs: missing"),
     Broken("jobs", {"a": 1}, "jobs: must be a list, not an object of 1"),
     Broken(JOB, 7, f"{JOB}: must be an object, not 7"),
-    Broken(f"{JOB}.type", "elastic", f"{JOB}.type: must be one of rigid, moldable, malleable, evolving, "),
-    Broken(f"{JOB}.type", GONE, f"{JOB}.type: must be one of rigid, moldable, malleable, evolving, "),
-    Broken("jobs[0].walltime", -5, "jobs[0].walltime: walltime -5 is below 1"),
-    Broken("jobs[0].walltime", "1 h", "jobs[0].walltime: walltime must be an integer, not '1 h'"),
-    Broken("jobs[0].walltime", 1.5, "jobs[0].walltime: walltime must be an integer, not 1.5"),
+    Broken(f"{JOB}.type", "elastic", f"{JOB}.type: 'elastic' is not one of rigid, moldable, malleable, "),
+    Broken("jobs[0].walltime", -5, "jobs[0].walltime: -5 is below 0"),
     Broken(f"{JOB}.application_model", "no.json", f"{JOB}: 'no.json': there is no file 'no.json' in "),
-    Broken(f"{JOB}.application_model", 3, f"{JOB}.application_model: must be a string, not 3"),
-    Broken(f"{JOB}.arguments", [], f"{JOB}.arguments: must be an object, not a list of 0"),
-    Broken(f"{JOB}.arguments.divide", [2], f"{JOB}.arguments.divide: must be a number or a string, not a li"),
+    Broken(f"{JOB}.arguments.divide", [2], f"{JOB}.arguments.divide: must be a string or a number, not a li"),
     Broken(f"{JOB}.arguments.divide", "0", f"{PLACE}phases[0].iterations: 'divide' are not in 1..10000000"),
     Broken(f"{JOB}.arguments.divide", "many", f"{PLACE}phases[0].iterations: 'divide': 'many' is not known"),
     Broken(f"{JOB}.arguments.runtime", "-3", f"{PLACE}a job of -3 s has no run time of its own"),
@@ -127,36 +122,28 @@ ELASTISIM = [
 
 DELAY = "profiles.wait_60"
 BATSIM = [
-    *times(f"{JOB}.subtime", name="subtime"),
-    *times(f"{DELAY}.delay", name="delay", above=True),
-    *(
-        fault
-        for fault in times("jobs[0].walltime", name="walltime", above=True)
-        if fault.value not in (None, -1)
-    ),
-    *counts(f"{JOB}.res", name="res", high="the number of resources"),
-    Broken("nb_res", 0, "nb_res: nb_res 0 is below 1"),
-    Broken("nb_res", GONE, "nb_res: nb_res must be an integer, not null"),
-    Broken("nb_res", "8", "nb_res: nb_res must be an integer, not '8'"),
-    Broken("nb_res", 8.5, "nb_res: nb_res must be an integer, not 8.5"),
-    Broken("nb_res", 3, f"{JOB}.res: res 4 is above the number of resources 3"),
-    Broken("jobs", GONE, "jobs: must be a list, not null"),
+    *times(f"{JOB}.subtime"),
+    *times(f"{DELAY}.delay", above=True),
+    *(fault for fault in times("jobs[0].walltime", above=True) if fault.value not in (None, -1)),
+    *counts(f"{JOB}.res", high="the number of resources"),
+    Broken("nb_res", 0, "nb_res: 0 is below 1"),
+    Broken("nb_res", GONE, "nb_res: missing"),
+    Broken("nb_res", "8", "nb_res: must be an integer, not '8'"),
+    Broken("nb_res", 8.5, "nb_res: must be an integer, not 8.5"),
+    Broken("nb_res", 3, f"{JOB}.res: 4 is above the number of resources 3"),
+    Broken("jobs", GONE, "jobs: missing"),
     Broken("jobs", "none", "jobs: must be a list, not 'none'"),
-    Broken("profiles", GONE, "profiles: must be an object, not null"),
+    Broken("profiles", GONE, "profiles: missing"),
     Broken("profiles", [], "profiles: must be an object, not a list of 0"),
     Broken("profiles", {}, "jobs[0].profile: there is no profile 'wait_100'"),
+    *(Broken(f"{JOB}.{name}", GONE, f"{JOB}.{name}: missing") for name in ("id", "subtime", "res")),
+    Broken(f"{JOB}.profile", GONE, f"{JOB}.profile: missing"),
     Broken(JOB, None, f"{JOB}: must be an object, not null"),
-    Broken(f"{JOB}.id", GONE, f"{JOB}.id: missing"),
     Broken(f"{JOB}.id", 1.5, f"{JOB}.id: must be a string or an integer, not 1.5"),
     Broken(f"{JOB}.id", "j0", f"{JOB}.name: 'j0' also names jobs[0]"),
-    Broken(f"{JOB}.id", YES, f"{JOB}.id: must be a string or an integer, not true"),
-    Broken(f"{JOB}.subtime", GONE, f"{JOB}.subtime: missing"),
-    Broken(f"{JOB}.res", GONE, f"{JOB}.res: missing"),
-    Broken(f"{JOB}.profile", GONE, f"{JOB}.profile: missing"),
     Broken(f"{JOB}.profile", "other", f"{JOB}.profile: there is no profile 'other'"),
-    Broken(f"{JOB}.profile", 60, f"{JOB}.profile: there is no profile 60"),
     Broken(DELAY, [], f"{DELAY}: must be an object, not a list of 0"),
-    Broken(f"{DELAY}.delay", GONE, f"{DELAY}.delay: delay must be a number, not null"),
+    Broken(f"{DELAY}.delay", GONE, f"{DELAY}.delay: missing"),
     Broken(f"{DELAY}.type", GONE, f"{DELAY}.type: the run time of null follows from a platform"),
     Broken(f"{DELAY}.type", "smpi", f"{DELAY}.type: the run time of 'smpi' follows from a platform"),
     Broken(
@@ -165,15 +152,14 @@ BATSIM = [
     Broken(
         f"{DELAY}.type", "ParallelTaskProfile", f"{DELAY}.type: the run time of 'ParallelTaskProfile' fol"
     ),
-    Broken(DELAY, {"type": "composed"}, f"{DELAY}.seq: must be a list, not null"),
-    Broken(DELAY, {"type": "composed", "seq": []}, f"{DELAY}.seq: is empty"),
+    Broken(DELAY, {"type": "composed"}, f"{DELAY}.seq: missing"),
+    Broken(DELAY, {"type": "composed", "seq": []}, f"{DELAY}.seq: has 0 entries, at least 1"),
+    Broken(DELAY, {"type": "composed", "seq": [60]}, f"{DELAY}.seq[0]: there is no profile 60"),
     Broken(DELAY, {"type": "composed", "seq": ["no"]}, f"{DELAY}.seq[0]: there is no profile 'no'"),
     Broken(
         DELAY, {"type": "composed", "seq": ["wait_60"]}, "profile 'wait_60' is made of more than 50 levels"
     ),
-    Broken(
-        DELAY, {"type": "composed", "seq": ["wait_100"], "repeat": 0}, f"{DELAY}.repeat: repeat 0 is below"
-    ),
+    Broken(DELAY, {"type": "composed", "seq": ["wait_100"], "repeat": 0}, f"{DELAY}.repeat: 0 is below 1"),
     Broken(f"{JOB}.extra_data", '{"allocsolve": {', f"{JOB}.extra_data: line 1, column 17: Expecting proper"),
     Broken(
         f"{JOB}.extra_data", '{"allocsolve": 7}', f"{JOB}.extra_data.allocsolve: must be an object, not 7"
@@ -276,4 +262,4 @@ def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path, capsys: Capture) 
     document = broken(broken(document, "jobs[0].res", 0), "jobs[1].subtime", "x")
     path.write_text(json.dumps(document), encoding="utf-8")
     said = refused(capsys, "convert", path, tmp_path / "out.json")
-    assert "jobs[0].res: res 0 is below 1; jobs[1].subtime: subtime must be a number, not 'x'" in said
+    assert "jobs[0].res: 0 is below 1; jobs[1].subtime: must be a number, not 'x'" in said

@@ -59,7 +59,7 @@ def test_rows_are_short_or_have_a_history(tmp_path: Path) -> None:
         (_row(objective="pairwise", lower=1), "p0: pairwise is not one of makespan, completion, waste"),
         (_row(), "rows[0]: states neither lower nor upper"),
         (_row(lower=9, upper=3), "rows[0]: the bound 9 is above the solution 3"),
-        (_row(lower="9"), "rows[0].lower: must be a number, not '9'"),
+        (_row(lower="9"), "rows[0].lower: must be a number or null, not '9'"),
         (_row(lower=9, proof="mine"), "rows[0]: unknown field 'proof'"),
         (_row(history=[]), "rows[0].digest: missing"),
     ],
@@ -74,7 +74,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path, row: dict[str, Any], fault: s
 
 def test_a_row_stands_once_and_no_suite_of_the_package_is_meant(tmp_path: Path, capsys: Capture) -> None:
     folder = _folder(tmp_path / "mine", _row(lower=1), _row(upper=30))
-    assert "makespan of p0 is stated twice" in refused(capsys, "score", folder, "--solvers", "noX")
+    assert "makespan of p0 is also rows[0]" in refused(capsys, "score", folder, "--solvers", "noX")
     folder = _folder(tmp_path / "tiny", _row(lower=1))
     assert "a suite of the package is called tiny" in refused(capsys, "score", folder, "--solvers", "noX")
 

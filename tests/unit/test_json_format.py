@@ -75,10 +75,10 @@ FAULTY_PROBLEMS = {
     "missing num_nodes": (without(MINIMAL, "num_nodes"), "num_nodes: missing"),
     "missing applications": (without(MINIMAL, "applications"), "applications: missing"),
     "missing steps": (without(MINIMAL, "applications", 1, "steps"), "applications[1].steps: missing"),
-    "unknown field": ({**MINIMAL, "nodes": 8}, "unknown field 'nodes' (extra data belongs in meta)"),
+    "unknown field": ({**MINIMAL, "nodes": 8}, "unknown field 'nodes'; did you mean num_nodes?"),
     "unknown application field": (
         changed(MINIMAL, ("applications", 1, "user"), "me"),
-        "applications[1]: unknown field 'user' (extra data belongs in meta)",
+        "applications[1]: unknown field 'user' (known: name, release, steps)",
     ),
     "num_nodes text": ({**MINIMAL, "num_nodes": "8"}, "num_nodes: must be an integer, not '8'"),
     "num_nodes fraction": ({**MINIMAL, "num_nodes": 8.5}, "num_nodes: must be an integer, not 8.5"),
@@ -196,7 +196,7 @@ def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
         "applications[1].steps: has 0 entries, at least 1 are needed",
         "applications[2].steps: missing",
         "applications[2].name: must be a string, not 2",
-        "applications[2]: unknown field 'step' (extra data belongs in meta)",
+        "applications[2]: unknown field 'step' (known: name, release, steps)",
     )
 
 

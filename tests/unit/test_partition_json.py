@@ -101,7 +101,7 @@ FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "missing shape": ({**MINIMAL, "topology": {"wrap": [False]}}, "topology.shape: missing"),
     "unknown topology field": (
         {**MINIMAL, "topology": {"shape": [4, 3], "torus": True}},
-        "topology: unknown field 'torus' (extra data belongs in meta)",
+        "topology: unknown field 'torus' (known: shape, wrap, complete)",
     ),
     "shape number": ({**MINIMAL, "topology": {"shape": 12}}, "topology.shape: must be a list, not 12"),
     "no axis": ({**MINIMAL, "topology": {"shape": []}}, "topology: shape has 0 axes, not 1 to 32"),

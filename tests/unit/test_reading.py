@@ -173,7 +173,7 @@ SMALL = 'suites = ["tiny"]\nsolvers = ["noX"]\n'
         (SMALL + "seeds = [" + "9" * 400 + "]", "seeds[0]: an integer of more than 64 bits"),
         (SMALL + "[[budgets]]\nseconds = " + "9" * 400, "budgets[0].seconds: an integer of more than 64"),
         (SMALL + "[set]\nexpand_limit = " + "9" * 400, "set.expand_limit: an integer of more than 64 bits"),
-        (SMALL + "[set]\nexpand_limit = 1e308", "expand limit 1e+308 is beyond 2^53"),
+        (SMALL + "[set]\nexpand_limit = 1e308", "set.expand_limit: 1e+308 is beyond 2^53"),
         ('suites = ["a\\u0000.json"]\nsolvers = ["noX"]', "null"),
         (SMALL + "a = 1979-05-27T07:32:00Z", "a: 1979-05-27 07:32:00+00:00 is a date or a time of day"),
     ],

@@ -31,15 +31,16 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from allocsolve.bench.gate.timing import References, ratios, timing_problems
-from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
+from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker, load, save, show
+from allocsolve.instances.formats.reader import read_fields
 from allocsolve.instances.formats.schema import choice, file_schema, listing, maybe, record, text, whole
 from allocsolve.model import Budget, Status
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from allocsolve.bench.gate.gate import Measured
     from allocsolve.instances.formats.files import Document
@@ -143,142 +144,62 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
     FormatError
         If the file cannot be read, or is no baseline of this version: every faulty field is named.
     """
-    document = load(path)
-    source = str(path)
-    if document.get("format") != FORMAT:
-        fault = f"format: {show(document.get('format'))} is not {show(FORMAT)}"
-        raise FormatError(source, [fault], breaks_schema=True)
-    check = _Reader()
-    required = ("suite", "solvers_asked", "budget", "time_factor", "problems", "solvers", "results")
-    fields = check.fields(document, "", ("format", *required), ("references",))
-    check.finish(source)
-    asked = fields["solvers_asked"]
+    fields, check = read_fields(load(path), baseline_schema(), str(path)), Checker()
+    asked, references = fields["solvers_asked"], fields.get("references")
+    try:
+        budget = Budget(**fields["budget"])
+    except AllocsolveError as error:
+        check.add("budget", str(error))
+        budget = Budget()
     baseline = Baseline(
-        suite=check.typed(str, fields["suite"], "suite"),
-        asked=None if asked is None else tuple(check.strings(asked, "solvers_asked")),
-        budget=check.budget(fields["budget"]),
-        time_factor=check.number(fields["time_factor"], "time_factor", above=1),
-        problems=tuple(row for _, row in check.rows(fields["problems"], "problems", GateProblem)),
-        solvers=tuple(check.solvers(fields["solvers"])),
-        results=tuple(row for _, row in check.rows(fields["results"], "results", GateResult)),
-        references=check.reference_times(fields.get("references")),
+        suite=fields["suite"],
+        asked=None if asked is None else tuple(asked),
+        budget=budget,
+        time_factor=fields["time_factor"],
+        problems=tuple(_made(GateProblem, row) for row in fields["problems"]),
+        solvers=tuple(_made(GateSolver, row) for row in fields["solvers"]),
+        results=tuple(_made(GateResult, row) for row in fields["results"]),
+        references=None if references is None else References(**references),
     )
-    check.finish(source)
-    check.references(baseline)
-    check.finish(source)
+    _check_times(check, baseline.solvers)
+    _check_completeness(check, baseline)
+    check.finish(str(path))
     return baseline
 
 
-class _Reader(Checker):
-    """The checks of this format."""
-
-    def number(self, value: object, place: str, *, above: float = -math.inf) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.add_shape(place, f"must be a number, not {show(value)}")
-        elif not value > above:
-            self.add_shape(place, f"{show(value)} is not above {above}")
-        else:
-            return value
-        return 2
-
-    def optional(self, value: object, place: str) -> float | None:
-        return None if value is None else self.number(value, place)
-
-    def bound(self, value: object, place: str) -> float:
-        return -math.inf if value is None else self.number(value, place)
-
-    def word(self, value: object, place: str) -> str | None:
-        """Return a text or None; which texts there are is known with the kind of the problem."""
-        if value is None or isinstance(value, str):
-            return value
-        self.typed(str, value, place)
-        return None
-
-    def strings(self, value: object, place: str) -> Iterator[str]:
-        for idx, item in enumerate(self.typed(list, value, place)):
-            yield self.typed(str, item, f"{place}[{idx}]")
-
-    def budget(self, value: object) -> Budget:
-        names = ("seconds", "iterations", "seed")
-        given = self.fields(value, "budget", names, ())
-        if self.faults or len(given) < len(names):
-            return Budget()
-        seconds = self.number(given["seconds"], "budget.seconds", above=0)
-        iterations = self.integer(given["iterations"], "budget.iterations", "the count", 0)
-        seed = self.integer(given["seed"], "budget.seed", "the seed", 0)
-        try:
-            return Budget(seconds=seconds, iterations=iterations, seed=seed)
-        except AllocsolveError as error:
-            self.add("budget", str(error))
-            return Budget()
-
-    def reference_times(self, value: object) -> References | None:
-        if value is None:
-            return None
-        given = self.fields(value, "references", References._fields, ())
-        read = {name: self.number(time, f"references.{name}", above=0) for name, time in given.items()}
-        return References(**read) if read.keys() == {*References._fields} else None
-
-    def status(self, value: object, place: str) -> Status:
-        status = next((status for status in Status if status == value), None)
-        if status is None:
-            self.add_shape(place, f"{show(value)} is not {', '.join(Status)}")
-        return status or Status.UNKNOWN
-
-    def rows(self, value: object, place: str, kind: type[Row]) -> Iterator[tuple[str, Row]]:
-        """Yield the complete rows of a list, with their places."""
-        columns = _columns(kind)
-        required: list[str] = [column.name for column in columns if column.default is MISSING]
-        for idx, item in enumerate(self.typed(list, value, place)):
-            at = f"{place}[{idx}]"
-            row = self.fields(item, at, required, (column.name for column in columns))
-            if row.keys() >= {*required}:
-                given = [column for column in columns if column.name in row]
-                read = {
-                    column.name: _READ[str(column.type)](self, row[column.name], f"{at}.{column.name}")
-                    for column in given
-                }
-                yield at, kind(**read)
-
-    def solvers(self, value: object) -> Iterator[GateSolver]:
-        for place, row in self.rows(value, "solvers", GateSolver):
-            if row.timed_on is not None and row.timed_on not in [*timing_problems(row.kind)]:
-                self.add(f"{place}.timed_on", f"{show(row.timed_on)} is no timing problem of this version")
-            if (row.timed_on is None) != (row.time is None):
-                self.add(f"{place}.time", "must be null where timed_on is, and only there")
-            if row.timed_on is None and row.wall_time is not None:
-                self.add(f"{place}.wall_time", "must be null where timed_on is")
-            for name, time in ("time", row.time), ("wall_time", row.wall_time):
-                if time is not None and time <= 0:
-                    self.add_shape(f"{place}.{name}", f"{show(time)} is not above 0")
-            yield row
-
-    def references(self, baseline: Baseline) -> None:
-        """Check that there is one result for each solver and each problem of its kind."""
-        solvers = [(row.kind, row.solver) for row in baseline.solvers]
-        problems = {row.problem: row.kind for row in baseline.problems}
-        results = [(row.problem, row.solver) for row in baseline.results]
-        for place, keys in ("problems", [row.problem for row in baseline.problems]), ("solvers", solvers):
-            if len({*keys}) < len(keys):
-                self.add(place, "one stands twice")
-        expected = {(name, solver) for name, kind in problems.items() for of, solver in solvers if of == kind}
-        present = {*results}
-        if len(present) < len(results):
-            self.add("results", "one stands twice")
-        for problem, solver in sorted(expected - present):
-            self.add("results", f"none of {show(solver)} on {show(problem)}")
-        for problem, solver in sorted(present - expected):
-            self.add("results", f"{show(solver)} on {show(problem)} is not of these solvers and problems")
+def _made(kind: type[Row], row: Document) -> Row:
+    """Return a row with bounds and statuses as they are in it."""
+    bound = {"bound": -math.inf} if "bound" in row and row["bound"] is None else {}
+    status = {"status": Status(row["status"])} if "status" in row else {}
+    return kind(**{**row, **bound, **status})
 
 
-#: How a column is read, by its annotation: value and place.
-_READ: Final[Mapping[str, Callable[[_Reader, object, str], Any]]] = {
-    "str": lambda check, value, place: check.typed(str, value, place),
-    "str | None": lambda check, value, place: check.word(value, place),
-    "float": _Reader.bound,
-    "float | None": _Reader.optional,
-    "Status": _Reader.status,
-}
+def _check_times(check: Checker, solvers: Iterable[GateSolver]) -> None:
+    for idx, row in enumerate(solvers):
+        place = f"solvers[{idx}]"
+        if row.timed_on is not None and row.timed_on not in [*timing_problems(row.kind)]:
+            check.add(f"{place}.timed_on", f"{show(row.timed_on)} is no timing problem of this version")
+        if (row.timed_on is None) != (row.time is None):
+            check.add(f"{place}.time", "must be null where timed_on is, and only there")
+        if row.timed_on is None and row.wall_time is not None:
+            check.add(f"{place}.wall_time", "must be null where timed_on is")
+
+
+def _check_completeness(check: Checker, baseline: Baseline) -> None:
+    """Check that there is one result for each solver and each problem of its kind."""
+    solvers = [(row.kind, row.solver) for row in baseline.solvers]
+    problems = {row.problem: row.kind for row in baseline.problems}
+    results = [(row.problem, row.solver) for row in baseline.results]
+    names = [row.problem for row in baseline.problems]
+    for place, keys in ("problems", names), ("solvers", solvers), ("results", results):
+        if len({*keys}) < len(keys):
+            check.add(place, "one stands twice")
+    expected = {(name, solver) for name, kind in problems.items() for of, solver in solvers if of == kind}
+    present = {*results}
+    for problem, solver in sorted(expected - present):
+        check.add("results", f"none of {show(solver)} on {show(problem)}")
+    for problem, solver in sorted(present - expected):
+        check.add("results", f"{show(solver)} on {show(problem)} is not of these solvers and problems")
 
 
 def baseline_schema() -> Document:

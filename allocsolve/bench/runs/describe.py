@@ -26,7 +26,8 @@ from allocsolve.bench.runs.watch import (
     tell,
 )
 from allocsolve.errors import AllocsolveError, FormatError, PluginError
-from allocsolve.instances.formats import Checker
+from allocsolve.instances.formats.reader import read_fields
+from allocsolve.instances.formats.schema import cells, listing, record, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,15 @@ if TYPE_CHECKING:
 #: How long importing a plug-in may take, in seconds.
 _IMPORT_S: Final = 300.0
 _LARGEST: Final = 1 << 20
+
+#: What the process of a plug-in says.
+_FAILED: Final = record({"error": text()}, ("error",))
+_SAID: Final = {
+    "name": text(),
+    "kinds": listing(text()),
+    "identities": listing(cells(*[text()] * 4), "kind, objective, and the fields of `Identity`"),
+}
+_DESCRIBED: Final = record(_SAID, _SAID)
 
 
 class Identity(NamedTuple):
@@ -159,22 +169,15 @@ def _decoded(data: bytes, name: str) -> Description:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise PluginError(name, f"its process says what is no JSON: {error}") from None
-    check = Checker()
-    top = check.fields(document, "", (), ("error", "name", "kinds", "identities"))
-    if "error" in top:
-        raise PluginError(name, check.typed(str, top["error"], "error"))
-    kinds = tuple(check.typed(str, kind, "kinds") for kind in check.typed(list, top.get("kinds"), "kinds"))
-    identities: dict[tuple[str, str], Identity] = {}
-    for row in check.typed(list, top.get("identities"), "identities"):
-        cells = [check.typed(str, cell, "identities") for cell in check.typed(list, row, "identities")]
-        if len(cells) == 4:
-            identities[cells[0], cells[1]] = Identity(cells[2], cells[3])
-    description = Description(check.typed(str, top.get("name"), "name"), kinds, identities)
+    failed = isinstance(document, dict) and "error" in document
     try:
-        check.finish("description")
+        fields = read_fields(document, _FAILED if failed else _DESCRIBED, "description")
     except FormatError as error:
         raise PluginError(name, str(error)) from None
-    return description
+    if failed:
+        raise PluginError(name, fields["error"])
+    identities = {(kind, term): Identity(*identity) for kind, term, *identity in fields["identities"]}
+    return Description(fields["name"], tuple(fields["kinds"]), identities)
 
 
 def main() -> None:

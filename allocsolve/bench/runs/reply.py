@@ -17,35 +17,50 @@ import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.instances import digest, parse_solution, read_solution, solution_document
-from allocsolve.instances.formats import Checker, show
+from allocsolve.instances.formats import Document, show
+from allocsolve.instances.formats.reader import read_fields
+from allocsolve.instances.formats.schema import cells, choice, listing, record, text
 from allocsolve.judge import check_types, metrics, rounded, violations
 from allocsolve.model import Limit, Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
-    from enum import StrEnum
     from pathlib import Path
     from types import TracebackType
 
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
-    from allocsolve.instances.formats import Document
-    from allocsolve.model import Answer, Budget, Problem, Value
-
-E = TypeVar("E", bound="StrEnum")
+    from allocsolve.model import Answer, Budget, Problem
 
 #: What a message of a solver may have, in characters; the traceback holds the rest.
 _LONGEST: Final = 2_000
 #: Numbers beyond 64 bits have no place in a file of records.
-_LOWEST: Final = -(2**63)
+_LARGEST: Final = {"maximum": 2**63 - 1}
+_NUMBER: Final[Document] = {"type": "number", "minimum": -(2**63), **_LARGEST}
+_VALUES: Final = (_NUMBER, listing(_NUMBER, minItems=1))
+#: Minus infinity is there where a number or null may be.
+_BOUND: Final[Document] = {"type": ["number", "null"], **_LARGEST}
+_CLAIMS: Final[Mapping[str, Document]] = {
+    "status": choice([*Status], "as the solver claims"),
+    "limit": {"enum": [*Limit, None]},
+    "objective": {"anyOf": [*_VALUES, {"type": "null"}]},
+    "bound": {"anyOf": [_BOUND, listing(_BOUND, minItems=1)]},
+    "incumbents": listing(cells(_NUMBER, {"anyOf": [*_VALUES]})),
+    "certificate": {"type": ["object", "null"]},
+    "answer": {"type": ["object", "null"]},
+}
+_REPLY: Final = record(
+    {"runtime": _NUMBER, "result": record(_CLAIMS, _CLAIMS), "error": text(), "traceback": text(default="")},
+    ("runtime",),
+)
 
 
 class Reply(NamedTuple):
@@ -121,70 +136,38 @@ def decoded_reply(data: bytes, task: Task) -> Reply:
         raise FormatError(source, ["lists and objects are nested too deeply"]) from None
     except ValueError as fault:  # no JSON, or an integer of thousands of digits
         raise FormatError(source, [str(fault)]) from None
-    check = Checker()
-    top = check.fields(document, "", ("runtime",), ("result", "error", "traceback"))
-    runtime = _number(check, top.get("runtime", 0.0), "runtime")
-    error = check.typed(str, top.get("error", ""), "error")
-    traceback = check.typed(str, top.get("traceback", ""), "traceback")
-    claims = check.typed(dict, top.get("result", {}), "result")
-    if ("result" in top) == ("error" in top):
-        check.add("", "there must be a result or an error")
-    check.finish(source)
-    result = _result(check, claims, task, source, runtime) if "result" in top else None
-    return Reply(runtime, result, error, traceback)
+    fields = read_fields(document, _REPLY, source)
+    if ("result" in fields) == ("error" in fields):
+        raise FormatError(source, ["there must be a result or an error"])
+    result = _result(fields["result"], task, source, fields["runtime"]) if "result" in fields else None
+    return Reply(fields["runtime"], result, fields.get("error", ""), fields["traceback"])
 
 
-def _result(check: Checker, claims: Document, task: Task, source: str, runtime: float) -> Result[Any]:
-    names = ("status", "limit", "objective", "bound", "incumbents", "certificate", "answer")
-    claims = check.fields(claims, "result", names, ())
-    status = _member(check, Status, claims.get("status"), "status")
-    limit = None if claims.get("limit") is None else _member(check, Limit, claims["limit"], "limit")
-    objective = None if claims.get("objective") is None else _value(check, claims["objective"], "objective")
-    bound = _value(check, claims.get("bound", 0), "bound", lowest=-math.inf)
-    incumbents = []
-    for idx, pair in enumerate(check.typed(list, claims.get("incumbents", []), "incumbents")):
-        if not isinstance(pair, list) or len(pair) != 2:
-            check.add(f"incumbents[{idx}]", f"must be a pair [seconds, value], not {show(pair)}")
-            continue
-        place = f"incumbents[{idx}]"
-        incumbents.append((_number(check, pair[0], place), _value(check, pair[1], place)))
-    certificate, document = claims.get("certificate"), claims.get("answer")
-    if certificate is not None:
-        certificate = check.typed(dict, certificate, "certificate")
-    if document is not None:
-        document = check.typed(dict, document, "answer")
-    check.finish(source)
-    answer = None
-    if document is not None:
+def _result(claims: Document, task: Task, source: str, runtime: float) -> Result[Any]:
+    bound = _value(claims["bound"])
+    if not all(term is not None and term < math.inf for term in (bound if type(bound) is tuple else [bound])):
+        raise FormatError(source, [f"bound: {show(claims['bound'])} is none"])
+    answer = claims["answer"]
+    if answer is not None:
         try:
-            answer = parse_solution(document, "answer", task.problem, problem_digest=task.key.digest)
+            answer = parse_solution(answer, "answer", task.problem, problem_digest=task.key.digest)
         except FormatError as error:
             msg = f"the answer is malformed: {'; '.join(error.faults[: FormatError.SHOWN])}"
             raise InvalidAnswer(msg) from None
     return Result(
-        status or Status.UNKNOWN, answer, objective, bound, limit, runtime, tuple(incumbents), certificate
+        Status(claims["status"]),
+        answer,
+        _value(claims["objective"]),
+        bound,
+        None if claims["limit"] is None else Limit(claims["limit"]),
+        runtime,
+        tuple((seconds, _value(value)) for seconds, value in claims["incumbents"]),
+        claims["certificate"],
     )
 
 
-def _member(check: Checker, kind: type[E], value: object, place: str) -> E | None:
-    for member in kind:
-        if member == value:
-            return member
-    check.add(place, f"{show(value)} is none of {', '.join(kind)}")
-    return None
-
-
-def _value(check: Checker, value: object, place: str, *, lowest: float = _LOWEST) -> Value:
-    if isinstance(value, list) and value:
-        return tuple(_number(check, term, f"{place}[{idx}]", lowest=lowest) for idx, term in enumerate(value))
-    return _number(check, value, place, lowest=lowest)
-
-
-def _number(check: Checker, value: object, place: str, *, lowest: float = _LOWEST) -> float:
-    if (type(value) is int or type(value) is float) and lowest <= value < 2**63:  # a bool is no number
-        return value
-    check.add(place, f"must be a number of at most 64 bits, not {show(value)}")
-    return 0.0
+def _value(value: Any) -> Any:  # noqa: ANN401 - a number, some, or None
+    return tuple(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -159,18 +160,20 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     """
     source = Path(path)
     document = load_study(source)
-    budgets = [Budget(**_budget(entry)) for entry in document.get("budgets", [{"seconds": 10.0}])]
+    budgets = [
+        Budget(**entry | {"seconds": float(entry.get("seconds", math.inf))}) for entry in document["budgets"]
+    ]
     try:
         names = _located(document["suites"], source.parent)
         problems = [(suite_name, problem) for name in names for suite_name, _, problem in problems_of(name)]
         return Study(
-            problems=tuple(_with_settings(problems, document.get("set", {}))),
+            problems=tuple(_with_settings(problems, document["set"])),
             solvers=tuple(document["solvers"]),
-            seeds=tuple(map(int, document.get("seeds", [0]))),
+            seeds=tuple(document["seeds"]),
             budgets=tuple(budgets),
-            objectives=_objectives(document.get("objectives", {})),
-            memory_mb=document.get("memory_mb", MEMORY_MB),
-            policy_seconds=document.get("policy_seconds", POLICY_SECONDS),
+            objectives=_objectives(document["objectives"]),
+            memory_mb=document["memory_mb"],
+            policy_seconds=document["policy_seconds"],
             references=references_of(names),
         )
     except FormatError:  # names a file of its own
@@ -208,7 +211,3 @@ def _objectives(given: Mapping[str, str]) -> Mapping[str, str]:
     for kind, objective in given.items():
         family_named(kind).parse_objective(objective)
     return given
-
-
-def _budget(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: float(value) if name == "seconds" else int(value) for name, value in entry.items()}

@@ -11,19 +11,20 @@ import datetime as dt
 import math
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench.library.design import SUITES
 from allocsolve.bench.runs.runner import MEMORY_MB
-from allocsolve.errors import FormatError, UnknownName
+from allocsolve.errors import FormatError
 from allocsolve.families import families, setting_fault
 from allocsolve.instances.formats.files import MAX_DEPTH, Checker, read_input
+from allocsolve.instances.formats.reader import read_fields
 from allocsolve.instances.formats.schema import DIALECT, listing, record, text
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry.table import registered_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from allocsolve.families import AnyFamily
     from allocsolve.instances.formats.files import Document, PathLike
@@ -36,7 +37,7 @@ _COUNTS: Final = 2**31
 
 
 def load_study(path: PathLike) -> Document:
-    """Read the fields of a study from a TOML file.
+    """Read the fields of a study from a TOML file, with the defaults of those that are left out.
 
     Raises
     ------
@@ -49,9 +50,7 @@ def load_study(path: PathLike) -> Document:
         data = read_input(Path(path), _MAX_BYTES)
     except OSError as error:
         raise FormatError(source, [f"cannot be read: {error.strerror}"]) from None
-    document = parse_study(data, source)
-    check_study(document, source)
-    return document
+    return study_fields(parse_study(data, source), source)
 
 
 def parse_study(data: bytes, source: str) -> Document:
@@ -101,119 +100,24 @@ def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
         yield f"{place}: an integer of more than 64 bits"
 
 
-def check_study(document: Mapping[str, Any], source: str) -> None:
-    """Refuse fields of a study that are missing, unknown, of the wrong type or out of their range.
+def study_fields(document: Document, source: str) -> Document:
+    """Return the fields of a study, with the defaults of those that are left out.
 
     Raises
     ------
     FormatError
-        Names all of them.
+        If fields are missing, unknown, of the wrong type or out of their range: names all of them.
     """
-    check = Checker()
-    for name in _REQUIRED:
-        if name not in document:
-            check.add_shape(name, "missing")
-    for name, value in document.items():
-        if name in _LISTS:
-            fits, expected = _LISTS[name]
-            if not (isinstance(value, list) and value and all(map(fits, value))):
-                check.add_shape(name, f"{value!r} is not {expected}")
-        elif name in _OTHERS:
-            _OTHERS[name](check, name, value)
-        elif name.removesuffix("s") in _settings():  # as studies once had it
-            check.add_shape(name, f"write set = {{ {name.removesuffix('s')} = {value} }}")
-        else:
-            check.add_shape("", str(UnknownName("field", name, (*_LISTS, *_OTHERS))))
+    fields, check = read_fields(document, _schema((), ()), source), Checker()
+    for idx, budget in enumerate(fields["budgets"]):
+        if not budget.get("seconds", math.inf) > 0:  # -inf or nan, which JSON has not
+            check.add(f"budgets[{idx}].seconds", f"{budget['seconds']} is not a number above 0")
+    for name, value in fields["set"].items():
+        for entry in value if isinstance(value, list) else [value]:
+            if fault := setting_fault(name, entry):
+                check.add("set", fault)
     check.finish(source)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_count(value: object) -> bool:
-    """Return whether this is an integer in 0..2^31-1; 5.0 is one, as in JSON Schema."""
-    return _is_number(value) and 0 <= value < _COUNTS and value == int(value)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_null_in_json(value: object) -> bool:
-    """Return whether this is inf or nan: validators of JSON are given null in their place."""
-    return isinstance(value, float) and not math.isfinite(value)
-
-
-_REQUIRED: Final = ("suites", "solvers")
-#: Of each list of simple values: whether a value is one of them, and what the list should be.
-_LISTS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "suites": (_is_text, "a list of names"),
-    "solvers": (_is_text, "a list of names"),
-    "seeds": (_is_count, "a list of integers in 0..2^31-1"),
-}
-_BUDGET: Final = ("seconds", "iterations", "workers")
-
-
-def _check_number(check: Checker, name: str, value: Any) -> None:  # noqa: ANN401 - a value of TOML
-    if not (_is_number(value) and value > 0 and math.isfinite(value)):
-        check.add_shape(name, f"{value!r} is not a number above 0")
-
-
-def _check_objectives(check: Checker, name: str, value: object) -> None:
-    if not (isinstance(value, dict) and all(map(_is_text, value.values()))):
-        check.add_shape(name, f"{value!r} is not a table of names")
-        return
-    kinds = [family.kind for family in families()]
-    for kind in value:
-        if kind not in kinds:
-            check.add_shape(name, str(UnknownName("kind of problems", kind, kinds)))
-
-
-def _check_settings(check: Checker, name: str, settings: object) -> None:
-    if not isinstance(settings, dict):
-        check.add_shape(name, f"{settings!r} is not a table of fields")
-        return
-    for field, value in settings.items():
-        entries = value if isinstance(value, list) else [value]
-        if not entries:
-            check.add_shape(name, f"{field}: there is no value")
-        for entry in entries:
-            if isinstance(entry, list | dict):
-                check.add_shape(name, f"{field}: {entry!r} is neither a number nor a text")
-            elif fault := setting_fault(field, entry):
-                known = [family.settings[field] for family in _settings().get(field, [])]
-                is_open = any(setting.schema is None for setting in known)
-                is_hidden = is_open or (known and (isinstance(entry, str) or _is_null_in_json(entry)))
-                (check.add if is_hidden else check.add_shape)(name, fault)
-
-
-def _check_budgets(check: Checker, name: str, budgets: object) -> None:
-    if not (isinstance(budgets, list) and budgets and all(isinstance(entry, dict) for entry in budgets)):
-        check.add_shape(name, f"{budgets!r} is not a list of tables")
-        return
-    for idx, entry in enumerate(budgets):
-        place = f"{name}[{idx}]"
-        for field, value in entry.items():
-            if field not in _BUDGET:
-                check.add_shape(place, str(UnknownName("field", field, _BUDGET)))
-            elif field == "seconds" and not (_is_number(value) and value > 0):
-                add = check.add if _is_null_in_json(value) else check.add_shape
-                add(f"{place}.{field}", f"{value!r} is not a number above 0")
-            elif field == "iterations" and not _is_count(value):
-                check.add_shape(f"{place}.{field}", f"{value!r} is not an integer in 0..2^31-1")
-            elif field == "workers" and not (_is_count(value) and value):
-                check.add_shape(f"{place}.{field}", f"{value!r} is not an integer in 1..2^31-1")
-
-
-#: Of each field that is no list of simple values: what notes what is wrong with a value.
-_OTHERS: Final[Mapping[str, Callable[[Checker, str, Any], None]]] = {
-    "memory_mb": _check_number,
-    "policy_seconds": _check_number,
-    "objectives": _check_objectives,
-    "budgets": _check_budgets,
-    "set": _check_settings,
-}
+    return fields
 
 
 def _settings() -> dict[str, list[AnyFamily]]:
@@ -231,10 +135,15 @@ def study_schema() -> Document:
     It knows the names of suites and solvers that are there, as suggestions: others may be paths, or objects
     in modules. Where a field may be inf, null stands for it: JSON has no such number.
     """
+    return _schema([*SUITES], sorted({name for family in families() for name in registered_names(family)}))
+
+
+def _schema(suites: Sequence[str], solvers: Sequence[str]) -> Document:
+    """Return the schema of the files of studies with these suggestions."""
     fields = {
-        "suites": _names([*SUITES], "suites, folders and files; paths are relative to the study"),
+        "suites": _names(suites, "suites, folders and files; paths are relative to the study"),
         "solvers": _names(
-            sorted({name for family in families() for name in registered_names(family)}),
+            solvers,
             "names, with options if you like, such as curve-fit(order=snake), or package.module:object",
         ),
         "seeds": listing(
@@ -252,6 +161,7 @@ def study_schema() -> Document:
             (),
             "values of fields of the problems that have such a field, instead of their own; each combination "
             "is a problem",
+            default={},
         ),
         "objectives": record(
             {
@@ -264,6 +174,7 @@ def study_schema() -> Document:
             },
             (),
             "what is minimised, by the kind of problems",
+            default={},
         ),
         "budgets": listing(
             record(
@@ -288,8 +199,9 @@ def study_schema() -> Document:
                     },
                 }
             ),
-            "what each run may spend: every solver runs once within each; default: one of 10 seconds",
+            "what each run may spend: every solver runs once within each",
             minItems=1,
+            default=[{"seconds": 10}],
         ),
     }
     besides = "".join(f"\n- {clause}" for clause in _BESIDES)
@@ -297,7 +209,7 @@ def study_schema() -> Document:
         "$schema": DIALECT,
         "title": "A study, in TOML: solvers, problems, seeds and budgets that are run in all combinations",
         "description": f"The reader asks besides, which no schema can say:{besides}",
-        **record(fields, _REQUIRED),
+        **record(fields, ("suites", "solvers")),
     }
 
 
@@ -314,7 +226,7 @@ _BESIDES: Final = (
 
 def _suggested(names: Sequence[str]) -> Document:
     """Return the schema of a text for which editors offer some."""
-    return {"anyOf": [{"enum": [*names]}, text(minLength=1)]}
+    return {"anyOf": [text(minLength=1), {"type": "string", "enum": [*names]}]}
 
 
 def _names(known: Sequence[str], description: str) -> Document:

@@ -46,7 +46,7 @@ from allocsolve.instances.formats.files import (
 )
 from allocsolve.instances.formats.log_lines import read_text
 from allocsolve.instances.formats.log_tables import certain_format
-from allocsolve.instances.formats.reader import read_answer_fields, read_problem_fields
+from allocsolve.instances.formats.reader import read_answer_fields, read_fields, read_problem_fields
 from allocsolve.instances.formats.schema import (
     answer_schema,
     file_schema,
@@ -499,26 +499,18 @@ def read_outcome(
 
 
 def _proof(document: Document, source: str, problem: Problem) -> Proof:
-    check = Checker()
-    names = ("format", "kind", "problem", "objective", "certificate")
-    fields = check.fields(document, "", names, ("meta",))
-    for name, expected in (("format", FORMAT), ("kind", _KIND)):
-        if fields.get(name, expected) != expected:
-            check.add_shape(name, f"must be {expected!r}, not {show(fields[name])}")
-    certificate: Document = check.typed(dict, fields.get("certificate", {}), "certificate")
-    check.typed(dict, fields.get("meta", {}), "meta")
+    # What is in the certificate is for the judge to read.
+    fields, check = read_fields(document, _certificate_schema({"type": "object"}), source), Checker()
     expected = digest(problem)
-    stated = check.typed(str, fields.get("problem", expected), "problem")
-    if "problem" in fields and stated != expected and stated is fields["problem"]:
-        check.add("problem", f"this is of another problem, {show(stated[:12])}, not {show(expected[:12])}")
-    listed = enumerate(check.typed(list, fields.get("objective", []), "objective"))
-    terms = [check.typed(str, term, f"objective[{idx}]") for idx, term in listed]
+    if fields["problem"] != expected:
+        other = show(fields["problem"][:12])
+        check.add("problem", f"this is of another problem, {other}, not {show(expected[:12])}")
     try:
-        objective = family_of(problem).parse_objective(terms)
+        objective = family_of(problem).parse_objective(fields["objective"])
     except AllocsolveError as error:
         check.add("objective", str(error))
     check.finish(source)
-    return Proof(objective, _with_integers(certificate))
+    return Proof(objective, _with_integers(fields["certificate"]))
 
 
 def _with_integers(value: Any) -> Any:  # noqa: ANN401 - a JSON value
@@ -534,7 +526,11 @@ def _with_integers(value: Any) -> Any:  # noqa: ANN401 - a JSON value
 
 def certificate_schema() -> Document:
     """Return the schema of the files of certificates."""
-    content, kinds = _content_schema()
+    return _certificate_schema(*_content_schema())
+
+
+def _certificate_schema(content: Document, kinds: Mapping[str, Document] | None = None) -> Document:
+    """Return the same for any content."""
     fields = Fields(
         "A certificate: what proves a lower bound on the answers to a problem",
         {
@@ -549,7 +545,7 @@ def certificate_schema() -> Document:
             "objective has at least one term, each of the family of the problem and none twice",
             "certificate is one for problems of the family, and proves what it says: the judge recomputes it",
         ),
-        kinds,
+        kinds or {},
     )
     return file_schema(fields, FORMAT, _KIND)
 

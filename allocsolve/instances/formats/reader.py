@@ -1,22 +1,26 @@
 """JSON is read by its schema: defaults are filled in, and every fault is named with its place.
 
 The reader knows the keywords that the schemas of this package use (`allocsolve.instances.formats.schema`):
-``type``, ``enum``, ``const``, ``minimum``, ``exclusiveMinimum``, ``maximum``, ``multipleOf``, ``properties``,
-``required``, ``additionalProperties``, ``minProperties``, ``maxProperties``, ``default``, ``items``,
-``prefixItems``, ``minItems``, ``uniqueItems``, ``anyOf`` and ``$ref``.
+``type``, ``enum``, ``const``, ``minimum``, ``exclusiveMinimum``, ``maximum``, ``multipleOf``, ``minLength``,
+``maxLength``, ``pattern``, ``properties``, ``required``, ``additionalProperties``, ``minProperties``,
+``maxProperties``, ``default``, ``items``, ``prefixItems``, ``minItems``, ``uniqueItems``, ``anyOf`` and
+``$ref``.
+
+Infinite numbers and nan, which JSON has not and TOML has, are where a number or null may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from allocsolve.errors import InvalidProblem
+from allocsolve.errors import FormatError, InvalidProblem, near_names
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.schema import (
     ANSWER_ENVELOPE,
-    DEFINITIONS,
     EDITORS_SCHEMA,
     PROBLEM_ENVELOPE,
     record,
@@ -44,12 +48,29 @@ _IS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "object": lambda value: isinstance(value, dict),
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: type(value) is int or (type(value) is float and value.is_integer()),
-    "number": lambda value: type(value) in (int, float),
+    "number": lambda value: type(value) is int or (type(value) is float and math.isfinite(value)),
     "null": lambda value: value is None,
 }
 
 _Definitions: TypeAlias = Mapping[str, "Document"]
 T = TypeVar("T")
+
+
+def read_fields(document: Document, schema: Document, source: str) -> Document:
+    """Return the fields of a file by its whole schema, see `allocsolve.instances.formats.schema.file_schema`.
+
+    Raises
+    ------
+    FormatError
+        If it is of another format, else if it has faulty fields: all are named.
+    """
+    names = [name for name in ("format", "kind") if name in schema["properties"]]
+    envelope = {"properties": {name: schema["properties"][name] for name in names}, "required": names}
+    for part in envelope, schema:
+        check = Checker()
+        fields: Document = read_value(check, document, part, "", schema.get("$defs", {}))
+        check.finish(source)
+    return fields
 
 
 def read_problem_fields(kind: FileKind[T], document: Document, source: str) -> T:
@@ -111,8 +132,7 @@ def read_value(
     definitions: _Definitions,
 ) -> Any:  # noqa: ANN401 - JSON
     """Return a JSON value with its defaults; what is faulty is noted, and None."""
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].removeprefix(DEFINITIONS)]
+    schema = _named(schema, definitions)
     if "anyOf" in schema:
         return _any_of(check, value, schema["anyOf"], place, definitions)
     kinds = _types(schema)
@@ -120,7 +140,7 @@ def read_value(
         _fault(check, place, schema, f"{show(value)} is none of {', '.join(map(str, schema['enum']))}")
     elif "const" in schema and value != schema["const"]:
         _fault(check, place, schema, f"must be {show(schema['const'])}, not {show(value)}")
-    elif kinds and not any(_IS[kind](value) for kind in kinds):
+    elif kinds and not _is_of(kinds, value):
         _fault(
             check, place, schema, f"must be {' or '.join(_NOUNS[kind] for kind in kinds)}, not {show(value)}"
         )
@@ -130,9 +150,16 @@ def read_value(
         return _list(check, value, schema, place, definitions)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         return _number(check, value, schema, place)
+    elif isinstance(value, str):
+        return _string(check, value, schema, place)
     else:
         return value
     return None
+
+
+def _named(schema: Document, definitions: _Definitions) -> Document:
+    """Return the schema to which one refers; itself if it does not."""
+    return definitions[schema["$ref"].removeprefix(DEFINITIONS)] if "$ref" in schema else schema
 
 
 def _types(schema: Document) -> Sequence[str]:
@@ -140,8 +167,29 @@ def _types(schema: Document) -> Sequence[str]:
     return (kinds,) if isinstance(kinds, str) else kinds
 
 
+def _is_of(kinds: Sequence[str], value: object) -> bool:
+    for kind in kinds:
+        if _IS[kind](value):
+            return True
+    return type(value) is float and not math.isfinite(value) and {"number", "null"} <= {*kinds}
+
+
+def _string(check: Checker, value: str, schema: Document, place: str) -> str | None:
+    if len(value) < schema.get("minLength", 0):
+        check.add_shape(place, "must not be empty")
+    elif "pattern" in schema and not (
+        re.search(schema["pattern"], value) and len(value) <= schema.get("maxLength", len(value))
+    ):
+        check.add_shape(place, f"{show(value)} is not {schema['description']}")
+    else:
+        return value
+    return None
+
+
 def _number(check: Checker, value: float, schema: Document, place: str) -> float | None:
-    low, above, high = (schema.get(name) for name in ("minimum", "exclusiveMinimum", "maximum"))
+    if type(value) is float and not math.isfinite(value):
+        return value
+    low, above, high = schema.get("minimum"), schema.get("exclusiveMinimum"), schema.get("maximum")
     if low is not None and value < low:
         fault = f"{show(value)} is below {low:.16g}"
     elif above is not None and value <= above:
@@ -151,7 +199,7 @@ def _number(check: Checker, value: float, schema: Document, place: str) -> float
     elif "multipleOf" in schema and value % schema["multipleOf"]:
         fault = f"{show(value)} is no multiple of {schema['multipleOf']}"
     else:
-        return int(value) if schema.get("type") == "integer" else value
+        return int(value) if "integer" in schema.get("type", ()) else value
     _fault(check, place, schema, fault)
     return None
 
@@ -171,10 +219,20 @@ def _object(
     for name, item in value.items():
         part = known.get(name, others)
         if part is False:
-            check.add_shape(place, f"unknown field {show(name)} (extra data belongs in meta)")
+            check.add_shape(place, _unknown(check, name, known))
         else:
             values[name] = item if part is True else read_value(check, item, part, prefix + name, definitions)
     return values
+
+
+def _unknown(check: Checker, name: str, known: Iterable[str]) -> str:
+    """Return the message on a field; a long list of faults is told without looking for similar names."""
+    known = [field for field in known if field != "$schema"]
+    near = near_names(name, known) if len(check.faults) < FormatError.SHOWN else []
+    if near:
+        return f"unknown field {show(name)}; did you mean {' or '.join(near)}?"
+    hint = "extra data belongs in meta" if "meta" in known else f"known: {', '.join(known)}"
+    return f"unknown field {show(name)} ({hint})"
 
 
 def _list(
@@ -206,26 +264,26 @@ def _any_of(
     place: str,
     definitions: _Definitions,
 ) -> Any:  # noqa: ANN401 - JSON
-    """Return the value by the first schema that takes it; else note the faults by those of its type."""
-    schemas = [
-        definitions[schema["$ref"].removeprefix(DEFINITIONS)] if "$ref" in schema else schema
-        for schema in schemas
-    ]
-    kinds = [kind for schema in schemas for kind in _types(schema)]
-    if all(map(_types, schemas)) and not any(_IS[kind](value) for kind in kinds):
-        nouns = dict.fromkeys(_NOUNS[kind] for kind in kinds)
+    """Return the value by the first schema that takes it; else note its faults by the most alike one.
+
+    That knows the most fields of an object; of several it is the one by which there are the fewest faults.
+    """
+    schemas = [_named(schema, definitions) for schema in schemas]
+    if all(map(_types, schemas)) and not any(_is_of(_types(schema), value) for schema in schemas):
+        nouns = dict.fromkeys(_NOUNS[kind] for schema in schemas for kind in _types(schema))
         check.add_shape(place, f"must be {' or '.join(nouns)}, not {show(value)}")
         return None
-    trials: list[list[str]] = []
+    trials: list[tuple[int, list[str]]] = []
     for schema in schemas:
-        if _types(schema) and not any(_IS[kind](value) for kind in _types(schema)):
+        if _types(schema) and not _is_of(_types(schema), value):
             continue
         trial = Checker()
         result = read_value(trial, value, schema, place, definitions)
         if not trial.faults:
             return result
-        trials.append(trial.faults)
-    fewest = min(trials, key=len)
+        strange = {*value} - {*schema.get("properties", ())} if isinstance(value, dict) else ()
+        trials.append((len(strange), trial.faults))
+    _, fewest = min(trials, key=lambda trial: (trial[0], len(trial[1])))
     check.faults += fewest
     check.breaks_schema = True
     return None

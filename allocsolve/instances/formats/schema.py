@@ -79,6 +79,11 @@ def record(
     return _described({**fields, "additionalProperties": False}, description)
 
 
+def open_record(properties: Mapping[str, Document], required: Iterable[str] = ()) -> Document:
+    """Return the schema of an object with these fields and any others, as files of other programs have."""
+    return {"type": "object", "properties": dict(properties), "required": [*required]}
+
+
 def amounts(of: Document, description: str, **more: Any) -> Document:  # noqa: ANN401 - keywords of a schema
     """Return the schema of an object whose fields have any names and equal schemas."""
     return _described({"type": "object", "additionalProperties": of, **more}, description)

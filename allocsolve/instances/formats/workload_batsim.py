@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats import workload
 from allocsolve.instances.formats.files import Checker, load, parse, save, show
-from allocsolve.instances.formats.reader import read_problem_fields
+from allocsolve.instances.formats.reader import read_fields, read_problem_fields, read_value
+from allocsolve.instances.formats.schema import listing, open_record, real, text, whole
 from allocsolve.instances.formats.workload_foreign import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
@@ -37,8 +38,25 @@ _SEQUENCES: Final = ("SequentialCompositionProfile", "composed")
 _OURS: Final = "allocsolve"
 #: Batsim parts the names of workload and job by an exclamation mark, its tables cells by commas.
 _PLAIN_NAME: Final = re.compile(r"[\w.#:+-]+")
-_FIELDS: Final = ("id", "subtime", "res", "profile")
 _DEEPEST: Final = 50
+
+_FIELDS: Final[Mapping[str, Document]] = {
+    "id": {"type": ["string", "integer"]},
+    "subtime": real(0),
+    "res": whole(1),
+    "profile": text(),
+}
+_JOB: Final = open_record(
+    {**_FIELDS, "walltime": {"type": ["number", "null"], "maximum": MAX_INTEGER}}, _FIELDS
+)
+_CONTENT: Final[Mapping[str, Document]] = {
+    "nb_res": whole(1),
+    "profiles": {"type": "object"},
+    "jobs": listing(_JOB),
+}
+_FILE: Final = open_record(_CONTENT, _CONTENT)
+_DELAY: Final = open_record({"delay": real(0, above=True)}, ("delay",))
+_SEQUENCE: Final = open_record({"repeat": whole(1, default=1), "seq": listing({}, minItems=1)}, ("seq",))
 
 
 def write_batsim(problem: WorkloadProblem, path: PathLike, *, version: str = "5") -> Unheld:
@@ -119,18 +137,13 @@ def read_batsim(path: PathLike, *, num_nodes: int | None = None, limits: str = "
         If it cannot be read or is faulty: every faulty job and every profile without a run time is named.
     """
     choice("limits", limits, ("cut", "keep"))
-    document = load(path)
-    check, unheld = Checker(), Unheld()
-    if num_nodes is None:
-        num_nodes = check.integer(document.get("nb_res"), "nb_res", "nb_res", 1, fallback=MAX_INTEGER)
-    profiles = check.typed(dict, document.get("profiles"), "profiles")
-    seconds = _Delays(check, profiles)
-    rows: list[Document] = []
-    for idx, item in enumerate(check.typed(list, document.get("jobs"), "jobs")):
-        place = f"jobs[{idx}]"
-        job = check.typed(dict, item, place)
-        check.faults += [f"{place}.{name}: missing" for name in _FIELDS if name not in job]
-        rows.append(_row(check, job, place, (num_nodes, seconds, limits), unheld))
+    document = load(path) | ({} if num_nodes is None else {"nb_res": num_nodes})
+    document, check, unheld = read_fields(document, _FILE, str(path)), Checker(), Unheld()
+    num_nodes, seconds = document["nb_res"], _Delays(check, document["profiles"])
+    rows = [
+        _row(check, job, f"jobs[{idx}]", (num_nodes, seconds, limits), unheld)
+        for idx, job in enumerate(document["jobs"])
+    ]
     check.finish(str(path))
     name = document.get("name", "")
     fields = {"num_nodes": num_nodes, "name": name if isinstance(name, str) else "", "jobs": rows}
@@ -143,19 +156,18 @@ def _row(
 ) -> Document:
     """Return a job with the fields of the JSON format."""
     num_nodes, delays, limits = context
-    name = job.get("id", "")
-    if isinstance(name, bool) or not isinstance(name, str | int):
-        check.add(f"{place}.id", f"must be a string or an integer, not {show(name)}")
     row: Document = {
-        "name": str(name),
-        "submit": check.real_number(job.get("subtime", 0), f"{place}.subtime", "subtime", 0),
-        "nodes": check.integer(
-            job.get("res", 1), f"{place}.res", "res", 1, high=num_nodes, high_is="the number of resources"
-        ),
-        "runtime": delays.of(job.get("profile", ""), f"{place}.profile"),
+        "name": str(job["id"]),
+        "submit": job["subtime"],
+        "nodes": job["res"],
+        "runtime": delays.of(job["profile"], f"{place}.profile"),
     }
-    if job.get("walltime") not in (None, -1):  # -1: there is none
-        limit = check.real_number(job["walltime"], f"{place}.walltime", "walltime", 0, above=True)
+    if job["res"] > num_nodes:
+        check.add(f"{place}.res", f"{job['res']} is above the number of resources {num_nodes}")
+    limit = job.get("walltime")
+    if limit not in (None, -1):  # -1: there is none
+        if limit <= 0:
+            check.add(f"{place}.walltime", f"{show(limit)} is not above 0")
         row["limit"] = limit
         if limits == "cut":
             unheld.add(
@@ -181,7 +193,7 @@ def _extra(check: Checker, value: object, place: str) -> Document:
             check.faults.append(str(error))
             return {}
     if isinstance(value, dict):
-        ours = check.typed(dict, value.get(_OURS, {}), f"{place}.{_OURS}")
+        ours = read_value(check, value.get(_OURS, {}), {"type": "object"}, f"{place}.{_OURS}", {}) or {}
         known = {"submit", "nodes", "runtime"} & {*ours}
         for name in sorted(known):
             check.add(f"{place}.{_OURS}", f"{show(name)} is a field of the job itself: leave it out here")
@@ -210,18 +222,20 @@ class _Delays:
 
     def _read(self, name: str, place: str, depth: int) -> float:
         check = self._check
-        profile = check.typed(dict, self._profiles[name], place)
-        kind = profile.get("type")
-        if kind in _DELAYS.values():
-            return check.real_number(profile.get("delay"), f"{place}.delay", "delay", 0, above=True)
-        if kind in _SEQUENCES:
-            repeat = check.integer(profile.get("repeat", 1), f"{place}.repeat", "repeat", 1)
-            names = check.typed(list, profile.get("seq"), f"{place}.seq")
-            if not names:
-                check.add(f"{place}.seq", "is empty")
-            parts = [self.of(part, f"{place}.seq[{idx}]", depth + 1) for idx, part in enumerate(names)]
-            return repeat * sum(parts) or 1
-        check.add(
-            f"{place}.type", f"the run time of {show(kind)} follows from a platform: only delays are read"
+        profile, before = self._profiles[name], len(check.faults)
+        kind = profile.get("type") if isinstance(profile, dict) else _DELAYS["5"]
+        if kind not in _SEQUENCES and kind not in _DELAYS.values():
+            fault = f"the run time of {show(kind)} follows from a platform: only delays are read"
+            check.add(f"{place}.type", fault)
+            return 1
+        fields = read_value(check, profile, _SEQUENCE if kind in _SEQUENCES else _DELAY, place, {})
+        if len(check.faults) > before:
+            return 1
+        if kind not in _SEQUENCES:
+            delay: float = fields["delay"]
+            return delay
+        names = enumerate(fields["seq"])
+        total: float = fields["repeat"] * sum(
+            self.of(part, f"{place}.seq[{idx}]", depth + 1) for idx, part in names
         )
-        return 1
+        return total or 1

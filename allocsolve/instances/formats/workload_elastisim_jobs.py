@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError, InvalidOption, InvalidProblem
 from allocsolve.instances.formats.files import Checker, load, read_input, show
+from allocsolve.instances.formats.reader import read_fields, read_value
+from allocsolve.instances.formats.schema import amounts, listing, maybe, open_record, real, text, whole
 from allocsolve.instances.formats.workload_elastisim import (
     NODE_FLOPS,
     Application,
@@ -40,6 +42,17 @@ if TYPE_CHECKING:
     from allocsolve.model import Speedup
 
 _TYPES: Final = ("rigid", "moldable", "malleable", "evolving", "adaptive")
+_TEXTS: Final = maybe(amounts({"type": ["string", "number"]}, ""), {})
+_REQUIRED: Final[Mapping[str, Document]] = {
+    "type": text(f"one of {', '.join(_TYPES)}", pattern=f"^(?i:{'|'.join(_TYPES)})$"),
+    "submit_time": real(0),
+    "application_model": text(),
+}
+_OPTIONAL: Final[Mapping[str, Document]] = {
+    "walltime": {"type": ["integer", "null"], "minimum": 0, "maximum": MAX_INTEGER},  # 0: there is none
+    "arguments": _TEXTS,
+    "attributes": _TEXTS,
+}
 #: A law may differ from the run times by this part of them.
 _CLOSE: Final = 1e-9
 #: Sizes at which a law is compared, and rows that a table has at most.
@@ -78,13 +91,13 @@ def read_elastisim(path: PathLike, *, num_nodes: int | None = None) -> ReadWorkl
     """
     file = Path(path) / "jobs.json" if Path(path).is_dir() else Path(path)
     document = load(file)
+    document = read_fields(document, open_record({"jobs": listing({})}, ("jobs",)), str(file))
     unheld, check = Unheld(), Checker()
     nodes, flops = _platform(file.parent / "platform.xml", str(file), num_nodes, unheld)
-    listed = check.typed(list, document.get("jobs"), "jobs")
     models = _Models(file.parent)
     jobs = [
         _job(check, item, f"jobs[{idx}]", (idx, nodes, flops), models, unheld)
-        for idx, item in enumerate(listed)
+        for idx, item in enumerate(document["jobs"])
     ]
     name = document.get("name", "")
     check.finish(str(file))
@@ -170,27 +183,21 @@ def _job(
     """Return a job; None if it has a fault, which is noted."""
     idx, machine, flops = context
     before = len(check.faults)
-    fields = check.typed(dict, item, place)
-    kind = str(fields.get("type")).lower()
-    if kind not in _TYPES:
-        check.add(f"{place}.type", f"must be one of {', '.join(_TYPES)}, not {show(fields.get('type'))}")
-    submit = check.real_number(fields.get("submit_time"), f"{place}.submit_time", "submit_time", 0)
-
-    def size(name: str) -> int:
-        return check.integer(fields.get(name), f"{place}.{name}", name, 1, high=machine)
-
-    low, high = (
-        (size("num_nodes"),) * 2 if kind == "rigid" else (size("num_nodes_min"), size("num_nodes_max"))
-    )
-    texts = [_texts(check, fields.get(name), f"{place}.{name}") for name in ("arguments", "attributes")]
-    arguments, attributes = texts
-    walltime = fields.get("walltime") or None
-    if walltime is not None:
-        walltime = check.integer(walltime, f"{place}.walltime", "walltime", 1)
+    kind = str(item.get("type")).lower() if isinstance(item, dict) else ""
+    sizes = ("num_nodes",) if kind == "rigid" else ("num_nodes_min", "num_nodes_max")
+    required = {**_REQUIRED, **dict.fromkeys(sizes, whole(1))}
+    fields = read_value(check, item, open_record({**required, **_OPTIONAL}, required), place, {})
+    if len(check.faults) > before:
+        return None
+    for size in sizes:
+        if fields[size] > machine:
+            check.add(f"{place}.{size}", f"{fields[size]} is above num_nodes {machine}")
+    submit, low, high = fields["submit_time"], fields[sizes[0]], fields[sizes[-1]]
+    arguments, attributes = (as_texts(fields[name] or {}) for name in ("arguments", "attributes"))
+    name, walltime = fields["application_model"], fields.get("walltime") or None
     preferred = _number(
         check, arguments.get("num_nodes_pref", str(high)), f"{place}.arguments.num_nodes_pref"
     )
-    name = check.typed(str, fields.get("application_model"), f"{place}.application_model")
     weight = _number(check, attributes.get("weight", "1"), f"{place}.attributes.weight")
     exact = _number(check, attributes.get("limit", "0"), f"{place}.attributes.limit")
     if low > high:
@@ -226,14 +233,6 @@ def _no_run_time(application: Application, runtime: float) -> None:
     passed = f" without {', '.join(sorted(application.passed_over))}" if application.passed_over else ""
     msg = f"a job of {runtime:g} s{passed} has no run time of its own"
     raise InvalidOption(msg)
-
-
-def _texts(check: Checker, value: object, place: str) -> dict[str, str]:
-    fields = check.typed(dict, value, place) if value is not None else {}
-    for name, item in fields.items():
-        if isinstance(item, bool) or not isinstance(item, str | int | float):
-            check.add(f"{place}.{name}", f"must be a number or a string, not {show(item)}")
-    return as_texts(fields)
 
 
 def _number(check: Checker, text: str, place: str) -> float:

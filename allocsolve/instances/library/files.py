@@ -25,9 +25,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -35,6 +34,7 @@ from allocsolve.errors import FormatError, InvalidAnswer, UnknownName
 from allocsolve.families import Fields
 from allocsolve.instances.formats.envelope import read_problem
 from allocsolve.instances.formats.files import Checker, Document, load, save, show
+from allocsolve.instances.formats.reader import read_fields
 from allocsolve.instances.formats.schema import amounts, choice, file_schema, listing, record, text
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _disorder(history: Iterable[HistoryEntry]) -> Iterator[str]:
 
 
 def read_best_known(path: PathLike) -> tuple[BestKnown, ...]:
-    """Read the rows of a file.
+    """Read the rows of a file, each with its history.
 
     Raises
     ------
@@ -144,13 +144,13 @@ def read_best_known(path: PathLike) -> tuple[BestKnown, ...]:
         If the file cannot be read, or has faulty or contradictory fields: every one is named.
     """
     check = Checker()
-    decoded = [_decode(check, item, place) for place, item in _rows(check, load(path))]
-    first: dict[tuple[str, str], int] = {}
-    for idx, (instance, objective, _, _) in enumerate(decoded):
-        if first.setdefault((instance, objective), idx) != idx:
-            check.add(f"rows[{idx}]", f"{objective} of {instance} is also rows[{first[instance, objective]}]")
+    rows = [*_rows(check, path)]
+    for place, row in rows:
+        if "history" not in row:
+            check.add_shape(f"{place}.history", "missing")
+    known = [_known(check, row, place) for place, row in rows if "history" in row]
     check.finish(str(path))
-    return tuple(BestKnown(*row) for row in decoded)
+    return tuple(filter(None, known))
 
 
 class Statement(NamedTuple):
@@ -177,112 +177,53 @@ def read_statements(path: PathLike) -> tuple[Statement, ...]:
         If the file cannot be read, or has faulty or contradictory fields: every one is named.
     """
     check = Checker()
-    stated: dict[tuple[str, str], Statement] = {}
-    for place, item in _rows(check, load(path)):
-        if isinstance(item, dict) and "history" not in item:
-            statement = _decode_short(check, item, place)
-        else:
-            row = _decode(check, item, place)
-            known = BestKnown(*row)
-            statement = Statement(*row[:3], known.lower, known.upper)
-        if (statement.instance, statement.objective) in stated:
-            check.add(place, f"{statement.objective} of {statement.instance} is stated twice")
-        stated[statement.instance, statement.objective] = statement
+    stated = []
+    for place, row in _rows(check, path):
+        lower = -math.inf if row.get("lower") is None else row["lower"]
+        upper = math.inf if row.get("upper") is None else row["upper"]
+        if "history" in row:
+            known = _known(check, row, place)
+            lower, upper = (known.lower, known.upper) if known else (lower, upper)
+        elif math.isinf(lower) and math.isinf(upper):
+            check.add(place, "states neither lower nor upper")
+        elif lower > upper:
+            check.add(place, f"the bound {lower} is above the solution {upper}")
+        stated.append(Statement(row["instance"], row["objective"], row["digest"], lower, upper))
     check.finish(str(path))
-    return tuple(stated.values())
+    return tuple(stated)
 
 
-def _rows(check: Checker, document: object) -> list[tuple[str, object]]:
-    """Return the rows of a document, each with its place."""
-    top = check.fields(document, "", ("format", "rows"), ())
-    if top.get("format", BEST_KNOWN_FORMAT) != BEST_KNOWN_FORMAT:
-        check.add_shape("format", f"{show(top['format'])} is not {show(BEST_KNOWN_FORMAT)}")
-    return [(f"rows[{idx}]", item) for idx, item in enumerate(check.typed(list, top.get("rows", []), "rows"))]
+def _rows(check: Checker, path: PathLike) -> Iterator[tuple[str, Document]]:
+    """Yield the rows of a file, each with its place; two on the same are a fault."""
+    first: dict[tuple[str, str], str] = {}
+    for idx, row in enumerate(read_fields(load(path), best_known_schema(), str(path))["rows"]):
+        instance, objective, place = row["instance"], row["objective"], f"rows[{idx}]"
+        other = first.setdefault((instance, objective), place)
+        if other != place:
+            check.add(place, f"{objective} of {instance} is also {other}")
+        yield place, row
 
 
-def _decode_short(check: Checker, item: Document, place: str) -> Statement:
-    fields = check.fields(item, place, ("instance", "objective"), ("digest", "lower", "upper"))
-    texts = [
-        check.typed(str, fields.get(name, ""), f"{place}.{name}")
-        for name in ("instance", "objective", "digest")
-    ]
-    lower, upper = (
-        otherwise if fields.get(name) is None else _number(check, fields[name], f"{place}.{name}")
-        for name, otherwise in (("lower", -math.inf), ("upper", math.inf))
-    )
-    if not (lower > -math.inf or upper < math.inf):
-        check.add(place, "states neither lower nor upper")
-    if lower > upper:
-        check.add(place, f"the bound {lower} is above the solution {upper}")
-    return Statement(texts[0], texts[1], texts[2], lower, upper)
-
-
-_ROW: Final = ("instance", "objective", "digest", "lower", "upper", "status", "history")
-_STATUSES: Final = ("optimal", "open")
-_DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_ENTRY: Final = ("kind", "value", "date", "solver", "versions", "seconds")
-
-
-def _decode(check: Checker, item: object, place: str) -> tuple[str, str, str, tuple[HistoryEntry, ...]]:
-    fields = check.fields(item, place, _ROW, ())
-    for name in ("lower", "upper"):
-        if fields.get(name) is not None:
-            _number(check, fields[name], f"{place}.{name}")
-    if fields.get("status", "open") not in _STATUSES:
-        check.add_shape(f"{place}.status", f"{show(fields['status'])} is not {' or '.join(_STATUSES)}")
-    texts = [check.typed(str, fields.get(name, ""), f"{place}.{name}") for name in _ROW[:3]]
-    listed = check.typed(list, fields.get("history", []), f"{place}.history")
+def _known(check: Checker, row: Document, place: str) -> BestKnown | None:
+    """Return what a row with a history says; None if the history has a fault, which is noted."""
     before = len(check.faults)
-    history = tuple(
-        _decode_entry(check, entry, f"{place}.history[{idx}]") for idx, entry in enumerate(listed)
-    )
-    if len(check.faults) > before:
-        return texts[0], texts[1], texts[2], ()
-    faults = list(_disorder(history))
-    for fault in faults:
+    for idx, entry in enumerate(row["history"]):
+        kind, at = entry["kind"], f"{place}.history[{idx}]"
+        if (kind == "solution") != ("solution" in entry):
+            with_it = "without" if kind == "solution" else "with"
+            check.add(at, f"a {kind} {with_it} the digest of a solution")
+        if not _is_day(entry["date"]):
+            check.add(f"{at}.date", f"{show(entry['date'])} is no day of the calendar")
+    history = tuple(HistoryEntry(**entry) for entry in row["history"])
+    for fault in _disorder(history):
         check.add(place, fault)
-    if faults:
-        return texts[0], texts[1], texts[2], ()
-    stated = _statement(BestKnown(texts[0], texts[1], texts[2], history))
-    for name, value in stated.items():
-        if name in fields and fields[name] != value:
-            check.add(f"{place}.{name}", f"{show(fields[name])}, but the history says {show(value)}")
-    return texts[0], texts[1], texts[2], history
-
-
-def _decode_entry(check: Checker, item: object, place: str) -> HistoryEntry:
-    fields = check.fields(item, place, _ENTRY, ("solution",))
-    kind: Kind = "solution" if fields.get("kind") == "solution" else "bound"
-    if fields.get("kind", kind) != kind:
-        check.add_shape(f"{place}.kind", f"{show(fields['kind'])} is not 'solution' or 'bound'")
-    elif kind in fields.values() and (kind == "solution") != ("solution" in fields):
-        check.add(place, f"a {kind} {'without' if kind == 'solution' else 'with'} the digest of a solution")
-    date = check.typed(str, fields.get("date", "2000-01-01"), f"{place}.date")
-    if not _is_day(date):
-        tell = check.add if _DAY.fullmatch(date) else check.add_shape
-        tell(f"{place}.date", f"{show(date)} is not a day such as 2026-11-20")
-    versions = check.typed(dict, fields.get("versions", {}), f"{place}.versions")
-    for name, version in versions.items():
-        check.typed(str, version, f"{place}.versions.{name}")
-    seconds = _number(check, fields.get("seconds", 0), f"{place}.seconds")
-    if seconds < 0:
-        check.add_shape(f"{place}.seconds", f"{seconds} is below 0")
-    return HistoryEntry(
-        kind,
-        _number(check, fields.get("value", 0), f"{place}.value"),
-        date,
-        check.typed(str, fields.get("solver", ""), f"{place}.solver"),
-        versions,
-        seconds,
-        check.typed(str, fields.get("solution", ""), f"{place}.solution"),
-    )
-
-
-def _number(check: Checker, value: object, place: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        check.add_shape(place, f"must be a number, not {show(value)}")
-        return 0
-    return value
+    if len(check.faults) > before:
+        return None
+    known = BestKnown(row["instance"], row["objective"], row["digest"], history)
+    for name, value in _statement(known).items():
+        if row[name] != value:
+            check.add(f"{place}.{name}", f"{show(row[name])}, but the history says {show(value)}")
+    return known
 
 
 def _is_day(text: str) -> bool:
@@ -331,8 +272,11 @@ def _encode(row: BestKnown) -> Document:
 
 
 def _encode_entry(entry: HistoryEntry) -> Document:
-    document = {name: getattr(entry, name) for name in _ENTRY} | {"versions": dict(entry.versions)}
-    return document | ({"solution": entry.solution} if entry.kind == "solution" else {})
+    document = {column.name: getattr(entry, column.name) for column in fields(entry)}
+    document["versions"] = dict(entry.versions)
+    if entry.kind == "bound":
+        del document["solution"]
+    return document
 
 
 FORMAT: Final = "allocsolve-library/1"
@@ -470,40 +414,26 @@ class Library(Mapping[str, Suite]):
     def _index(self) -> tuple[dict[str, str], dict[str, Selection]]:
         """Read summaries of suites, and selections."""
         path = self.root / _INDEX
-        document = load(path)
-        check = Checker()
-        top = check.fields(document, "", ("format", "suites", "selections"), ())
-        if top.get("format", FORMAT) != FORMAT:
-            check.add_shape("format", f"{show(top['format'])} is not {show(FORMAT)}")
-        suites: dict[str, str] = {}
-        selections: dict[str, Selection] = {}
-        for what, extra in ("suites", ()), ("selections", ("instances",)):
-            for idx, item in enumerate(check.typed(list, top.get(what, []), what)):
-                place = f"{what}[{idx}]"
-                fields = check.fields(item, place, ("name", "summary", *extra), ())
-                name = check.typed(str, fields.get("name", ""), f"{place}.name")
-                summary = check.typed(str, fields.get("summary", ""), f"{place}.summary")
-                if name and (name in suites or name in selections):
-                    check.add(f"{place}.name", f"{show(name)} stands twice")
-                if what == "suites":
-                    suites[name] = summary
-                    continue
-                members = [
-                    _decode_member(check, text, f"{place}.instances[{number}]", suites)
-                    for number, text in enumerate(
-                        check.typed(list, fields.get("instances", []), f"{place}.instances")
-                    )
-                ]
-                selections[name] = Selection(name, summary, tuple(members))
+        index, check = read_fields(load(path), library_schema(), str(path)), Checker()
+        summaries: dict[str, str] = {}
+        for what in "suites", "selections":
+            for idx, item in enumerate(index[what]):
+                if item["name"] in summaries:
+                    check.add(f"{what}[{idx}].name", f"{show(item['name'])} stands twice")
+                summaries[item["name"]] = item["summary"]
+        suites = {item["name"]: item["summary"] for item in index["suites"]}
+        selections = {}
+        for idx, item in enumerate(index["selections"]):
+            members = []
+            for number, name in enumerate(item["instances"]):
+                suite, _, instance = name.partition("/")
+                if suite not in suites or not instance or "/" in instance:
+                    fault = f"{show(name)} is not <suite>/<instance> of a suite above"
+                    check.add(f"selections[{idx}].instances[{number}]", fault)
+                members.append(Member(suite, instance))
+            selections[item["name"]] = Selection(item["name"], item["summary"], tuple(members))
         check.finish(str(path))
         return suites, selections
-
-
-def _decode_member(check: Checker, text: object, place: str, suites: Mapping[str, str]) -> Member:
-    suite, _, instance = check.typed(str, text, place).partition("/")
-    if isinstance(text, str) and (suite not in suites or not instance or "/" in instance):
-        check.add(place, f"{show(text)} is not <suite>/<instance> of a suite above")
-    return Member(suite, instance)
 
 
 def write_index(root: Path, suites: Mapping[str, str], selections: Sequence[Selection]) -> None:
@@ -527,32 +457,30 @@ def write_index(root: Path, suites: Mapping[str, str], selections: Sequence[Sele
 
 def best_known_schema() -> Document:
     """Return the schema of ``best_known.json``, whose rows may be short (see `read_statements`)."""
-    number: Document = {"type": "number"}
-    value = {"type": ["number", "null"]}
-    named = {"instance": text(), "objective": text(), "digest": text("of the problem")}
-    entry = record(
-        {
-            "kind": choice(("solution", "bound"), "what was found"),
-            "value": number,
-            "date": text("a day such as 2026-11-20", pattern=f"^{_DAY.pattern}$", maxLength=10),
-            "solver": text("with its options"),
-            "versions": amounts(text(), "of allocsolve and the backends"),
-            "seconds": {"type": "number", "minimum": 0},
-            "solution": text("digest of the solution"),
-        },
-        _ENTRY,
-    )
-    stated = {
-        "lower": {**value, "description": "the largest proven bound; null if there is none"},
-        "upper": {**value, "description": "the least value of a solution; null if there is none"},
+    number = {"type": ["number", "null"]}
+    about = {"instance": text("its name"), "objective": text("its terms, separated by commas")}
+    found = {
+        "kind": choice(("solution", "bound"), "what was found"),
+        "value": {"type": "number", "description": "of the objective"},
+        "date": text("a day such as 2026-11-20", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$", maxLength=10),
+        "solver": text("with its options"),
+        "versions": amounts(text(), "of allocsolve and the backends"),
+        "seconds": {"type": "number", "minimum": 0, "description": "wall time of the run"},
     }
-    history = listing(entry, "all steps that led there, oldest first")
-    status = choice(_STATUSES, "optimal if the bound proves it")
-    full = record({**named, **stated, "status": status, "history": history}, _ROW)
-    short = record({**named, **stated}, ("instance", "objective"))
-    fields = Fields(
+    entry = record({**found, "solution": text("digest of the solution; a bound has none")}, found)
+    stated = {
+        "lower": {**number, "description": "the largest proven bound; null if there is none"},
+        "upper": {**number, "description": "the least value of a judged solution; null if there is none"},
+    }
+    proven = {
+        "status": choice(("optimal", "open"), "`optimal` if they meet"),
+        "history": listing(entry, "all steps that led there, oldest first; it only grows"),
+    }
+    full = {**about, "digest": text("of the problem"), **stated, **proven}
+    short = record({**about, "digest": text(default=""), **stated}, about)
+    content = Fields(
         "What is known of the instances of a suite",
-        {"rows": listing({"anyOf": [full, short]}, "one for each instance and objective")},
+        {"rows": listing({"anyOf": [record(full, full), short]}, "one for each instance and objective")},
         ("rows",),
         (
             "an instance and objective have one row",
@@ -562,19 +490,19 @@ def best_known_schema() -> Document:
             "a step has the digest of a solution if it is one; its date is a day of the calendar",
         ),
     )
-    return file_schema(fields, BEST_KNOWN_FORMAT)
+    return file_schema(content, BEST_KNOWN_FORMAT)
 
 
 def library_schema() -> Document:
     """Return the schema of ``library.json``."""
     named = {"name": text("of its folder, or of the selection"), "summary": text("what it is for")}
-    members = listing(text("<suite>/<instance>"), "in this order")
+    members = listing(text("<suite>/<instance>"), "`SUITE/INSTANCE` of each member, in this order")
     suites = listing(record(named, tuple(named)), "the folders")
     chosen = {**named, "instances": members}
-    fields = Fields(
+    content = Fields(
         "The index of an instance library: its suites, and selections of their instances",
         {"suites": suites, "selections": listing(record(chosen, tuple(chosen)), "across suites")},
         ("suites", "selections"),
         ("no name stands twice", "an instance is named with one of the suites, and without further slashes"),
     )
-    return file_schema(fields, FORMAT)
+    return file_schema(content, FORMAT)
