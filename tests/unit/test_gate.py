@@ -279,5 +279,5 @@ def test_what_is_refused(file: Path, tmp_path: Path) -> None:
     says(InvalidOption, "baseline of the suite tiny, not klein-5-l1", suite="klein-5-l1")
     says(InvalidOption, "infX is not in the baseline", solvers=["infX"])
     file.write_text("{}", encoding="utf-8")
-    says(FormatError, "format: null", update=True)
+    says(FormatError, "format: missing", update=True)
     assert file.read_text(encoding="utf-8") == "{}"

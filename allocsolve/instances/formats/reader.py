@@ -21,6 +21,7 @@ from allocsolve.errors import FormatError, InvalidProblem, near_names
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.schema import (
     ANSWER_ENVELOPE,
+    DEFINITIONS,
     EDITORS_SCHEMA,
     PROBLEM_ENVELOPE,
     record,
