@@ -20,7 +20,7 @@ from allocsolve.exact.workload._windows import (
     term_slopes,
     value_step,
 )
-from allocsolve.exact.workload.chronological import chronological_search
+from allocsolve.exact.workload.chronological import ChronologicalParams, chronological_search
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
@@ -64,6 +64,8 @@ class WorkloadCpSatParams(Params):
     job_prices_share: float = 0.2
     #: The share of the time after that for branch and bound in order of starts.
     chronological_share: float = 0.6
+    #: Those of this branch and bound.
+    chronological: ChronologicalParams = ChronologicalParams()
     #: The most sizes of all jobs together; larger models are not built.
     most_sizes: int = 20_000
 
@@ -257,6 +259,7 @@ class _Search:
             value=value,
             gain=max(step, _TOLERANCE * value),
             clock=Clock(self.params.chronological_share * self.clock.remaining),
+            params=self.params.chronological,
         )
         if outcome.order is not None and outcome.chosen is not None:
             self.best.offer(Plan.in_order(self.problem, self.sizes, outcome.chosen, outcome.order))
