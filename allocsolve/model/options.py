@@ -242,6 +242,7 @@ class Options:
 
     def __init_subclass__(cls) -> None:
         """Give a class the repr of this one, as ``dataclass`` writes its own where a class has none."""
+        super().__init_subclass__()
         if "__repr__" not in vars(cls):
             cls.__repr__ = Options.__repr__  # type: ignore[method-assign]  # of a class that is being made
 
