@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.exact import PartitionBranchAndBound
+from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBoundParams
 from allocsolve.instances import uniform_occupancy
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
@@ -28,9 +29,11 @@ LARGER: Final = (
 )
 
 
-def proven(problem: PartitionProblem) -> tuple[int, dict[str, Any]]:
+def proven(
+    problem: PartitionProblem, params: PartitionBranchAndBoundParams = PartitionBranchAndBoundParams()
+) -> tuple[int, dict[str, Any]]:
     """Return the optimum of a problem that has an answer, and the certificate."""
-    result = PartitionBranchAndBound()(problem, Budget())
+    result = PartitionBranchAndBound(params)(problem, Budget())
     assert result.status is Status.OPTIMAL
     assert result.certificate is not None
     return int(terms(result.bound)[0]), copy.deepcopy(dict(result.certificate))

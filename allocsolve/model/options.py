@@ -216,6 +216,8 @@ class Options:
     these; ``Annotated`` adds the numbers that it takes (`Within`) or a function that reads it (`Parsed`). A
     field whose class is a dataclass holds some of the options. Fields that the repr does not show are no
     options. What a field is annotated with is imported when the module is, not for type checkers only.
+    The numbers of a search are one more field, which the repr shows where they differ from the usual ones:
+    see `Params`.
 
     A solver that checks how options fit each other has a ``__post_init__`` that calls this one first, by its
     name: ``Options.__post_init__(self)``.
@@ -238,10 +240,50 @@ class Options:
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        """Give a class the repr of this one, as ``dataclass`` writes its own where a class has none."""
+        super().__init_subclass__()
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Options.__repr__  # type: ignore[method-assign]  # of a class that is being made
+
     def __post_init__(self) -> None:
         """Check each option, and hold it as its field does."""
         for option in field_options(type(self)):
             object.__setattr__(self, option.name, option.read(getattr(self, option.name)))
+
+    def __repr__(self) -> str:
+        """Show the fields as ``dataclass`` does, and the numbers of a search that are not the usual ones."""
+        values = ((field, getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        shown = [
+            f"{field.name}={value!r}"
+            for field, value in values
+            if (
+                value != field.default
+                if isinstance(self, Params) or isinstance(value, Params)
+                else field.repr
+            )
+        ]
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+class Params(Options):
+    """The base of the numbers of a search: shares of its time, temperatures, sizes of neighbourhoods.
+
+    They are one field of a solver and no options: names do not give them. Its repr shows those that differ
+    from the usual ones, so that records tell solvers apart by them::
+
+        @dataclass(frozen=True, slots=True)
+        class AnnealingParams(Params):
+            #: The share of the time that is for lists.
+            lists_share: float = 0.5
+
+
+        @dataclass(frozen=True, slots=True)
+        class ListAnnealing(Options):
+            params: AnnealingParams = field(default=AnnealingParams(), repr=False)
+    """
+
+    __slots__ = ()
 
 
 def field_options(holder: type) -> tuple[Option, ...]:

@@ -17,10 +17,9 @@ from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
-from allocsolve.exact.evolution import _makespan_lanes
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._kernels_sum import MAX_APPS
-from allocsolve.exact.evolution._makespan_lanes import FromBelow, TotalKnowledge
+from allocsolve.exact.evolution._makespan_lanes import FromBelow, LaneParams, TotalKnowledge
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
@@ -176,15 +175,14 @@ def test_two_applications_that_exclude_each_other_need_no_decision(lengths: tupl
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_from_below_end_at_the_optimum(seed: int) -> None:
     """However steps are shortened on the way, here after a few conflicts already."""
-    for name, value in {"_PART": 4, "_LEAST": 10, "_SLICE": 1}.items():
-        monkeypatch.setattr(_makespan_lanes, name, value)
+    params = LaneParams(first_steps=4, least_conflicts=10, slice_conflicts=1)
     problem = replace(klein2011([78, seed], num_apps=(8, 8)), expand_limit=1)
     best = EvolutionCpSat(("completion",))(problem, Budget(seconds=600, workers=2))
     assert best.answer is not None
     assert best.status is Status.OPTIMAL
-    shared = TotalKnowledge(problem, Budget().start(), step_starts(best.answer))
+    shared = TotalKnowledge(problem, Budget().start(), step_starts(best.answer), params=params)
     below, bounds = FromBelow(shared, seed), [shared.bound]
     while shared.open:
         below.advance()

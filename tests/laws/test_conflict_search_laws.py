@@ -18,10 +18,9 @@ from tiers import examples
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import UnknownName
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
-from allocsolve.exact.evolution import _makespan_lanes
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
-from allocsolve.exact.evolution._makespan_lanes import Beside, FromAbove, FromBelow, Knowledge
+from allocsolve.exact.evolution._makespan_lanes import Beside, FromAbove, FromBelow, Knowledge, LaneParams
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
@@ -149,14 +148,13 @@ def test_searches_that_tell_each_other_agree_with_cpsat(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_from_below_end_at_the_optimum(seed: int) -> None:
     """However steps are shortened on the way, here after a few conflicts already."""
-    for name, value in {"_PART": 1, "_LEAST": 10, "_SLICE": 1}.items():
-        monkeypatch.setattr(_makespan_lanes, name, value)
+    params = LaneParams(first_steps=1, least_conflicts=10, slice_conflicts=1)
     problem = replace(klein2011([78, seed], num_apps=(12, 12)), expand_limit=1)
     best = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
     assert best.answer is not None
-    known = Knowledge(problem, Budget().start(), step_starts(best.answer))
+    known = Knowledge(problem, Budget().start(), step_starts(best.answer), params=params)
     below, tried, bounds = FromBelow(known, seed), [], [known.bound]
     while known.open:
         below.advance()
@@ -179,16 +177,15 @@ class HandSet:
         return self.remaining
 
 
-def test_search_from_below_yields_to_a_short_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_from_below_yields_to_a_short_proof() -> None:
     """It makes up for it later, and does not wait for longer than a quarter of the time limit."""
-    monkeypatch.setattr(_makespan_lanes, "_SLICE", 1)
-    monkeypatch.setattr(_makespan_lanes, "_ALONE", 60)
+    params = LaneParams(slice_conflicts=1, alone_conflicts=60)
     problem = replace(klein2011([78, 0], num_apps=(12, 12)), expand_limit=1)
     start = ListScheduling()(problem, Budget()).answer
     assert start is not None
 
     def conflicts(elapsed: float, turns: int) -> tuple[int, int]:
-        known = Knowledge(problem, Budget().start(), step_starts(start))
+        known = Knowledge(problem, Budget().start(), step_starts(start), params=params)
         known.clock = HandSet(elapsed, 100 - elapsed)  # type: ignore[assignment]  # a stand-in with what lanes read
         below, above = FromBelow(known, 0), FromAbove(known, 0, known.new_log())
         lane = Beside(known, below, above)

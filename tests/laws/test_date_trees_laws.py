@@ -18,6 +18,7 @@ from allocsolve.bounds.workload.job_prices import root_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload import _date_forest
 from allocsolve.exact.workload._date_forest import DateForest
+from allocsolve.exact.workload._date_tree import DateTreeParams
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.job_prices import job_price_bound
@@ -151,13 +152,8 @@ def _most(problem: WorkloadProblem, certificate: dict[str, Any], starts: list[in
     ]
 
 
-@pytest.fixture
-def _short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let six jobs be two or three stretches."""
-    monkeypatch.setattr(_date_forest, "_ONE", 1)
-    monkeypatch.setattr(_date_forest, "_FEWEST", 2)
-    monkeypatch.setattr(_date_forest, "_MOST", 4)
-    monkeypatch.setattr(_date_forest, "_MARGIN", 30)
+#: With them six jobs are two or three stretches.
+SHORT_STRETCHES = DateTreeParams(one_tree_jobs=1, fewest_jobs=2, most_jobs=4, margin_slots=30)
 
 
 def forest_of(problem: WorkloadProblem, seed: int) -> DateForest:
@@ -180,7 +176,7 @@ def forest_of(problem: WorkloadProblem, seed: int) -> DateForest:
         "offsets": [0, *np.cumsum([*map(len, prices)]).tolist()],
         "prices": [price for row in prices for price in row],
     }
-    forest = DateForest(problem, TERM, certificate)
+    forest = DateForest(problem, TERM, certificate, SHORT_STRETCHES)
     for each in forest.stretches:
         each.tree.value(each.tree.root)
     roots = sum(each.tree.root.bound for each in forest.stretches) - forest.earned
@@ -197,14 +193,13 @@ def grown(stretch: Stretch, most: float, steps: int) -> list[Leaf]:
             break
         if not leaf.valued:
             tree.value(leaf)
-        elif not leaf.is_climbed:
+        elif not tree.is_climbed(leaf):
             tree.climb(leaf, lambda: False)
         elif not tree.split(leaf, most):
             break
     return [*tree.root.leaves()]
 
 
-@pytest.mark.usefixtures("_short_stretches")
 @pytest.mark.parametrize("seeds", [range(4), range(40)])
 def test_leaves_that_hold_an_optimum_are_never_above_it(seeds: range) -> None:
     """Of two or three stretches; many of the other leaves are above."""
@@ -239,7 +234,6 @@ def test_leaves_that_hold_an_optimum_are_never_above_it(seeds: range) -> None:
     assert above > 0.2 * off
 
 
-@pytest.mark.usefixtures("_short_stretches")
 @pytest.mark.parametrize("seed", range(6))
 def test_trees_go_on_from_their_certificate(seed: int) -> None:
     problem = walls(seed)
@@ -248,7 +242,7 @@ def test_trees_go_on_from_their_certificate(seed: int) -> None:
     for each in forest.stretches:
         grown(each, 2 * float(costs[each.rows].sum()), 20)
     certificate, bound = forest.certificate()
-    again = DateForest(problem, TERM, certificate)
+    again = DateForest(problem, TERM, certificate, SHORT_STRETCHES)
     for each in again.stretches:
         for leaf in each.tree.root.leaves():
             each.tree.value(leaf)

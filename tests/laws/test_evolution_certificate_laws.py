@@ -31,9 +31,8 @@ from tiers import examples
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
-from allocsolve.exact.evolution import _makespan_lanes
 from allocsolve.exact.evolution._kernels_offset_search import NO_ANSWER
-from allocsolve.exact.evolution._makespan_lanes import FromAbove, FromBelow, Knowledge
+from allocsolve.exact.evolution._makespan_lanes import FromAbove, FromBelow, Knowledge, LaneParams
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.exact.evolution._proof_log import ProofLog
 from allocsolve.exact.evolution.cpsat import step_starts
@@ -134,13 +133,12 @@ def test_no_tampered_proof_says_more_than_is_true(
     assert bound == (None if horizon is None else horizon + 1)
 
 
-def test_searches_that_tell_each_other_have_one_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_that_tell_each_other_have_one_log() -> None:
     """Horizons fall on the way, clauses are sent, held and deleted."""
-    monkeypatch.setattr(_makespan_lanes, "_SLICE", 1)
     problem = replace(klein2011([77, 2], num_apps=(10, 10)), expand_limit=1)
     start = ListScheduling()(problem, Budget()).answer
     assert start is not None
-    known = Knowledge(problem, Budget().start(), step_starts(start), SIZE)
+    known = Knowledge(problem, Budget().start(), step_starts(start), SIZE, LaneParams(slice_conflicts=1))
     log = ProofLog(SIZE)
     lanes = [FromAbove(known, seed, log) for seed in range(3)]
     for lane in lanes:
@@ -156,13 +154,12 @@ def test_searches_that_tell_each_other_have_one_log(monkeypatch: pytest.MonkeyPa
     assert bound_of(problem, known.certificate) == known.value == known.bound
 
 
-def test_bounds_from_below_have_certificates_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"_PART": 3, "_LEAST": 10, "_SLICE": 1}.items():
-        monkeypatch.setattr(_makespan_lanes, name, value)
+def test_bounds_from_below_have_certificates_of_their_own() -> None:
+    params = LaneParams(first_steps=3, least_conflicts=10, slice_conflicts=1)
     problem = replace(klein2011([78, 1], num_apps=(10, 10)), expand_limit=1)
     best = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
     assert best.answer is not None
-    known = Knowledge(problem, Budget().start(), step_starts(best.answer), SIZE)
+    known = Knowledge(problem, Budget().start(), step_starts(best.answer), SIZE, params)
     below = FromBelow(known, 0)
     bounds = {known.bound}
     while known.open:

@@ -23,7 +23,8 @@ from tree_tools import LARGER, TAMPERINGS, proven
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
-from allocsolve.exact.partition import _cut_search, branch_and_bound
+from allocsolve.exact.partition import _cut_search
+from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBoundParams
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge.partition import _kernels_tree as tree
 from allocsolve.judge.partition.certificate import (
@@ -141,14 +142,12 @@ def test_a_tree_that_is_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_a_search_goes_on_for_its_proof_when_a_cheap_bound_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branch_and_bound, "_PATIENCE", 0)
-    monkeypatch.setattr(branch_and_bound, "_PROOF", 1e9)
     monkeypatch.setattr(_cut_search, "_SLICE", 1e-5)
     problem = PartitionProblem.of(Mesh((8, 8)), size=10)
-    optimum, certificate = proven(problem)
+    params = PartitionBranchAndBoundParams(patience_s=0, proof_times=1e9)
+    optimum, certificate = proven(problem, params)
     assert partition_certificate_bound(problem, certificate) == optimum == 96
-    monkeypatch.setattr(branch_and_bound, "_PROOF", 0)
-    optimum, certificate = proven(problem)
+    optimum, certificate = proven(problem, replace(params, proof_times=0))
     assert optimum == 96
     assert "kind" not in certificate
 

@@ -87,7 +87,7 @@ def test_every_field_is_an_option_or_the_run_sets_it(family: AnyFamily, row: Sol
     fields = {field.name for field in dataclasses.fields(solver)}
     parts = {option.part for option in solver_options(solver).values()} - {""}
     names = {option.name for option in solver_options(solver).values() if not option.part}
-    assert fields - names - parts <= {"objective", "start", "certificate", "allocators"}
+    assert fields - names - parts <= {"objective", "start", "certificate", "allocators", "params"}
     assert family.problem is not None
 
 

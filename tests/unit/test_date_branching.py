@@ -6,15 +6,16 @@ import json
 import math
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.exact.workload import DateBranching, Prices, _date_forest, date_branching
+from allocsolve.exact.workload import DateBranching, Prices, date_branching
 from allocsolve.exact.workload._date_forest import DateForest
-from allocsolve.exact.workload._date_tree import DateTree
+from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams
+from allocsolve.exact.workload.date_branching import DateBranchingParams
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.rules import workload_value, workload_violations
@@ -31,9 +32,6 @@ from allocsolve.model import (
 )
 from allocsolve.model.result import terms
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 def log(count: int = 48, seed: int = 1) -> WorkloadProblem:
     """A busy log with a few jobs as wide as the machine."""
@@ -44,19 +42,15 @@ def log(count: int = 48, seed: int = 1) -> WorkloadProblem:
     return WorkloadProblem(16, Jobs(np.floor(np.sort(random.random(count)) * span), nodes, runtime))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_ascents() -> Iterator[None]:
-    """Make searches without a time limit short."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(date_branching, "_UNLIMITED", 8)
-        yield
+#: Searches without a time limit are short.
+FEW_ASCENTS = DateBranchingParams(ascents_unlimited=8)
 
 
 @pytest.fixture(scope="module")
 def solved() -> tuple[WorkloadProblem, Result[WorkloadSchedule], Result[WorkloadSchedule]]:
     """Return a problem, what prices say of it, and what the tree says."""
     problem = log()
-    return problem, Prices()(problem, Budget()), DateBranching()(problem, Budget())
+    return problem, Prices()(problem, Budget()), DateBranching(params=FEW_ASCENTS)(problem, Budget())
 
 
 def test_the_tree_closes_a_gap_that_prices_leave(solved: Any) -> None:
@@ -76,7 +70,7 @@ def test_the_tree_closes_a_gap_that_prices_leave(solved: Any) -> None:
 
 def test_the_same_answer_without_a_time_limit(solved: Any) -> None:
     problem, _, result = solved
-    again = DateBranching()(problem, Budget())
+    again = DateBranching(params=FEW_ASCENTS)(problem, Budget())
     assert (again.objective, again.bound, again.certificate) == (
         result.objective,
         result.bound,
@@ -86,7 +80,9 @@ def test_the_same_answer_without_a_time_limit(solved: Any) -> None:
 
 def test_going_on_from_a_tree(solved: Any) -> None:
     problem, _, result = solved
-    further = DateBranching(start=result.answer, certificate=result.certificate)(problem, Budget())
+    further = DateBranching(start=result.answer, certificate=result.certificate, params=FEW_ASCENTS)(
+        problem, Budget()
+    )
     assert further.objective <= result.objective
     assert further.bound >= result.bound
     assert (
@@ -106,7 +102,7 @@ def test_prices_go_on_from_a_tree(solved: Any) -> None:
 
 def test_two_workers_within_a_time_limit() -> None:
     problem = log(70, 2)
-    result = DateBranching()(problem, Budget(seconds=4, workers=2))
+    result = DateBranching(params=FEW_ASCENTS)(problem, Budget(seconds=4, workers=2))
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
     assert terms(result.bound) <= terms(result.objective or 0)
@@ -122,7 +118,13 @@ def test_a_worker_waits_for_the_leaf_of_another() -> None:
     assert before.certificate is not None
     budget = Budget(seconds=600, workers=2)
     search = date_branching._Search(
-        problem, ("turnaround",), before.answer, before.certificate, budget, budget.start()
+        problem,
+        ("turnaround",),
+        before.answer,
+        before.certificate,
+        budget,
+        clock=budget.start(),
+        params=FEW_ASCENTS,
     )
     taken = search._next()
     assert taken is not None
@@ -153,7 +155,7 @@ def test_after_ctrl_c_both_sides_are_there(monkeypatch: pytest.MonkeyPatch) -> N
         climbed(tree, *args)
 
     monkeypatch.setattr(DateTree, "climb", stopped)
-    result = DateBranching()(problem, Budget())
+    result = DateBranching(params=FEW_ASCENTS)(problem, Budget())
     assert result.limit is Limit.INTERRUPTED
     assert result.answer is not None
     assert workload_certified_bound(problem, dict(result.certificate or {}), ("turnaround",)) == result.bound
@@ -162,7 +164,7 @@ def test_after_ctrl_c_both_sides_are_there(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("objective", ["slowdown", "wait,makespan", "makespan"])
 def test_other_terms(objective: str) -> None:
     problem = log(45, 3)
-    result = DateBranching(objective)(problem, Budget())  # type: ignore[arg-type]  # a text is parsed
+    result = DateBranching(objective, params=FEW_ASCENTS)(problem, Budget())  # type: ignore[arg-type]  # a text is parsed
     before = Prices(objective)(problem, Budget())  # type: ignore[arg-type]  # a text is parsed
     assert terms(result.objective or 0) <= terms(before.objective or 0)
     assert terms(result.bound)[0] >= terms(before.bound)[0] * (1 - 1e-9)
@@ -171,15 +173,15 @@ def test_other_terms(objective: str) -> None:
 def test_jobs_that_are_not_rigid_are_for_prices() -> None:
     jobs = [Job(idx, 2, 9, min_nodes=1, max_nodes=4, speedup=Amdahl(0.9)) for idx in range(14)]
     problem = WorkloadProblem(4, jobs)
-    result = DateBranching()(problem, Budget(iterations=100))
+    result = DateBranching(params=FEW_ASCENTS)(problem, Budget(iterations=100))
     assert result.answer is not None
     assert (result.certificate or {}).get("kind") == "time-prices"
 
 
 def test_few_jobs_are_optimal() -> None:
     problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
-    assert DateBranching()(problem, Budget()).status is Status.OPTIMAL
-    assert DateBranching()(WorkloadProblem(4, []), Budget()).status is Status.OPTIMAL
+    assert DateBranching(params=FEW_ASCENTS)(problem, Budget()).status is Status.OPTIMAL
+    assert DateBranching(params=FEW_ASCENTS)(WorkloadProblem(4, []), Budget()).status is Status.OPTIMAL
 
 
 def test_jobs_without_weight_have_no_dates() -> None:
@@ -187,7 +189,7 @@ def test_jobs_without_weight_have_no_dates() -> None:
     weight = np.where(np.arange(45) % 3 == 0, 0.0, 1.0)
     packed = problem.packed
     problem = WorkloadProblem(16, Jobs(packed.submit, packed.nodes, packed.runtime, weight=weight))
-    result = DateBranching()(problem, Budget())
+    result = DateBranching(params=FEW_ASCENTS)(problem, Budget())
     certificate: dict[str, Any] = dict(result.certificate or {})
     assert workload_certified_bound(problem, certificate, ("turnaround",)) == pytest.approx(result.bound)
     if certificate["kind"] == "date-tree":
@@ -203,19 +205,16 @@ def test_jobs_without_weight_have_no_dates() -> None:
         assert min(leaf.bound for leaf in tree.root.leaves()) / 30 == pytest.approx(result.bound, rel=1e-4)
 
 
-@pytest.fixture
-def _short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a log of 70 jobs be several stretches."""
-    monkeypatch.setattr(_date_forest, "_ONE", 30)
-    monkeypatch.setattr(_date_forest, "_FEWEST", 12)
-    monkeypatch.setattr(_date_forest, "_MOST", 35)
+#: With it a log of 70 jobs is several stretches.
+SHORT_STRETCHES = DateBranching(
+    params=replace(FEW_ASCENTS, trees=DateTreeParams(one_tree_jobs=30, fewest_jobs=12, most_jobs=35))
+)
 
 
-@pytest.mark.usefixtures("_short_stretches")
 def test_stretches_have_trees_of_their_own() -> None:
     problem = log(70, 2)
     before: Any = Prices()(problem, Budget())
-    result: Any = DateBranching()(problem, Budget())
+    result: Any = SHORT_STRETCHES(problem, Budget())
     certificate = json.loads(json.dumps(result.certificate))
     assert certificate["kind"] == "date-trees"
     assert len(certificate["trees"]) >= 2
@@ -224,7 +223,7 @@ def test_stretches_have_trees_of_their_own() -> None:
     assert workload_violations(problem, result.answer) == ()
     assert result.objective <= before.objective
     assert before.bound < result.bound <= result.objective
-    same = DateBranching()(problem, Budget())
+    same = SHORT_STRETCHES(problem, Budget())
     assert (same.objective, same.certificate) == (result.objective, result.certificate)
     for solver in (DateBranching, Prices):
         further: Any = solver(start=result.answer, certificate=certificate)(problem, Budget(iterations=10))
@@ -232,7 +231,6 @@ def test_stretches_have_trees_of_their_own() -> None:
         assert further.bound >= result.bound
 
 
-@pytest.mark.usefixtures("_short_stretches")
 def test_stretches_with_two_workers_and_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = log(70, 2)
     climbed = DateTree.climb
@@ -244,7 +242,7 @@ def test_stretches_with_two_workers_and_after_ctrl_c(monkeypatch: pytest.MonkeyP
         climbed(tree, *args)
 
     monkeypatch.setattr(DateTree, "climb", stopped)
-    result = DateBranching()(problem, Budget(iterations=40, workers=2))
+    result = SHORT_STRETCHES(problem, Budget(iterations=40, workers=2))
     assert result.limit is Limit.INTERRUPTED
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
@@ -253,13 +251,12 @@ def test_stretches_with_two_workers_and_after_ctrl_c(monkeypatch: pytest.MonkeyP
     assert workload_certified_bound(problem, certificate, ("turnaround",)) == result.bound
 
 
-@pytest.mark.usefixtures("_short_stretches")
 def test_trees_of_others_may_have_stretches_of_jobs_without_weight() -> None:
     problem = log(70, 2)
     weight = np.where(np.arange(70) < 10, 0.0, 1.0)
     packed = problem.packed
     problem = WorkloadProblem(16, Jobs(packed.submit, packed.nodes, packed.runtime, weight=weight))
-    result = DateBranching()(problem, Budget(iterations=4))
+    result = SHORT_STRETCHES(problem, Budget(iterations=4))
     certificate = json.loads(json.dumps(result.certificate))
     assert certificate["kind"] == "date-trees"
     more = len(certificate["trees"])

@@ -6,6 +6,7 @@ import itertools
 import math
 import threading
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from allocsolve.exact.evolution._segments import segments_of
 from allocsolve.heuristics import Fit, list_starts
 from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, mirrored, mirrored_starts
 from allocsolve.model import Budget, Limit
+from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective, IntArray
@@ -40,24 +42,36 @@ if TYPE_CHECKING:
             """Search for a while."""
 
 
-#: The first step of the search from below is 1/6 of the gap. The length of the next one is chosen for twice
-#: the conflicts of the last (`_GROWTH`), and at most 1.2 times its length (`_LONGER`). A step that takes
-#: 3 times the expected conflicts (`_PATIENCE`) is cut to 0.6 of its length (`_SHORTER`). Fewer than 5,000
-#: conflicts (`_LEAST`) say nothing about growth.
-_PART, _GROWTH, _LONGER = 6, 2.0, 1.2
-_SHORTER, _PATIENCE, _LEAST = 0.6, 3, 5_000
-#: The conflicts of the search from below, as a multiple of those of the search from above beside it: twice as
-#: many while bounds are cheap, that is, for its first 300,000 conflicts; then a quarter.
-_SHARE, _CHEAP, _LATER_SHARE = 2, 300_000, 0.25
-#: The search from below yields to the one beside it for the first 50,000 conflicts of that one, but no longer
-#: than a quarter of the time limit: short proofs need no bound.
-_ALONE, _PART_ALONE = 50_000, 4
-#: Conflicts of a slice, times the square of the points: about a tenth of a second for 20 applications.
-_SLICE = 500_000
-#: The most levels of a learned clause that is sent to other searches: short clauses help most.
-_SHARED = 5
-#: Looks at the clock that the annealing takes in a slice, about 3 ms each.
-_LOOKS = 16
+@dataclass(frozen=True, slots=True)
+class LaneParams(Params):
+    """The numbers of the lanes of `EvolutionConflictSearch`, measured on 10 to 20 applications."""
+
+    #: The first step of the search from below is the gap over this number.
+    first_steps: int = 6
+    #: The length of the next one is chosen for so many times the conflicts of the last.
+    conflict_growth: float = 2.0
+    #: It is at most so many times the length of the last.
+    most_longer: float = 1.2
+    #: A step that takes so many times the expected conflicts is cut to a share of its length.
+    patience: int = 3
+    shorter: float = 0.6
+    #: Fewer conflicts than these say nothing about growth.
+    least_conflicts: int = 5_000
+    #: The conflicts of the search from below, as a multiple of those of the search from above beside it:
+    #: while bounds are cheap, that is, for its first conflicts, and later.
+    below_share: float = 2
+    cheap_conflicts: int = 300_000
+    later_below_share: float = 0.25
+    #: The search from below yields to the one beside it for the first conflicts of that one, but no longer
+    #: than the time limit over a number: short proofs need no bound.
+    alone_conflicts: int = 50_000
+    alone_parts: int = 4
+    #: Conflicts of a slice, times the square of the points: about a tenth of a second for 20 applications.
+    slice_conflicts: int = 500_000
+    #: The most levels of a learned clause that is sent to other searches: short clauses help most.
+    shared_levels: int = 5
+    #: Looks at the clock that the annealing takes in a slice, about 3 ms each.
+    looks: int = 16
 
 
 class Knowledge:
@@ -76,12 +90,20 @@ class Knowledge:
         The starts of all steps in a feasible schedule.
     max_proof_bytes
         The limit on the log of a search; a longer log is dropped.
+    params
+        The numbers of the lanes.
     """
 
     def __init__(
-        self, problem: EvolutionProblem, clock: Clock, starts: IntArray, max_proof_bytes: int = 0
+        self,
+        problem: EvolutionProblem,
+        clock: Clock,
+        starts: IntArray,
+        max_proof_bytes: int = 0,
+        params: LaneParams = LaneParams(),
     ) -> None:
         self.problem = problem
+        self.params = params
         self.clock = clock
         self.stop = threading.Event()
         #: The limit that ends the search if it is not done by then.
@@ -174,7 +196,7 @@ class Refutation:
         self.time = time
         self.log = log
         self.model = shared.new_model(time, seed, log)
-        self._slice = max(20, _SLICE // self.model.points**2)
+        self._slice = max(20, shared.params.slice_conflicts // self.model.points**2)
 
     def lower(self, time: int) -> None:
         """Look only for schedules that end by this time, if it is earlier than before."""
@@ -229,7 +251,7 @@ class FromAbove(Refutation):
                 self.log.release(lemmas.numbers)
         super().advance()
         if self._others:
-            lemmas = self.model.lemmas(self.time, _SHARED)
+            lemmas = self.model.lemmas(self.time, self._shared.params.shared_levels)
             for other in self._others:
                 self.log.hold(lemmas.numbers)
                 other._inbox.append(lemmas)  # noqa: SLF001 - another lane of this class
@@ -245,9 +267,9 @@ class FromBelow:
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
         self._shared, self._seed = shared, seed
-        self._step = (shared.value - shared.bound) / _PART
+        self._step = (shared.value - shared.bound) / shared.params.first_steps
         #: The bound at which the last step began, and the conflicts of that step.
-        self._begin, self._effort = shared.bound, _LEAST
+        self._begin, self._effort = shared.bound, shared.params.least_conflicts
         #: Conflicts after which a step is cut short, and seconds left at which it is.
         self._limit, self._alarm = 0.0, 0.0
         self._before = 0
@@ -255,11 +277,11 @@ class FromBelow:
 
     def advance(self) -> None:
         """Search for one slice of conflicts; go up if the time is refuted, go back if that takes too long."""
-        shared = self._shared
+        shared, params = self._shared, self._shared.params
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
             self._now = Refutation(shared, time, self._seed, shared.new_log())
-            self._begin, self._limit = shared.bound, _PATIENCE * _GROWTH * self._effort
+            self._begin, self._limit = shared.bound, params.patience * params.conflict_growth * self._effort
             self._alarm = shared.clock.remaining / 2
         now = self._now
         now.advance()
@@ -267,12 +289,12 @@ class FromBelow:
         if shared.bound > now.time:
             grown = max(1.01, conflicts / self._effort)
             length = now.time + 1 - self._begin
-            self._step = length * min(_LONGER, math.log(_GROWTH) / math.log(grown))
-            self._effort = max(_LEAST, conflicts)
+            self._step = length * min(params.most_longer, math.log(params.conflict_growth) / math.log(grown))
+            self._effort = max(params.least_conflicts, conflicts)
             self._before += conflicts
             self._now = None
         elif conflicts > self._limit or shared.clock.remaining < self._alarm:
-            self._step *= _SHORTER
+            self._step *= params.shorter
             now.lower(shared.bound + int(self._step))
             self._limit, self._alarm = 2 * self._limit, self._alarm / 2
 
@@ -300,10 +322,12 @@ class Beside:
 
     def advance(self) -> None:
         """Let one of them search for a slice."""
-        clock, above = self._shared.clock, self._above.model.conflicts
-        early = above < _ALONE and clock.elapsed * (_PART_ALONE - 1) < clock.divisible
+        clock, params, above = self._shared.clock, self._shared.params, self._above.model.conflicts
+        early = above < params.alone_conflicts and clock.elapsed * (params.alone_parts - 1) < clock.divisible
         late = clock.elapsed > clock.remaining
-        share = _SHARE if self._below.conflicts < _CHEAP else _LATER_SHARE
+        share = (
+            params.below_share if self._below.conflicts < params.cheap_conflicts else params.later_below_share
+        )
         below = late or (not early and self._below.conflicts <= share * above)
         (self._below if below else self._above).advance()
 
@@ -318,7 +342,7 @@ class Orders:
 
     def advance(self) -> None:
         """Anneal for about half as long as the slice of a conflict search."""
-        for _, starts in itertools.islice(self._walk, _LOOKS):
+        for _, starts in itertools.islice(self._walk, self._shared.params.looks):
             self._shared.offer(starts.copy())
 
 

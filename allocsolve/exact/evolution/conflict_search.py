@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,7 @@ from allocsolve.exact.evolution._makespan_lanes import (
     FromAbove,
     FromBelow,
     Knowledge,
+    LaneParams,
     Orders,
     TotalKnowledge,
 )
@@ -84,6 +85,7 @@ class EvolutionConflictSearch(Options):
     objective: EvolutionObjective = ("makespan",)
     max_applications: Annotated[int, Within(0)] = 40
     max_proof_mb: Annotated[int, Within(0)] = 8
+    params: LaneParams = field(default=LaneParams(), repr=False)
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget."""
@@ -104,7 +106,7 @@ class EvolutionConflictSearch(Options):
         knowledge = Knowledge if leading == "makespan" else TotalKnowledge
         # The checker of the judge knows no sums.
         proof_bytes = self.max_proof_mb * 10**6 if leading == "makespan" else 0
-        shared = knowledge(problem, clock, step_starts(start.answer), proof_bytes)
+        shared = knowledge(problem, clock, step_starts(start.answer), proof_bytes, self.params)
         max_apps = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
         small = len(packed.releases) <= max_apps
         if not small:

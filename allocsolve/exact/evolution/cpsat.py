@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from allocsolve.model import (
     Result,
     Status,
 )
-from allocsolve.model.options import Options, Within
+from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,16 +41,34 @@ if TYPE_CHECKING:
         Value,
     )
 
-#: The share of the time for the search from above, by term; the rest goes into refuting values from below.
-#: The mean completion of 12 applications is proven in half a minute, or not in several minutes either.
-_FROM_ABOVE: Final[dict[EvolutionTerm, float]] = {"makespan": 0.75, "completion": 0.5, "waste": 1.0}
-#: A value from below lies above the bound by the first of these shares of the gap, and by half of that after
-#: a failure; a try takes up to the second share of the time left. (20 applications: 4 s up to 84 % of the
-#: best, 7 s up to 88 %.)
-_PART, _TRY = 0.3, 0.65
-#: The deterministic seconds, and the share of those so far, for which a search by CP-SAT is young: then it
-#: begins again when it learns covers.
-_YOUNG, _YOUNG_SHARE = 1.0, 0.1
+
+@dataclass(frozen=True, slots=True)
+class EvolutionCpSatParams(Params):
+    """The numbers of `EvolutionCpSat`."""
+
+    #: The share of the time for the search from above, by term; the rest goes into refuting values from
+    #: below. The mean completion of 12 applications is proven in half a minute, or not in several minutes
+    #: either.
+    above_share_of_makespan: float = 0.75
+    above_share_of_completion: float = 0.5
+    above_share_of_waste: float = 1.0
+    #: A value from below lies above the bound by this share of the gap, and by half of that after a failure.
+    first_step: float = 0.3
+    #: A try takes up to this share of the time left. (20 applications: 4 s up to 84 % of the best, 7 s up to
+    #: 88 %.)
+    try_share: float = 0.65
+    #: The deterministic seconds, and the share of those so far, for which a search by CP-SAT is young: then
+    #: it begins again when it learns covers.
+    young_s: float = 1.0
+    young_share: float = 0.1
+    #: Up to so many applications, covers of four are in the model from the beginning where there is
+    #: expansion.
+    few_applications: int = 10
+
+    def above_share(self, term: EvolutionTerm) -> float:
+        """Return the share of the time for the search from above."""
+        share: float = getattr(self, f"above_share_of_{term}")
+        return share
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +109,11 @@ class EvolutionCpSat(Options):
     objective: EvolutionObjective = ("makespan",)
     start: EvolutionSchedule | None = field(default=None, repr=False)
     max_applications: Annotated[int, Within(0)] = 200
+    params: EvolutionCpSatParams = field(default=EvolutionCpSatParams(), repr=False)
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""
-        search = _Search(problem, self.objective, budget)
+        search = _Search(problem, self.objective, budget, self.params)
         if not problem.applications:
             zero: Value = 0 if len(self.objective) == 1 else (0,) * len(self.objective)
             return Result(Status.OPTIMAL, schedule_of(problem, problem.packed.durations), zero, zero)
@@ -111,8 +130,15 @@ class EvolutionCpSat(Options):
 class _Search:
     """The state of a solve: the best schedule and, term by term, the proven bounds."""
 
-    def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, budget: Budget) -> None:
+    def __init__(
+        self,
+        problem: EvolutionProblem,
+        objective: EvolutionObjective,
+        budget: Budget,
+        params: EvolutionCpSatParams,
+    ) -> None:
         self.problem = problem
+        self.params = params
         self.objective = objective
         self.budget = budget
         self.clock = budget.start()
@@ -247,7 +273,7 @@ class _Search:
         It was measured: with expansion, covers of four save most rounds as long as they are few (some
         thousands for 8 applications); without expansion, most of them are never violated.
         """
-        few = len(self.problem.applications) <= 10
+        few = len(self.problem.applications) <= self.params.few_applications
         return 4 if few and self.problem.expand_limit > 1 else 3
 
     def _combinatorial_bound(self, term: EvolutionTerm) -> int:
@@ -275,7 +301,9 @@ class _Search:
 
     def _minimise(self, idx: int) -> None:
         """Close the gap between the bound and the best value of a term, as far as the time allows."""
-        self._search_from_above(idx, Clock(_FROM_ABOVE[self.objective[idx]] * self.clock.remaining))
+        self._search_from_above(
+            idx, Clock(self.params.above_share(self.objective[idx]) * self.clock.remaining)
+        )
         if self.limit is not Limit.INTERRUPTED and self._open(idx):
             self._refute_from_below(idx)
         if self._open(idx):
@@ -298,7 +326,7 @@ class _Search:
                 clock,
                 self._on_relaxed_answer(model),
                 linear=self.objective[idx] == "waste",
-                settled=max(_YOUNG, _YOUNG_SHARE * self._effort),
+                settled=max(self.params.young_s, self.params.young_share * self._effort),
             )
             self._effort += outcome.effort
             if outcome.interrupted:
@@ -316,20 +344,20 @@ class _Search:
         """
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
-        part = _PART
+        part = self.params.first_step
         while self._open(idx) and self.clock.remaining and self.limit is not Limit.INTERRUPTED:
             num_covers = len(self._covers)
             aim = self.bounds[idx] + int(part * (self.best_values[idx] - 1 - self.bounds[idx]))
             model = self._model(idx, aim)
             model.model.add(model.term(self.objective[idx]) <= aim)
-            clock = Clock(max(_TRY * self.clock.remaining, min(1.0, self.clock.remaining)))
+            clock = Clock(max(self.params.try_share * self.clock.remaining, min(1.0, self.clock.remaining)))
             outcome = run_cpsat(model.model, self.budget, clock, self._on_relaxed_answer(model), settled=0.0)
             self._effort += outcome.effort
             if outcome.interrupted:
                 self.limit = Limit.INTERRUPTED
             if outcome.infeasible:
                 self.bounds[idx] = max(self.bounds[idx], aim + 1)
-                part = _PART
+                part = self.params.first_step
             elif len(self._covers) == num_covers:
                 part /= 2
 

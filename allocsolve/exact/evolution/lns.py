@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -15,7 +15,7 @@ from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import EvolutionObjective, EvolutionSchedule, Limit, Result, Status
-from allocsolve.model.options import Options, Within
+from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +26,17 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._order_model import OrderModel
     from allocsolve.model import Budget, Clock, EvolutionProblem, IntArray, Value
 
-#: The neighbourhoods that are searched if the budget limits neither seconds nor iterations.
-_DEFAULT_ITERATIONS = 50
-#: The effort for one neighbourhood, in CP-SAT's deterministic seconds (about a second each).
-_EFFORT = 1.0
-#: Applications that are free at first.
-_FREE = 4
+
+@dataclass(frozen=True, slots=True)
+class EvolutionLnsParams(Params):
+    """The numbers of `EvolutionLns`."""
+
+    #: The neighbourhoods that are searched if the budget limits neither seconds nor iterations.
+    neighbourhoods: int = 50
+    #: The effort for one neighbourhood, in CP-SAT's deterministic seconds (about a second each).
+    effort_s: float = 1.0
+    #: Applications that are free at first.
+    free_applications: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,11 @@ class EvolutionLns(Options):
 
     objective: EvolutionObjective = ("makespan",)
     max_applications: Annotated[int, Within(0)] = 60
+    params: EvolutionLnsParams = field(default=EvolutionLnsParams(), repr=False)
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Search within the budget; workers are CP-SAT's threads."""
-        search = _Search(problem, self.objective, budget)
+        search = _Search(problem, self.objective, budget, self.params)
         count = len(problem.applications)
         if count > self.max_applications:
             search.limit = Limit.SIZE
@@ -80,7 +86,14 @@ class EvolutionLns(Options):
 class _Search:
     """The state of a solve."""
 
-    def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, budget: Budget) -> None:
+    def __init__(
+        self,
+        problem: EvolutionProblem,
+        objective: EvolutionObjective,
+        budget: Budget,
+        params: EvolutionLnsParams,
+    ) -> None:
+        self.params = params
         self.clock: Clock = budget.start()
         self.problem, self.objective, self.budget = problem, objective, budget
         start = Annealing(objective)(problem, start_budget(problem, budget, self.clock))
@@ -121,10 +134,10 @@ class _Search:
         count = len(self.problem.applications)
         max_neighbourhoods = self.budget.iterations
         if max_neighbourhoods is None:
-            max_neighbourhoods = _DEFAULT_ITERATIONS if self.clock.remaining == math.inf else 2**62
+            max_neighbourhoods = self.params.neighbourhoods if self.clock.remaining == math.inf else 2**62
         # Covers of three are added when violated, as a neighbourhood meets few of them.
         model = OrderModel(self.problem, self._horizon(), self.clock, largest_cover=2)
-        free = min(_FREE, count)
+        free = min(self.params.free_applications, count)
         for number in range(max_neighbourhoods):
             if self.is_closed:
                 return
@@ -179,7 +192,12 @@ class _Search:
             return not covers
 
         outcome = run_cpsat(
-            trial, self.budget, self.clock, take, linear=self.objective[idx] == "waste", effort=_EFFORT
+            trial,
+            self.budget,
+            self.clock,
+            take,
+            linear=self.objective[idx] == "waste",
+            effort=self.params.effort_s,
         )
         if outcome.interrupted:
             self.limit = Limit.INTERRUPTED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from allocsolve.bounds.partition import partition_bound
@@ -14,21 +14,29 @@ from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Budget, Limit, Partition, Result, Status
+from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
 
-#: The share of the remaining time for each heuristic that looks for a start set.
-_START = 0.25
-#: Seconds of search after which the bounds of `partition_bound` are computed, which takes about as long.
-_PATIENCE = 0.3
-#: The most time of a search that continues for its certificate when it has met these bounds, as a multiple of
-#: the time until then.
-_PROOF = 10
+
+@dataclass(frozen=True, slots=True)
+class PartitionBranchAndBoundParams(Params):
+    """The numbers of `PartitionBranchAndBound`."""
+
+    #: The share of the remaining time for each heuristic that looks for a start set.
+    start_share: float = 0.25
+    #: The centres from which the start descends by swaps.
+    descents: int = 30
+    #: Seconds of search after which the bounds of `partition_bound` are computed, which takes about as long.
+    patience_s: float = 0.3
+    #: The most time of a search that continues for its certificate when it has met these bounds, as a
+    #: multiple of the time until then.
+    proof_times: float = 10
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionBranchAndBound:
+class PartitionBranchAndBound(Options):
     """Prove an optimum of partition shaping, free, contiguous or of boxes, on meshes, tori and complete axes.
 
     Notes
@@ -78,12 +86,14 @@ class PartitionBranchAndBound:
     ('optimal', 16)
     """
 
+    params: PartitionBranchAndBoundParams = field(default=PartitionBranchAndBoundParams(), repr=False)
+
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
         if problem.box:
             return solve_boxes(problem, budget)
         clock = budget.start()
-        run = _Run(problem, clock)
+        run = _Run(problem, clock, self.params)
         try:
             limit = run.work()
             if limit is not None:
@@ -96,8 +106,10 @@ class PartitionBranchAndBound:
 class _Run:
     """The best set and the bounds of one problem, from which a result can be made at any time."""
 
-    def __init__(self, problem: PartitionProblem, clock: Clock) -> None:
-        self._problem, self._clock = problem, clock
+    def __init__(
+        self, problem: PartitionProblem, clock: Clock, params: PartitionBranchAndBoundParams
+    ) -> None:
+        self._problem, self._clock, self._params = problem, clock, params
         self._feasible = True
         self._nodes: IntArray | None = None
         self._value = 0
@@ -134,12 +146,16 @@ class _Run:
         for value, cells in search.run(self._value, nodes):
             if value < self._value:
                 self._take(cells)
-            if patient and search.spent > _PATIENCE and clock.remaining > 2 * _PATIENCE:
+            if (
+                patient
+                and search.spent > self._params.patience_s
+                and clock.remaining > 2 * self._params.patience_s
+            ):
                 patient = False
                 self._floor = max(self._floor, partition_bound(self._problem))
             if self._floor >= self._value:
                 if not patient:
-                    until = min(until, _PROOF * search.spent)
+                    until = min(until, self._params.proof_times * search.spent)
                 if patient or search.spent > until:
                     return True
             if not clock.remaining:
@@ -168,14 +184,14 @@ class _Run:
     def _start(self, free: BoolArray) -> IntArray:
         """Return a good start set, which is nearly always optimal."""
         problem = replace(self._problem, free=free)
-        start = ManhattanMedian("all", "greedy", 30)(problem, self._some_time())
+        start = ManhattanMedian("all", "greedy", self._params.descents)(problem, self._some_time())
         if start.answer is None:  # the set is not connected
             start = Growth("all")(problem, self._some_time())
         assert start.answer is not None
         return start.answer.nodes
 
     def _some_time(self) -> Budget:
-        return Budget(seconds=max(self._clock.stage(_START).remaining, 1e-3))
+        return Budget(seconds=max(self._clock.stage(self._params.start_share).remaining, 1e-3))
 
     def _measured(self, nodes: IntArray) -> int:
         arrays = lattice(self._problem.topology)

@@ -11,7 +11,7 @@ is one that a tree of links spans: from a root, each other chosen node has one p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance, refuse_boxes
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status, frozen
-from allocsolve.model.options import Options, Within
+from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,10 +31,16 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, IntArray, Topology
     from allocsolve.model.result import Clock
 
-#: The share of the time for each heuristic of the start, and its most seconds.
-_START = (0.2, 10.0)
-#: The centres from which the start descends by swaps.
-_DESCENTS = 30
+
+@dataclass(frozen=True, slots=True)
+class PartitionCpSatParams(Params):
+    """The numbers of `PartitionCpSat`."""
+
+    #: The share of the time for each heuristic of the start, and its most seconds.
+    start_share: float = 0.2
+    start_s: float = 10.0
+    #: The centres from which the start descends by swaps.
+    descents: int = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class PartitionCpSat(Options):
     """
 
     max_nodes: Annotated[int, Within(0)] = 2048
+    params: PartitionCpSatParams = field(default=PartitionCpSatParams(), repr=False)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Solve within the budget; workers are CP-SAT's threads."""
@@ -73,7 +80,7 @@ class PartitionCpSat(Options):
             if sizes.max() < problem.size:
                 return Result(Status.INFEASIBLE, runtime=clock.elapsed)
             problem = replace(problem, free=sizes >= problem.size)
-        search = _Search(problem, budget, clock)
+        search = _Search(problem, budget, clock, self.params)
         small = max(int(problem.free.sum()), sum(problem.topology.shape)) <= self.max_nodes
         try:
             search.find_start()
@@ -266,8 +273,10 @@ def _links(topology: Topology, nodes: list[int]) -> list[tuple[int, int]]:
 class _Search:
     """The state of a solve: the best set, and the proven bound."""
 
-    def __init__(self, problem: PartitionProblem, budget: Budget, clock: Clock) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: PartitionProblem, budget: Budget, clock: Clock, params: PartitionCpSatParams
+    ) -> None:
+        self.problem, self.params = problem, params
         self.budget = budget
         self.clock = clock
         self.best: IntArray | None = None
@@ -287,9 +296,9 @@ class _Search:
     def find_start(self) -> None:
         """Offer the answers of heuristics, one of which always exists, then bound the cost."""
         heuristics: list[Growth | ManhattanMedian] = [Growth("all")] if self.problem.contiguous else []
-        heuristics.append(ManhattanMedian(last_ring="greedy", swaps_from=_DESCENTS))
+        heuristics.append(ManhattanMedian(last_ring="greedy", swaps_from=self.params.descents))
         for solver in heuristics:
-            seconds = max(self.clock.stage(*_START).remaining, 1e-9)
+            seconds = max(self.clock.stage(self.params.start_share, self.params.start_s).remaining, 1e-9)
             answer = solver(self.problem, replace(self.budget, seconds=seconds)).answer
             if answer is not None:
                 self.offer(answer.nodes)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_start, proven_result
 from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
-from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
+from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch, ScheduleSearchParams
 from allocsolve.model import Limit, ReservationObjective, ReservationSchedule
-from allocsolve.model.options import Options, Within
+from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
     from allocsolve.model import (
@@ -19,11 +19,18 @@ if TYPE_CHECKING:
         Result,
     )
 
-#: The shares of the time for prices, and for the search before the model.
-_PRICED: Final = 0.1
-_SEARCHED: Final = 0.1
-#: The moves of that search for each job.
-_MOVES_PER_JOB: Final = 500
+
+@dataclass(frozen=True, slots=True)
+class ReservationCpSatParams(Params):
+    """The numbers of `ReservationCpSat`."""
+
+    #: The shares of the time for prices, and for the search before the model.
+    prices_share: float = 0.1
+    search_share: float = 0.1
+    #: The moves of that search for each job.
+    moves_per_job: int = 500
+    #: Those of the search itself.
+    search: ScheduleSearchParams = ScheduleSearchParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ class ReservationCpSat(Options):
     objective: ReservationObjective = ("rejected",)
     start: ReservationSchedule | None = field(default=None, repr=False)
     max_jobs: Annotated[int, Within(0)] = 300
+    params: ReservationCpSatParams = field(default=ReservationCpSatParams(), repr=False)
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""
@@ -70,10 +78,11 @@ class ReservationCpSat(Options):
         best.offer_order(reservation_order(problem, "deadline"))
         ascent = PriceAscent(problem, self.objective[0])
         try:
-            ascent.climb(best.clock.stage(_PRICED))
+            ascent.climb(best.clock.stage(self.params.prices_share))
             bound = ascent.bound()
-            moves = _MOVES_PER_JOB * len(problem.jobs)
-            ScheduleSearch(best, bound, budget.seed).run(best.clock.stage(_SEARCHED), moves)
+            search = ScheduleSearch(best, bound, budget.seed, self.params.search)
+            moves = self.params.moves_per_job * len(problem.jobs)
+            search.run(best.clock.stage(self.params.search_share), moves)
         except KeyboardInterrupt:
             bound = ascent.bound()
             return proven_result(best, [bound.value], Limit.INTERRUPTED, bound.certificate)

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_quick, offer_start, proven_result
 from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
-from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
+from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch, ScheduleSearchParams
 from allocsolve.model import Limit, ReservationObjective, ReservationSchedule
-from allocsolve.model.options import Options
+from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
     from allocsolve.model import Budget, ReservationProblem, Result
 
-#: The share of the time for prices; with few jobs, the search before CP-SAT gets as much.
-_PRICED: Final = 0.3
-#: The most jobs of which CP-SAT finds the optimum in seconds.
-_FEW: Final = 60
-#: The moves for each job with few jobs, unless the budget has a number of iterations.
-_FEW_MOVES: Final = 500
+
+@dataclass(frozen=True, slots=True)
+class ReservationPricesParams(Params):
+    """The numbers of `ReservationPrices`."""
+
+    #: The share of the time for prices; with few jobs, the search before CP-SAT gets as much.
+    prices_share: float = 0.3
+    #: The most jobs of which CP-SAT finds the optimum in seconds.
+    few_jobs: int = 60
+    #: The moves for each job with few jobs, unless the budget has a number of iterations.
+    few_jobs_moves: int = 500
+    #: Those of the search for schedules.
+    search: ScheduleSearchParams = ScheduleSearchParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +76,11 @@ class ReservationPrices(Options):
     objective: ReservationObjective = ("rejected",)
     start: ReservationSchedule | None = field(default=None, repr=False)
     certificate: Mapping[str, object] | None = field(default=None, repr=False, hash=False)
+    params: ReservationPricesParams = field(default=ReservationPricesParams(), repr=False)
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Search within the budget."""
-        clock = budget.start()
+        clock, params = budget.start(), self.params
         ascent = PriceAscent(problem, self.objective[0], self.certificate)
         best = BestSchedule(problem, self.objective, clock)
         offer_start(best, self.start)
@@ -80,22 +88,24 @@ class ReservationPrices(Options):
         executed = offer_quick(best, budget.seed)
         limit: Limit | None = None
         bound: ReservationPriceBound | None = None
-        is_small = len(problem.jobs) <= _FEW and not problem.leaking and find_spec("ortools") is not None
+        is_small = (
+            len(problem.jobs) <= params.few_jobs and not problem.leaking and find_spec("ortools") is not None
+        )
         try:
-            ascent.climb(clock.stage(_PRICED))
+            ascent.climb(clock.stage(params.prices_share))
             bound = ascent.bound()
             time, moves = clock, budget.iterations
             if is_small:
-                time = clock.stage(_PRICED)
-                moves = _FEW_MOVES * len(problem.jobs) if moves is None else moves
-            finished = ScheduleSearch(best, bound, budget.seed).run(time, moves)
+                time = clock.stage(params.prices_share)
+                moves = params.few_jobs_moves * len(problem.jobs) if moves is None else moves
+            finished = ScheduleSearch(best, bound, budget.seed, params.search).run(time, moves)
             limit = Limit.ITERATIONS if finished else Limit.TIME
         except KeyboardInterrupt:
             limit = Limit.INTERRUPTED
         bound = bound or ascent.bound()
         if is_small and limit is not Limit.INTERRUPTED:
             proof = CpSatProof(best, bound, budget)
-            proof.run(_FEW)
+            proof.run(params.few_jobs)
             return proof.result()
         result = proven_result(best, [bound.value], limit, bound.certificate)
         return result if executed is None else executed.or_better(result)

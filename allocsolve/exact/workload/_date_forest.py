@@ -6,13 +6,13 @@ A slot in which jobs of two stretches have prices is shared: the prices there st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allocsolve.bounds.workload.job_price_dual import JobDual, JobWindows
 from allocsolve.bounds.workload.job_prices import PricedWorkload, root_prices
-from allocsolve.exact.workload._date_tree import DateTree
+from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams
 from allocsolve.judge.workload.date_tree import bound_of_totals, leaf_totals
 from allocsolve.judge.workload.date_trees import bound_of_trees, tree_totals
 
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
-
-#: The most jobs that have one tree; the fewest and the most jobs of a stretch of more.
-_ONE, _FEWEST, _MOST = 1_000, 100, 400
-
-#: Slots by which a window of prices reaches behind its last price.
-_MARGIN: Final = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +51,14 @@ class DateForest:
     few prices are shared. Up to 1,000 jobs are one stretch.
     """
 
-    def __init__(self, problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, Any]) -> None:
-        self.problem, self.term = problem, term
+    def __init__(
+        self,
+        problem: WorkloadProblem,
+        term: WorkloadTerm,
+        certificate: Mapping[str, Any],
+        params: DateTreeParams = DateTreeParams(),
+    ) -> None:
+        self.problem, self.term, self.params = problem, term, params
         priced = PricedWorkload.of(problem, term)
         self.jobs, self.capacity, self.counted = priced.jobs, priced.capacity, priced.counted
         self._divisor, self._unit = priced.divisor, int(certificate["unit"])
@@ -67,14 +67,14 @@ class DateForest:
         if kind == "date-trees" and not _all_count(certificate, self.counted):
             kind = "job-prices"
         windows = JobWindows.of_certificate(first, self.counted)
-        windows = windows.cut(self.jobs.submit, _MARGIN * windows.usual_length)
+        windows = windows.cut(self.jobs.submit, params.margin_slots * windows.usual_length)
         count, written = len(self.counted), [certificate]
         if kind == "date-trees":
             self._owner = np.array(certificate["stretches"])
             written = certificate["trees"]
         else:
             self._owner = np.zeros(len(problem.jobs), dtype=np.int64)
-            if kind == "job-prices" and count > _ONE:
+            if kind == "job-prices" and count > params.one_tree_jobs:
                 self._owner[self.counted] = self._cut(windows)
         numbers = _numbers_within(self._owner)
         rows = np.full(len(problem.jobs), -1)
@@ -103,6 +103,7 @@ class DateForest:
                 levels[entries],
                 names,
                 self._unit,
+                params=params,
             )
             stretch = Stretch(tree, own, low)
             if kind != "job-prices":
@@ -127,7 +128,7 @@ class DateForest:
         since = np.minimum.accumulate(begin[order][::-1])[::-1][1:]
         # What is paid where jobs before a cut and jobs behind it have prices.
         lost: FloatArray = paid[np.maximum(until, since)] - paid[since]
-        cuts = _cheapest_cuts(lost, _FEWEST, _MOST)
+        cuts = _cheapest_cuts(lost, self.params.fewest_jobs, self.params.most_jobs)
         owner = np.empty(len(order), dtype=np.int64)
         owner[order] = np.searchsorted(cuts, np.arange(len(order)), side="right")
         return owner

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
+from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,19 +20,33 @@ if TYPE_CHECKING:
     from allocsolve.bounds.workload.job_price_dual import DualJobs, JobWindows
     from allocsolve.model import FloatArray, IntArray
 
-#: The temperatures of an ascent, in costs of a delay by a slot, and its steps at each.
-_TEMPERATURES, _STEPS = (0.1, 0.03, 0.01), 40
 
-#: The first and the second ascent of a leaf are within so many run times of the window that was cut last.
-_NEAR = (1.0, 4.0)
+@dataclass(frozen=True, slots=True)
+class DateTreeParams(Params):
+    """The numbers of the trees of `DateBranching`."""
 
-#: A window is split into parts of this share of the run time; the most parts.
-_PART, _MOST_PARTS = 1 / 6, 64
+    #: The most jobs that have one tree; the fewest and the most jobs of a stretch of more.
+    one_tree_jobs: int = 1_000
+    fewest_jobs: int = 100
+    most_jobs: int = 400
+    #: Slots by which a window of prices reaches behind its last price.
+    margin_slots: int = 12
 
-#: The most jobs, the widest first, among which the next one is chosen. The best is the one whose split raises
-#: the bound most, if by at least this share of the gap; else the one with the largest product of nodes and
-#: the span of its cheap starts, which raise the bound by at most this share of the gap.
-_CANDIDATES, _GAIN, _CHEAP = 32, 0.02, 0.1
+    #: The temperatures of an ascent, in costs of a delay by a slot, and its steps at each.
+    temperatures: tuple[float, ...] = (0.1, 0.03, 0.01)
+    steps: int = 40
+    #: The ascents of a leaf, one after the other, are within so many run times of the window that was cut
+    #: last.
+    near_in_runtimes: tuple[float, ...] = (1.0, 4.0)
+    #: A window is split into parts of this share of the run time; the most parts.
+    part_of_runtime: float = 1 / 6
+    most_parts: int = 64
+    #: The most jobs, the widest first, among which the next one is chosen. The best is the one whose split
+    #: raises the bound most, if by at least `least_gain` of the gap; else the one with the largest product of
+    #: nodes and the span of its cheap starts, which raise the bound by at most `cheap_gain` of the gap.
+    candidates: int = 32
+    least_gain: float = 0.02
+    cheap_gain: float = 0.1
 
 
 class PriceLevels(NamedTuple):
@@ -72,11 +87,6 @@ class Leaf:
     cut: tuple[int, float] | None = None
     parts: list[Leaf] = field(default_factory=list)
 
-    @property
-    def is_climbed(self) -> bool:
-        """Whether no further ascent is made."""
-        return self.climbs == len(_NEAR)
-
     def leaves(self) -> Iterator[Leaf]:
         """Yield the leaves below, or this one."""
         waiting = [self]
@@ -103,6 +113,8 @@ class DateTree:
         Shape (jobs,), rising: the number of each job in certificates.
     unit
         What certificates divide a price by.
+    params
+        The numbers of ascents and splits.
     """
 
     def __init__(
@@ -113,7 +125,10 @@ class DateTree:
         fixed: FloatArray,
         names: IntArray,
         unit: int,
+        *,
+        params: DateTreeParams = DateTreeParams(),
     ) -> None:
+        self.params = params
         self.jobs, self.capacity, self.windows, self.fixed = jobs, capacity, windows, fixed
         self.names, self._unit = names, unit
         self._slope = float(np.exp(np.log(self.jobs.slope).mean()))
@@ -172,9 +187,13 @@ class DateTree:
         assert known is not None, "a leaf that has a schedule"
         return self._dual(known).cheapest(leaf.prices.levels)[1]
 
+    def is_climbed(self, leaf: Leaf) -> bool:
+        """Tell whether no further ascent of a leaf is made."""
+        return leaf.climbs == len(self.params.near_in_runtimes)
+
     def climb(self, leaf: Leaf, stop: Callable[[], bool]) -> None:
         """Raise the bound of a leaf by prices near the window that was cut last."""
-        near = _NEAR[leaf.climbs]
+        near = self.params.near_in_runtimes[leaf.climbs]
         leaf.climbs += 1
         known = self._known(leaf)
         if known is None or leaf.job < 0:
@@ -186,8 +205,8 @@ class DateTree:
         levels = leaf.prices.levels
         own = levels[part.entries]
         before = part.dual.exact(own)
-        temperatures = [share * self.delay for share in _TEMPERATURES]
-        better, after = climb(part.dual, own, part.free, temperatures, steps=_STEPS, stop=stop)
+        temperatures = [share * self.delay for share in self.params.temperatures]
+        better, after = climb(part.dual, own, part.free, temperatures, steps=self.params.steps, stop=stop)
         if after > before:
             changed = levels.copy()
             changed[part.entries] = better
@@ -206,7 +225,7 @@ class DateTree:
         dual, levels = self._dual(known), leaf.prices.levels
         costs, _ = dual.cheapest(levels)
         gap = most - leaf.bound
-        enough = leaf.bound + _GAIN * gap
+        enough = leaf.bound + self.params.least_gain * gap
         best: tuple[float, float] = (0.0, 0.0)
         chosen: _Split | None = None
         for job in self._candidates(known):
@@ -214,7 +233,7 @@ class DateTree:
             if len(edges) < 3:
                 continue
             bounds = leaf.bound - float(costs[job]) + dual.least_between(levels, job, edges)
-            left = np.flatnonzero(bounds[:-1] <= leaf.bound + _CHEAP * gap)
+            left = np.flatnonzero(bounds[:-1] <= leaf.bound + self.params.cheap_gain * gap)
             if not len(left):
                 continue
             area = float(edges[left[-1] + 1] - edges[left[0]]) * float(self.jobs.nodes[job])
@@ -260,7 +279,7 @@ class DateTree:
 
     def _candidates(self, known: Settled) -> list[int]:
         width = np.where(known.dates.latest > known.dates.earliest, self.jobs.nodes, 0)
-        order = np.argsort(-width, kind="stable")[:_CANDIDATES]
+        order = np.argsort(-width, kind="stable")[: self.params.candidates]
         return [int(job) for job in order if width[job]]
 
     def _edges(self, known: Settled, job: int, left: float) -> FloatArray:
@@ -269,7 +288,7 @@ class DateTree:
         low, high = float(known.dates.earliest[job]), float(known.dates.latest[job])
         until = float(self.jobs.submit[job]) + left / float(self.jobs.slope[job]) - runtime
         end = min(high, max(low, until))
-        step = max(_PART * runtime, (end - low) / _MOST_PARTS)
+        step = max(self.params.part_of_runtime * runtime, (end - low) / self.params.most_parts)
         if end - low < 2 * step:
             step = (end - low) / 2
         slots = max(1, round(step / length))

@@ -28,6 +28,7 @@ from allocsolve.heuristics.workload.serial import plan_values, shown_values
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, terms
+from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,18 +47,31 @@ if TYPE_CHECKING:
         WorkloadTerm,
     )
 
-#: The jobs that are free in a window, and its effort in CP-SAT's deterministic seconds.
-_FREE, _EFFORT = 40, 1.0
-#: The most changes of the free nodes in a window; windows with more are skipped, as they take too long.
-_MOST_STEPS = 3_000
-#: Grid points per second: quarters are exact, other times are rounded up.
-_TICKS = 4
-#: The cost of a second of the dearest job in the objective of the model: weights are scaled to it.
-_DEAREST = 1_000
+
+@dataclass(frozen=True, slots=True)
+class WindowParams(Params):
+    """The numbers of a search in windows by CP-SAT."""
+
+    #: The jobs that are free in a window.
+    free_jobs: int = 40
+    #: Its effort in CP-SAT's deterministic seconds.
+    effort_s: float = 1.0
+    #: The share of windows that have the jobs around an instant of a wait; others have any that overlap it.
+    short_share: float = 0.5
+    #: The most changes of the free nodes in a window; windows with more are skipped, as they take too long.
+    most_steps: int = 3_000
+    #: Grid points per second: quarters are exact, other times are rounded up.
+    ticks: int = 4
+    #: The cost of a second of the dearest job in the objective of the model: weights are scaled to it.
+    dearest: int = 1_000
 
 
 def search_window(
-    search: Reinserter, random: np.random.Generator, clock: Clock, stop: Callable[[], bool]
+    search: Reinserter,
+    random: np.random.Generator,
+    clock: Clock,
+    stop: Callable[[], bool],
+    params: WindowParams = WindowParams(),
 ) -> None:
     """Search a window and put its jobs back in the best order met, if the plan is no worse then.
 
@@ -65,12 +79,12 @@ def search_window(
     starts there, so the plan is feasible in spite of rounding.
     """
     plan = search.plan
-    jobs = _window(search, random)
+    jobs = _window(search, random, params)
     if len(jobs) < 2:
         return
     before, starts = search.cost_of(jobs), plan.placed.starts[jobs].copy()
     plan.take_out(jobs)
-    order = _searched(search, jobs, clock, stop)
+    order = _searched(search, jobs, clock, stop, params)
     plan.put(jobs[order])
     if search.cost_of(jobs) > before:
         plan.take_out(jobs)
@@ -78,7 +92,7 @@ def search_window(
         plan.put(jobs, where_they_are=True)
 
 
-def _window(search: Reinserter, random: np.random.Generator) -> IntArray:
+def _window(search: Reinserter, random: np.random.Generator, params: WindowParams) -> IntArray:
     """Return a waiting job, drawn in proportion to the cost of its wait, and jobs that overlap its wait."""
     plan, excess = search.plan, search.excess()
     total = excess.sum()
@@ -90,18 +104,19 @@ def _window(search: Reinserter, random: np.random.Generator) -> IntArray:
     release = plan.free.release
     near = np.flatnonzero((starts < ends[job]) & (ends > release[job]))
     others = near[near != job]
-    if len(others) > _FREE:
-        # Half of the windows are short: they have the jobs around an instant of the wait.
-        if random.random() < 0.5:
+    if len(others) > params.free_jobs:
+        if random.random() < params.short_share:
             instant = random.uniform(release[job], ends[job])
             distance = np.maximum(starts[others] - instant, instant - ends[others])
-            others = others[np.argsort(distance, kind="stable")[:_FREE]]
+            others = others[np.argsort(distance, kind="stable")[: params.free_jobs]]
         else:
-            others = random.choice(others, _FREE, replace=False)
+            others = random.choice(others, params.free_jobs, replace=False)
     return np.concatenate([[job], others])
 
 
-def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[], bool]) -> IntArray:
+def _searched(
+    search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[], bool], params: WindowParams
+) -> IntArray:
     """Return the order of the starts of the jobs in the best answer of CP-SAT."""
     from ortools.sat.python import cp_model  # noqa: PLC0415 - slow to import
 
@@ -112,19 +127,19 @@ def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[
     order: IntArray = np.argsort(starts, kind="stable")
     origin, until = float(release.min()), float((starts + seconds).max() + seconds.max())
     listed = plan.free.steps(origin, until, plan.nodes)
-    if max(len(steps.times) for steps in listed) > _MOST_STEPS:
+    if max(len(steps.times) for steps in listed) > params.most_steps:
         return order
 
     def tick(second: float) -> int:
-        return math.ceil((second - origin) * _TICKS)
+        return math.ceil((second - origin) * params.ticks)
 
     model = cp_model.CpModel()
     horizon = tick(until)
     variables, intervals, objective = [], [], []
     slopes = search.slopes(jobs)
-    scale = _DEAREST / max(float(slopes.max()), 1e-300)
+    scale = params.dearest / max(float(slopes.max()), 1e-300)
     for idx in range(len(jobs)):
-        length = math.ceil(float(seconds[idx]) * _TICKS)
+        length = math.ceil(float(seconds[idx]) * params.ticks)
         earliest = tick(float(release[idx]))
         start = model.new_int_var(earliest, max(earliest, horizon - length), "")
         model.add_hint(start, tick(float(starts[idx])))
@@ -147,8 +162,8 @@ def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[
         best[:] = [value(start) for start in variables]
         return True
 
-    left = clock.stage(most=5 * _EFFORT)
-    outcome = run_cpsat(model, Budget(), left, take, linear=True, effort=_EFFORT, stop=stop)
+    left = clock.stage(most=5 * params.effort_s)
+    outcome = run_cpsat(model, Budget(), left, take, linear=True, effort=params.effort_s, stop=stop)
     if outcome.interrupted:
         raise KeyboardInterrupt
     return np.argsort(best, kind="stable") if best else order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from allocsolve.exact.workload._kernels_chronological import MAX_JOBS, Instance, Tables, new_tree, search
 from allocsolve.heuristics.workload.serial import plan_costs
 from allocsolve.model.arrays import frozen
+from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +21,21 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload.serial import Costs, Sizes
     from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
-#: States between two looks at the clock.
-_ROUND = 20_000
-#: The most states that are visited: about two minutes.
-_MOST_STATES = 50_000_000
-#: The longest plan, in units of the grid, and the most entries of a table of prices (32 MB).
-_MOST_UNITS, _MOST_ENTRIES = 2_000_000, 4_000_000
 #: States hold 32-bit numbers of nodes.
 _MOST_NODES = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChronologicalParams(Params):
+    """The numbers of a search in order of starts."""
+
+    #: States between two looks at the clock.
+    look_states: int = 20_000
+    #: The most states that are visited: about two minutes.
+    most_states: int = 50_000_000
+    #: The longest plan, in units of the grid, and the most entries of a table of prices (32 MB).
+    most_units: int = 2_000_000
+    most_entries: int = 4_000_000
 
 
 class ChronologicalOutcome(NamedTuple):
@@ -51,6 +60,7 @@ def chronological_search(
     value: float,
     gain: float,
     clock: Clock,
+    params: ChronologicalParams = ChronologicalParams(),
 ) -> ChronologicalOutcome:
     """Search for a schedule that is better than `value` by at least `gain`, or prove that there is none.
 
@@ -68,6 +78,8 @@ def chronological_search(
         In units of the term.
     clock
         The search stops with its time.
+    params
+        The numbers of the search.
 
     Notes
     -----
@@ -86,19 +98,19 @@ def chronological_search(
     units = max(latest, default=0) + 1
     if (
         not 0 < len(counted) <= MAX_JOBS
-        or units > _MOST_UNITS
+        or units > params.most_units
         or not grid.exact
         or problem.num_nodes > _MOST_NODES
     ):
         return ChronologicalOutcome(proven=False, order=None, chosen=None)
     instance, index = _instance(problem, costs, sizes, grid, latest, counted)
-    tables = _tables(problem, grid, prices, instance, counted)
+    tables = _tables(problem, grid, prices, instance, counted, params.most_entries)
     # A better schedule costs less by at least `gain`; three quarters of that leave room for rounding.
     step = 0.75 * gain * total
     tree = new_tree(len(counted), len(instance.nodes), value * total - step)
     over = False
-    while not over and clock.remaining > 0 and tree.at[1] < _MOST_STATES:
-        over = search(instance, tables, tree, step, _ROUND)
+    while not over and clock.remaining > 0 and tree.at[1] < params.most_states:
+        over = search(instance, tables, tree, step, params.look_states)
     if tree.cutoff[1] == math.inf:
         return ChronologicalOutcome(over, None, None)
     chosen = sizes.offsets[:-1].copy()
@@ -157,10 +169,11 @@ def _tables(
     prices: PriceBound,
     instance: Instance,
     counted: IntArray,
+    most_entries: int,
 ) -> Tables:
     """Return the prices of the jobs that count, by cells of the grid."""
     jobs, units = len(counted), int(instance.latest.max()) + 1
-    step = max(1, -(-jobs * units // _MOST_ENTRIES))
+    step = max(1, -(-jobs * units // most_entries))
     cells = -(-units // step) + 1
     by_job = prices.certificate["kind"] == "job-prices"
     edges, rows, charged = _job_rows(problem, prices, counted) if by_job else _time_rows(problem, prices)

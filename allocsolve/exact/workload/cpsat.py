@@ -20,7 +20,7 @@ from allocsolve.exact.workload._windows import (
     term_slopes,
     value_step,
 )
-from allocsolve.exact.workload.chronological import chronological_search
+from allocsolve.exact.workload.chronological import ChronologicalParams, chronological_search
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
@@ -34,7 +34,7 @@ from allocsolve.model import (
     WorkloadObjective,
     WorkloadSchedule,
 )
-from allocsolve.model.options import Options, Within
+from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,16 +48,26 @@ if TYPE_CHECKING:
 
 #: Relative; values that differ by less count as equal, as when the harness compares claims.
 _TOLERANCE = 1e-9
-#: The moves of the search before the model, for each job.
-_MOVES_PER_JOB = 1_000
-#: The most jobs that count for that.
-_MOST_MOVED = 1_000
-#: The shares of the time for prices of node-seconds and per job.
-_BY_TIME, _BY_JOB = 0.05, 0.2
-#: The share of the time after that for branch and bound in order of starts.
-_IN_ORDER = 0.6
-#: The most sizes of all jobs together; larger models are not built.
-_MAX_SIZES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadCpSatParams(Params):
+    """The numbers of `WorkloadCpSat`."""
+
+    #: The share of the time for the search before the model, its moves for each job, and the most jobs that
+    #: count for these.
+    search_share: float = 0.1
+    moves_per_job: int = 1_000
+    most_moved_jobs: int = 1_000
+    #: The shares of the time for prices of node-seconds and per job.
+    time_prices_share: float = 0.05
+    job_prices_share: float = 0.2
+    #: The share of the time after that for branch and bound in order of starts.
+    chronological_share: float = 0.6
+    #: Those of this branch and bound.
+    chronological: ChronologicalParams = ChronologicalParams()
+    #: The most sizes of all jobs together; larger models are not built.
+    most_sizes: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,7 @@ class WorkloadCpSat(Options):
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
     max_jobs: Annotated[int, Within(0)] = 200
+    params: WorkloadCpSatParams = field(default=WorkloadCpSatParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""
@@ -111,7 +122,7 @@ class WorkloadCpSat(Options):
             name = problem.jobs.names[int(np.argmax(problem.jobs.packed.kind == MALLEABLE))]
             msg = f"job {name!r} is malleable: this solver plans jobs that keep the size on which they start"
             raise UnsupportedProblem(msg)
-        search = _Search(problem, self.objective, budget)
+        search = _Search(problem, self.objective, budget, self.params)
         if not len(problem.jobs):
             zeros = shown_values((0.0,) * len(self.objective))
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
@@ -128,8 +139,14 @@ class WorkloadCpSat(Options):
 class _Search:
     """The state of a solve: the best plan and, term by term, the proven bounds."""
 
-    def __init__(self, problem: WorkloadProblem, objective: WorkloadObjective, budget: Budget) -> None:
-        self.problem, self.objective, self.budget = problem, objective, budget
+    def __init__(
+        self,
+        problem: WorkloadProblem,
+        objective: WorkloadObjective,
+        budget: Budget,
+        params: WorkloadCpSatParams,
+    ) -> None:
+        self.problem, self.objective, self.budget, self.params = problem, objective, budget, params
         self.clock = budget.start()
         self.limit: Limit | None = None
         self.sizes = job_sizes(problem, every=True)
@@ -147,11 +164,11 @@ class _Search:
             for schedule, _ in quick_answers(self.problem, self.objective, self.clock, seed=self.budget.seed):
                 if len(schedule.starts) == len(self.problem.jobs):
                     self.best.offer(self._plan_of(schedule))
-        moves = _MOVES_PER_JOB * min(len(self.problem.jobs), _MOST_MOVED)
+        moves = self.params.moves_per_job * min(len(self.problem.jobs), self.params.most_moved_jobs)
         least = -math.inf
         if len(self.objective) == 1:
             least = workload_bound(self.problem.on_plain_machine(), self.objective[0])
-        improve(self.best, moves, self.budget.seed, self.clock.stage(0.1), least=least)
+        improve(self.best, moves, self.budget.seed, self.clock.stage(self.params.search_share), least=least)
 
     def _plan_of(self, start: WorkloadSchedule) -> Plan:
         """Return the plan with the order and the sizes of a schedule."""
@@ -197,7 +214,7 @@ class _Search:
         """Return whether the model is small enough and its sums fit 64 bits."""
         horizon = grid.point(self.problem.horizon) + 1
         most = max(self.problem.num_nodes, *(amount for _, amount in self.problem.resources), 1)
-        return len(self.sizes.nodes) <= _MAX_SIZES and horizon * most < 2**60
+        return len(self.sizes.nodes) <= self.params.most_sizes and horizon * most < 2**60
 
     def _lower(self, idx: int) -> TermBound:
         """Return the bound on a term by prices, or a cheap bound if the best plan meets it."""
@@ -205,10 +222,14 @@ class _Search:
         alone = bound_of_jobs_alone(self.problem, term, self.sizes)
         if alone >= self.best.values[idx]:
             return TermBound(alone)
-        by_time = bound_by_time(self.problem, term, self.sizes, self.clock.stage(_BY_TIME))
+        by_time = bound_by_time(
+            self.problem, term, self.sizes, self.clock.stage(self.params.time_prices_share)
+        )
         if by_time.value >= self.best.values[idx] or len(self.problem.jobs) > ALWAYS_BY_JOB:
             return by_time
-        return bound_by_jobs(self.problem, term, by_time, self.clock.stage(_BY_JOB), self.budget.workers)
+        return bound_by_jobs(
+            self.problem, term, by_time, self.clock.stage(self.params.job_prices_share), self.budget.workers
+        )
 
     def _latest(self, grid: Grid) -> list[int]:
         """Return the latest end of each job in a schedule as good as the best one, in units of the grid."""
@@ -237,7 +258,8 @@ class _Search:
             latest=self._latest(grid),
             value=value,
             gain=max(step, _TOLERANCE * value),
-            clock=Clock(_IN_ORDER * self.clock.remaining),
+            clock=Clock(self.params.chronological_share * self.clock.remaining),
+            params=self.params.chronological,
         )
         if outcome.order is not None and outcome.chosen is not None:
             self.best.offer(Plan.in_order(self.problem, self.sizes, outcome.chosen, outcome.order))

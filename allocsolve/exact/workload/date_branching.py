@@ -16,9 +16,10 @@ import numpy as np
 from allocsolve.bounds.workload import MEAN_TERMS
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload._date_forest import DateForest
+from allocsolve.exact.workload._date_tree import DateTreeParams
 from allocsolve.exact.workload._windows import Earlier
 from allocsolve.exact.workload.prices import Prices
-from allocsolve.heuristics.workload.date_shifts import DateShifts
+from allocsolve.heuristics.workload.date_shifts import DateShiftParams, DateShifts
 from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_values, shown_values
 from allocsolve.kernels import run_in_threads
@@ -33,7 +34,7 @@ from allocsolve.model import (
     terms,
 )
 from allocsolve.model.arrays import frozen
-from allocsolve.model.options import Options
+from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,24 +47,40 @@ if TYPE_CHECKING:
 
 #: The certificates with which trees begin.
 _PER_JOB = ("job-prices", "date-tree", "date-trees")
-#: The share of the time for `Prices` at first, and with such a certificate of an earlier run.
-_PRICES, _PRICES_AGAIN = 0.25, 0.05
-#: Ascents without a time limit.
-_UNLIMITED = 100
-#: Moves of reinsertion with the wide jobs kept near the dates of a leaf, and after that without.
-_KEPT_MOVES, _FREE_MOVES = 10_000, 20_000
-#: Windows (s) of the cheapest starts in which other jobs come by their area; None for the starts themselves.
-_WINDOWS = (None, 900.0, 3_600.0, 14_400.0)
-#: Shifts of dates between two looks at the clock; with one worker so many follow each ascent.
-_SHIFTS = 20
-#: The share of its gap that a stretch is expected to gain by so many ascents before it has gained anything.
-_HOPED, _PATIENCE = 0.1, 5
-#: The time that is kept for the certificate, in times of valuing each leaf once.
-_CERTIFYING = 6.0
-#: How often a leaf is valued to time it: the first time compiles kernels, and any may wait for a processor.
-_TIMED = 5
 #: The most leaves times prices times nodes: the judge refuses twice as many.
 _MOST_STEPS = 10**10
+
+
+@dataclass(frozen=True, slots=True)
+class DateBranchingParams(Params):
+    """The numbers of `DateBranching`, measured on logs under load."""
+
+    #: The share of the time for `Prices` at first, and with a certificate of prices per job of an earlier
+    #: run.
+    prices_share: float = 0.25
+    prices_share_again: float = 0.05
+    #: Ascents without a time limit.
+    ascents_unlimited: int = 100
+    #: Moves of reinsertion with the wide jobs kept near the dates of a leaf, and after that without.
+    kept_moves: int = 10_000
+    free_moves: int = 20_000
+    #: Windows (s) of the cheapest starts in which other jobs come by their area; None for the starts
+    #: themselves.
+    windows: tuple[float | None, ...] = (None, 900.0, 3_600.0, 14_400.0)
+    #: Shifts of dates between two looks at the clock; with one worker so many follow each ascent.
+    look_shifts: int = 20
+    #: The share of its gap that a stretch is expected to gain by so many ascents before it has gained
+    #: anything.
+    hoped_gain: float = 0.1
+    hoped_ascents: int = 5
+    #: The time that is kept for the certificate, in times of valuing each leaf once.
+    certifying: float = 6.0
+    #: How often a leaf is valued to time it: the first time compiles kernels, and any may wait for a
+    #: processor.
+    timed_values: int = 5
+    #: Those of the trees and of the shifts of dates.
+    trees: DateTreeParams = DateTreeParams()
+    shifts: DateShiftParams = DateShiftParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +143,13 @@ class DateBranching(Options):
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
     certificate: Mapping[str, object] | None = field(default=None, repr=False, hash=False)
+    params: DateBranchingParams = field(default=DateBranchingParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget; workers are threads."""
         clock = budget.start()
         again = self.certificate is not None and self.certificate.get("kind") in _PER_JOB
-        first_s = clock.stage(_PRICES_AGAIN if again else _PRICES).remaining
+        first_s = clock.stage(self.params.prices_share_again if again else self.params.prices_share).remaining
         first = Prices(self.objective, self.start, self.certificate)
         result = first(problem, replace(budget, seconds=max(first_s, 1e-9)))
         if _is_over(result, clock):
@@ -139,7 +157,7 @@ class DateBranching(Options):
         certificate = result.certificate
         priced = certificate is not None and certificate.get("kind") in _PER_JOB
         if priced and problem.is_rigid and self.objective[0] in MEAN_TERMS and problem.packed.weight.any():
-            result = _branched(problem, self.objective, result, budget, clock)
+            result = self._branched(problem, result, budget, clock)
             if _is_over(result, clock):
                 return replace(result, runtime=clock.elapsed)
         if clock.divisible == math.inf:  # `Prices` has done all of its work
@@ -162,9 +180,51 @@ class DateBranching(Options):
         packed = problem.packed
         ends = packed.submit.max() + np.cumsum(packed.runtime)
         slow = WorkloadSchedule.of(problem, ends - packed.runtime)
-        return _branched(
-            problem, self.objective, replace(result, answer=slow, incumbents=()), budget, budget.start()
+        slow_result = replace(result, answer=slow, incumbents=())
+        return self._branched(problem, slow_result, budget, budget.start())
+
+    def _branched(
+        self, problem: WorkloadProblem, result: Result[WorkloadSchedule], budget: Budget, clock: Clock
+    ) -> Result[WorkloadSchedule]:
+        """Return a result that is no worse, after a search of the tree."""
+        assert result.answer is not None
+        assert result.certificate is not None
+        search = _Search(
+            problem,
+            self.objective,
+            result.answer,
+            result.certificate,
+            budget,
+            clock=clock,
+            params=self.params,
         )
+        interrupted = False
+        try:
+            search.run()
+        except KeyboardInterrupt:
+            interrupted = True
+        certificate, bound = dict(result.certificate), terms(result.bound)[0]
+        try:
+            trees, proven_by_trees = search.forest.certificate()
+            if proven_by_trees >= bound:
+                certificate, bound = trees, proven_by_trees
+        except InvalidAnswer:  # it is too large
+            pass
+        values = search.best.values
+        lower = min(bound, values[0])
+        proven = len(values) == 1 and lower == values[0]
+        limit = Limit.INTERRUPTED if interrupted else Limit.TIME if clock.remaining == 0 else Limit.ITERATIONS
+        found = Result(
+            Status.OPTIMAL if proven else Status.FEASIBLE,
+            search.best.schedule(),
+            shown_values(values),
+            shown_values((lower, *(-math.inf,) * (len(values) - 1))),
+            None if proven else limit,
+            clock.elapsed,
+            (*result.incumbents, *search.best.incumbents[1:]),
+            certificate,
+        )
+        return Earlier(problem, self.objective, result.answer, None).or_better(found)
 
 
 def _is_over(result: Result[WorkloadSchedule], clock: Clock) -> bool:
@@ -176,51 +236,11 @@ def _is_over(result: Result[WorkloadSchedule], clock: Clock) -> bool:
     )
 
 
-def _branched(
-    problem: WorkloadProblem,
-    objective: WorkloadObjective,
-    result: Result[WorkloadSchedule],
-    budget: Budget,
-    clock: Clock,
-) -> Result[WorkloadSchedule]:
-    """Return a result that is no worse, after a search of the tree."""
-    assert result.answer is not None
-    assert result.certificate is not None
-    search = _Search(problem, objective, result.answer, result.certificate, budget, clock)
-    interrupted = False
-    try:
-        search.run()
-    except KeyboardInterrupt:
-        interrupted = True
-    certificate, bound = dict(result.certificate), terms(result.bound)[0]
-    try:
-        trees, proven_by_trees = search.forest.certificate()
-        if proven_by_trees >= bound:
-            certificate, bound = trees, proven_by_trees
-    except InvalidAnswer:  # it is too large
-        pass
-    values = search.best.values
-    lower = min(bound, values[0])
-    proven = len(values) == 1 and lower == values[0]
-    limit = Limit.INTERRUPTED if interrupted else Limit.TIME if clock.remaining == 0 else Limit.ITERATIONS
-    found = Result(
-        Status.OPTIMAL if proven else Status.FEASIBLE,
-        search.best.schedule(),
-        shown_values(values),
-        shown_values((lower, *(-math.inf,) * (len(values) - 1))),
-        None if proven else limit,
-        clock.elapsed,
-        (*result.incumbents, *search.best.incumbents[1:]),
-        certificate,
-    )
-    return Earlier(problem, objective, result.answer, None).or_better(found)
-
-
 class _Front:
     """The open leaves of the tree of a stretch."""
 
-    def __init__(self, stretch: Stretch, jobs: IntArray) -> None:
-        self.tree, self.rows, self.jobs = stretch.tree, stretch.rows, jobs
+    def __init__(self, stretch: Stretch, jobs: IntArray, params: DateBranchingParams) -> None:
+        self.tree, self.rows, self.jobs, self._params = stretch.tree, stretch.rows, jobs, params
         self.open: list[tuple[float, int, Leaf]] = []
         #: The bounds of the leaves at which workers are.
         self.busy: list[float] = []
@@ -249,7 +269,8 @@ class _Front:
     def rank(self) -> float:
         """What was gained for each ascent, where at first a share of the gap is hoped for."""
         least = self.open[0][0]
-        return (least - self.began + _HOPED * (self.most - least)) / (_PATIENCE + self.ascents)
+        hoped = self._params.hoped_gain * (self.most - least)
+        return (least - self.began + hoped) / (self._params.hoped_ascents + self.ascents)
 
 
 class _Search:
@@ -262,27 +283,30 @@ class _Search:
         schedule: WorkloadSchedule,
         certificate: Mapping[str, Any],
         budget: Budget,
+        *,
         clock: Clock,
+        params: DateBranchingParams,
     ) -> None:
         self.problem, self.objective, self.budget, self.clock = problem, objective, budget, clock
+        self.params = params
         self.sizes = job_sizes(problem)
         self.best = BestPlan(problem, objective, clock)
         self.best.offer(Plan.repeating(problem, self.sizes, schedule))
-        self.forest = DateForest(problem, objective[0], certificate)
+        self.forest = DateForest(problem, objective[0], certificate, params.trees)
         counted = self.forest.counted
-        self._fronts = [_Front(each, counted[each.rows]) for each in self.forest.stretches]
+        self._fronts = [_Front(each, counted[each.rows], params) for each in self.forest.stretches]
         self._numbers = itertools.count()
         self._ascents = 0
-        self._most_ascents: float = math.inf if clock.divisible < math.inf else _UNLIMITED
+        self._most_ascents: float = math.inf if clock.divisible < math.inf else params.ascents_unlimited
         if budget.iterations is not None:
             self._most_ascents = budget.iterations
         self._halt = threading.Event()
         self._changed = threading.Condition()
-        self._shifts = DateShifts(self.best.plan(), objective, budget.seed)
+        self._shifts = DateShifts(self.best.plan(), objective, budget.seed, params.shifts)
         self._values: tuple[float, ...] = ()
         for front in self._fronts:
             leaves = [*front.tree.root.leaves()]
-            front.seconds = min(self._valued(front, leaves[0]) for _ in range(_TIMED))
+            front.seconds = min(self._valued(front, leaves[0]) for _ in range(params.timed_values))
             for leaf in leaves:
                 if not self._stop():
                     front.tree.value(leaf)
@@ -301,7 +325,7 @@ class _Search:
             return True
         steps = sum(front.tree.size * front.steps for front in self._fronts)
         seconds = sum(front.tree.size * front.seconds for front in self._fronts)
-        return steps > _MOST_STEPS or self.clock.remaining <= _CERTIFYING * seconds
+        return steps > _MOST_STEPS or self.clock.remaining <= self.params.certifying * seconds
 
     def _valued(self, front: _Front, leaf: Leaf) -> float:
         """Return the seconds that it takes to value a leaf."""
@@ -345,7 +369,7 @@ class _Search:
             try:
                 if not leaf.valued:
                     front.tree.value(leaf)
-                elif not leaf.is_climbed:
+                elif not front.tree.is_climbed(leaf):
                     self._climb(front, leaf)
                 else:
                     left = front.tree.split(leaf, front.most)
@@ -365,7 +389,7 @@ class _Search:
         front.tree.climb(leaf, self._stop)
         if not self.forest.is_one:
             if self.budget.racing_workers == 1:
-                self._shifts.run(_SHIFTS)
+                self._shifts.run(self.params.look_shifts)
                 self.best.offer(self._shifts.plan)
         elif first and leaf.job >= 0 and leaf.bound < front.most:
             self._schedule(front, leaf)
@@ -384,19 +408,19 @@ class _Search:
         )
         plans = [
             Plan.in_order(kept, self.sizes, self._chosen, self._order(starts, wide, window))
-            for window in _WINDOWS
+            for window in self.params.windows
         ]
         plan = min(plans, key=self._values_of)
         seed = self.budget.seed + next(self._numbers)
-        Reinserter(plan, self.objective, seed).run(_KEPT_MOVES)
+        Reinserter(plan, self.objective, seed).run(self.params.kept_moves)
         order = frozen(np.argsort(plan.placed.starts, kind="stable"))
         plan = Plan.in_order(problem, self.sizes, self._chosen, order)
-        Reinserter(plan, self.objective, seed).run(_FREE_MOVES)
+        Reinserter(plan, self.objective, seed).run(self.params.free_moves)
         self.best.offer(plan)
 
     def _shift(self) -> None:
         """Shift dates of wide jobs until the search is over, and offer what is better."""
-        while not self._stop() and self._shifts.run(_SHIFTS):
+        while not self._stop() and self._shifts.run(self.params.look_shifts):
             self.best.offer(self._shifts.plan)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -14,15 +14,22 @@ from allocsolve.exact.workload.prices import Prices
 from allocsolve.heuristics.workload.serial import MAX_LISTED_SIZES, shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, terms
-from allocsolve.model.options import Options, Within
+from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, Result, WorkloadProblem, WorkloadSchedule
 
 #: Relative; values that differ by less count as equal: the tolerance of the solver of the program.
 _TOLERANCE = 1e-6
-#: The share of the time for the schedule and the bound of `Prices`, and the most seconds of it.
-_BEFORE, _BEFORE_S = 0.2, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadMilpParams(Params):
+    """The numbers of `WorkloadMilp`."""
+
+    #: The share of the time for the schedule and the bound of `Prices`, and the most seconds of it.
+    prices_share: float = 0.2
+    prices_s: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +74,13 @@ class WorkloadMilp(Options):
 
     objective: WorkloadObjective = ("turnaround",)
     max_jobs: Annotated[int, Within(0)] = 5
+    params: WorkloadMilpParams = field(default=WorkloadMilpParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; one thread."""
         clock = budget.start()
         speeds = _speeds(problem)
-        before = clock.stage(_BEFORE, _BEFORE_S)
+        before = clock.stage(self.params.prices_share, self.params.prices_s)
         result = Prices(self.objective)(problem, replace(budget, seconds=max(before.remaining, 1e-9)))
         if result.status is Status.OPTIMAL or result.answer is None or result.objective is None:
             return result

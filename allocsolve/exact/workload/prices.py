@@ -15,6 +15,7 @@ from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     Earlier,
     TermBound,
+    WindowParams,
     bound_by_jobs,
     bound_by_time,
     bound_of_jobs_alone,
@@ -43,39 +44,49 @@ from allocsolve.model import (
     WorkloadObjective,
     WorkloadSchedule,
 )
-from allocsolve.model.options import Options
+from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import WorkloadProblem
 
-#: The share of the time in which serial generation may begin plans.
-_BY_SERIES = 0.4
-#: With one worker, the share of the time for prices of node-seconds, and the share of the rest for prices per
-#: job.
-_BY_TIME, _BY_JOB = 0.2, 0.5
-#: The share of the time, with malleable jobs, after which the market gets the rest.
-_BEFORE_MARKET = 2 / 3
-#: Where a term has no prices, the share of that rest for the prices of the market.
-_PRICES_OF_MARKET = 0.5
-#: The share of the time for coarser prices, which give another market.
-_COARSE_PRICES = 1 / 12
-#: The share of the time, with evolving jobs, for the prices of node-seconds.
-_EVOLVING_BY_TIME = 0.5
-#: The most malleable jobs of which reinsertion is tried alone, too.
-_FEW = 40
-#: The least gap, as a share of the value, with which prices per job are worth their time: wide jobs cause it.
-_WIDE_GAP = 0.01
-#: The most jobs that get prices per job without a time limit.
-_UNLIMITED_BY_JOB = 1_200
-#: The most sizes of all jobs with which `WorkloadCpSat` closes the gap, without and with a time limit.
-_CLOSED, _CLOSED_IN_TIME = 12, 40
-#: Moves of reinsertion between two looks at the clock, after which new starts are tried.
-_ROUND = 4_000
-#: Rounds without a gain in a row after which a window by CP-SAT follows each round. While moves gain, they
-#: gain far more in the same time.
-_IDLE_ROUNDS = 25
+
+@dataclass(frozen=True, slots=True)
+class PricesParams(Params):
+    """The numbers of `Prices`, measured on logs and on draws under load."""
+
+    #: The share of the time in which serial generation may begin plans.
+    series_share: float = 0.4
+    #: With one worker, the share of the time for prices of node-seconds, and the share of the rest for prices
+    #: per job.
+    time_prices_share: float = 0.2
+    job_prices_share: float = 0.5
+    #: The share of the time, with malleable jobs, after which the market gets the rest.
+    before_market_share: float = 2 / 3
+    #: Where a term has no prices, the share of that rest for the prices of the market.
+    market_prices_share: float = 0.5
+    #: The share of the time for coarser prices, which give another market.
+    coarse_prices_share: float = 1 / 12
+    #: The share of the time, with evolving jobs, for the prices of node-seconds.
+    evolving_prices_share: float = 0.5
+    #: The most malleable jobs of which reinsertion is tried alone, too.
+    few_jobs: int = 40
+    #: The least gap, as a share of the value, with which prices per job are worth their time: wide jobs cause
+    #: it.
+    wide_gap: float = 0.01
+    #: The most jobs that get prices per job without a time limit.
+    most_jobs_unlimited: int = 1_200
+    #: The most sizes of all jobs with which `WorkloadCpSat` closes the gap, without and with a time limit.
+    closed_sizes: int = 12
+    closed_sizes_in_time: int = 40
+    #: Moves of reinsertion between two looks at the clock, after which new starts are tried.
+    round_moves: int = 4_000
+    #: Rounds without a gain in a row after which a window by CP-SAT follows each round. While moves gain,
+    #: they gain far more in the same time.
+    idle_rounds: int = 25
+    #: Those of the windows.
+    windows: WindowParams = WindowParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +147,12 @@ class Prices(Options):
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
     certificate: Mapping[str, object] | None = field(default=None, repr=False, hash=False)
+    params: PricesParams = field(default=PricesParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget; workers are threads."""
         clock = budget.start()
-        coarse_s = _COARSE_PRICES * clock.divisible
+        coarse_s = self.params.coarse_prices_share * clock.divisible
         check_rigid(problem)
         if not len(problem.jobs):
             zeros = shown_values((0.0,) * len(self.objective))
@@ -148,13 +160,13 @@ class Prices(Options):
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
         earlier = earlier.or_quick(clock, budget.seed)
         if problem.is_evolving:
-            return earlier.or_better(_with_evolving_jobs(earlier, budget, clock))
+            return earlier.or_better(_with_evolving_jobs(earlier, budget, clock, self.params))
         sizes = job_sizes(problem)
-        closed = _CLOSED_IN_TIME if clock.divisible < math.inf else _CLOSED
+        closed = self.params.closed_sizes_in_time if clock.divisible < math.inf else self.params.closed_sizes
         if len(sizes.nodes) <= closed and not problem.is_malleable:
             return earlier.or_better(WorkloadCpSat(self.objective, earlier.unbroken)(problem, budget))
-        share = _BEFORE_MARKET if problem.is_malleable else 1.0
-        search = _Search(problem, self.objective, budget, clock.stage(share), sizes)
+        share = self.params.before_market_share if problem.is_malleable else 1.0
+        search = _Search(problem, self.objective, budget, clock.stage(share), sizes, self.params)
         interrupted = False
         try:
             search.begin(earlier)
@@ -177,7 +189,11 @@ class Prices(Options):
 
         The plan of a policy, from which the search has begun, may be a dead end.
         """
-        if len(problem.jobs) > _FEW or clock.remaining == 0 or result.limit is Limit.INTERRUPTED:
+        if (
+            len(problem.jobs) > self.params.few_jobs
+            or clock.remaining == 0
+            or result.limit is Limit.INTERRUPTED
+        ):
             return result
         moves = default_moves(problem) if budget.iterations is None else budget.iterations
         alone = Reinsertion(self.objective)(
@@ -218,7 +234,7 @@ class Prices(Options):
         limit = result.limit
         try:
             if prices is None:  # there are none of this term
-                own = clock.stage(_PRICES_OF_MARKET)
+                own = clock.stage(self.params.market_prices_share)
                 prices = time_prices(problem, priced_term(self.objective), clock=own)
                 if prices.interrupted:
                     raise KeyboardInterrupt
@@ -259,8 +275,9 @@ class _Search:
         budget: Budget,
         clock: Clock,
         sizes: Sizes,
+        params: PricesParams,
     ) -> None:
-        self.problem, self.objective, self.budget = problem, objective, budget
+        self.problem, self.objective, self.budget, self.params = problem, objective, budget, params
         self.clock, self.sizes = clock, sizes
         self.best = BestPlan(problem, objective, self.clock)
         self.bound = TermBound(bound_of_jobs_alone(problem, objective[0], self.sizes))
@@ -285,7 +302,7 @@ class _Search:
         if self.objective[0] == "makespan":
             self.bound = bound_by_time(self.problem, "makespan", self.sizes, self.clock)
             self._target = self.bound.value
-        clock = self.clock.stage(_BY_SERIES)
+        clock = self.clock.stage(self.params.series_share)
         for plan in serial_plans(self.problem, self.sizes):
             self.best.offer(plan)
             if not clock.remaining:
@@ -299,7 +316,7 @@ class _Search:
         elif self.budget.racing_workers > 1:
             run_in_threads([lambda: self._below(clock, 1.0, 1.0), lambda: self._above(clock)], self._halt)
         else:
-            self._below(clock, _BY_TIME, _BY_JOB)
+            self._below(clock, self.params.time_prices_share, self.params.job_prices_share)
             self._above(clock)
 
     # The bound
@@ -328,8 +345,8 @@ class _Search:
             return False
         if count <= ALWAYS_BY_JOB:
             return True
-        limited = self.clock.divisible < math.inf or count <= _UNLIMITED_BY_JOB
-        return limited and value - self.bound.value >= _WIDE_GAP * value
+        limited = self.clock.divisible < math.inf or count <= self.params.most_jobs_unlimited
+        return limited and value - self.bound.value >= self.params.wide_gap * value
 
     # The schedule
 
@@ -355,12 +372,12 @@ class _Search:
                 if better:
                     restarts += 1
                     search = self._reinserter(restarts)
-            moves = int(min(left, _ROUND))
+            moves = int(min(left, self.params.round_moves))
             if not search.run(moves):
                 return
             left -= moves
-            if idle >= _IDLE_ROUNDS and self.objective[0] != "makespan" and clock.remaining > 0:
-                search_window(search, random, clock, self._halt.is_set)
+            if idle >= self.params.idle_rounds and self.objective[0] != "makespan" and clock.remaining > 0:
+                search_window(search, random, clock, self._halt.is_set, self.params.windows)
             idle = 0 if self.best.offer(search.plan) else idle + 1
             if self._value <= self.bound.value and len(self.objective) == 1:
                 return
@@ -392,7 +409,9 @@ class _Search:
         )
 
 
-def _with_evolving_jobs(earlier: Earlier, budget: Budget, clock: Clock) -> Result[WorkloadSchedule]:
+def _with_evolving_jobs(
+    earlier: Earlier, budget: Budget, clock: Clock, params: PricesParams
+) -> Result[WorkloadSchedule]:
     """Return the schedule of the best list with the bound of prices on the first term."""
     assert earlier.schedule is not None, "some policy takes every problem"
     problem, term = earlier.problem, earlier.objective[0]
@@ -403,7 +422,7 @@ def _with_evolving_jobs(earlier: Earlier, budget: Budget, clock: Clock) -> Resul
     single = len(earlier.objective) == 1
     try:
         if not single or bound.value < best.values[0]:
-            bound = bound_by_time(problem, term, None, clock.stage(_EVOLVING_BY_TIME), certificate)
+            bound = bound_by_time(problem, term, None, clock.stage(params.evolving_prices_share), certificate)
             least = bound.value if single else -math.inf
             limit = anneal_service_lists(best, [earlier.schedule], budget, least=least)
             limit = Limit.TIME if bound.timed_out else limit

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from allocsolve.bounds.evolution import least_values
 from allocsolve.heuristics.evolution.list_scheduling import ORDERS, Fit, list_order, list_starts, schedule_of
-from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, starts_value
+from allocsolve.heuristics.evolution.order_search import OrderSearchParams, anneal_in_rounds, starts_value
 from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import (
     EvolutionObjective,
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
         IntArray,
         Value,
     )
-
-#: The schedules that are tried if the budget limits neither seconds nor iterations.
-_DEFAULT_ITERATIONS = 250_000
-
-#: With fewer applications than this, the walk ends when it has drawn each order about this number of times.
-_MANY, _TRIES_PER_ORDER = 8, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +71,7 @@ class Annealing(Options):
     """
 
     objective: EvolutionObjective = ("makespan",)
+    params: OrderSearchParams = field(default=OrderSearchParams(), repr=False)
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Search within the budget of seconds and iterations."""
@@ -84,9 +79,9 @@ class Annealing(Options):
         count = len(problem.applications)
         max_schedules: float = math.inf if budget.iterations is None else budget.iterations
         if max_schedules == clock.remaining == math.inf:
-            max_schedules = _DEFAULT_ITERATIONS
-        if count < _MANY:
-            max_schedules = min(max_schedules, _TRIES_PER_ORDER * math.factorial(count))
+            max_schedules = self.params.schedules
+        if count < self.params.few_applications:
+            max_schedules = min(max_schedules, self.params.tries_per_order * math.factorial(count))
         best = _Best(problem, self.objective, clock)
         limit = None
         try:
@@ -95,7 +90,11 @@ class Annealing(Options):
                     best.offer(-1, list_starts(problem, list_order(problem, order, budget.seed), Fit(1)))
             if count > 1 and not best.is_least():
                 rounds = anneal_in_rounds(
-                    problem, self.objective, max_schedules=max_schedules - len(ORDERS), seed=budget.seed
+                    problem,
+                    self.objective,
+                    max_schedules=max_schedules - len(ORDERS),
+                    seed=budget.seed,
+                    params=self.params,
                 )
                 best.search(rounds, budget.workers)
         except KeyboardInterrupt:

@@ -23,7 +23,7 @@ from allocsolve.model import (
     max_expanded_durations,
 )
 from allocsolve.model.arrays import array_of
-from allocsolve.model.checks import choice, instance, shown
+from allocsolve.model.checks import instance, shown
 from allocsolve.model.options import Options
 from allocsolve.model.profile import ExpandLimit
 
@@ -43,35 +43,6 @@ Order: TypeAlias = Literal[
 
 #: All list orders.
 ORDERS: tuple[Order, ...] = get_args(Order)
-
-
-def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int = 0) -> IntArray:
-    """Return the applications in list order: by release first, then by the named rule.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such order.
-    InvalidOption
-        If `seed` is not in 0..2^31-1.
-    """
-    offsets, durations, nodes, _, releases = instance("problem", problem, EvolutionProblem).packed
-    choice("order", order, ORDERS)
-    if not len(releases):
-        return np.zeros(0, dtype=np.int64)
-    if order == "submission":
-        return np.argsort(releases, kind="stable")
-    if order == "random":
-        key = np.random.default_rng(Budget(seed=seed).seed).permutation(len(releases))
-    elif order in ("largest", "smallest"):
-        key = np.add.reduceat(durations * nodes, offsets[:-1])
-    elif order in ("longest", "shortest"):
-        key = np.add.reduceat(durations, offsets[:-1])
-    else:
-        key = np.maximum.reduceat(nodes, offsets[:-1])
-    if order in ("largest", "longest", "highest"):
-        key = -key
-    return np.lexsort((key, releases))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +114,14 @@ def schedule_of(problem: EvolutionProblem, step_starts: IntArray) -> EvolutionSc
 class ListScheduling(Options):
     """Place each application in list order with a fit function, as early as it can complete.
 
+    Parameters
+    ----------
+    fit
+        How an application is placed.
+    order
+        How the list is sorted: by area, duration or peak, or at random. Applications that are released
+        earlier come first in any case.
+
     Notes
     -----
     *Guarantee*: feasible; each application completes as early as those before it in the list allow. There
@@ -166,12 +145,42 @@ class ListScheduling(Options):
     fit: Fit = Fit()
     order: Order = "submission"
 
+    def list_applications(self, problem: EvolutionProblem, seed: int = 0) -> IntArray:
+        """Return the applications in list order: by release first, then by the named rule."""
+        offsets, durations, nodes, _, releases = instance("problem", problem, EvolutionProblem).packed
+        if not len(releases):
+            return np.zeros(0, dtype=np.int64)
+        if self.order == "submission":
+            return np.argsort(releases, kind="stable")
+        if self.order == "random":
+            key = np.random.default_rng(Budget(seed=seed).seed).permutation(len(releases))
+        elif self.order in ("largest", "smallest"):
+            key = np.add.reduceat(durations * nodes, offsets[:-1])
+        elif self.order in ("longest", "shortest"):
+            key = np.add.reduceat(durations, offsets[:-1])
+        else:
+            key = np.maximum.reduceat(nodes, offsets[:-1])
+        if self.order in ("largest", "longest", "highest"):
+            key = -key
+        return np.lexsort((key, releases))
+
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Schedule all applications; the budget gives the seed of a random order."""
         clock = budget.start()
-        order = list_order(problem, self.order, budget.seed)
+        order = self.list_applications(problem, budget.seed)
         answer = schedule_of(problem, _starts(problem, order, self.fit))
         return Result(Status.FEASIBLE, answer, runtime=clock.elapsed)
+
+
+def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int = 0) -> IntArray:
+    """Return the applications in the list order of `ListScheduling`, by release first.
+
+    Raises
+    ------
+    InvalidOption
+        If `seed` is not in 0..2^31-1.
+    """
+    return ListScheduling(order=order).list_applications(problem, seed)
 
 
 @dataclass(frozen=True, slots=True)

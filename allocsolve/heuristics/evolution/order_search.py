@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,17 +13,38 @@ from allocsolve.heuristics.evolution._kernels_list import anneal_order, list_wor
 from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, new_trial, staircases
 from allocsolve.heuristics.evolution.list_scheduling import Fit, list_order
 from allocsolve.model import EvolutionProblem, EvolutionProfile
+from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import EvolutionObjective, IntArray
 
-#: The least moves of a round, and the moves for each application. Longer rounds get stuck more often than
-#: they gain.
-_ROUND, _ROUND_PER_APPLICATION = 16384, 800
-#: Steps that are placed between two looks at the clock: about 20 ms.
-_STEPS_PER_LOOK = 100_000
+
+@dataclass(frozen=True, slots=True)
+class OrderSearchParams(Params):
+    """The numbers of a search over list orders, measured on 10 to 20 applications."""
+
+    #: Schedules that are tried if the budget limits neither seconds nor iterations.
+    schedules: int = 250_000
+    #: With fewer applications than this, the walk ends when it has drawn each order about this number of
+    #: times.
+    few_applications: int = 8
+    tries_per_order: int = 1_000
+    #: The least schedules of a round, and those for each application. Longer rounds get stuck more often than
+    #: they gain.
+    least_round: int = 16_384
+    round_per_application: int = 800
+    #: The first and the last temperature for a makespan, in the mean application's share of the horizon.
+    hot_makespan: float = 0.1
+    cold_makespan: float = 0.03
+    #: Those for a total over all applications, in the horizon.
+    hot_total: float = 0.05
+    cold_total: float = 0.002
+    #: Steps that are placed between two looks at the clock: about 20 ms.
+    look_steps: int = 100_000
+
+
 #: Applications times steps up to which a profile is stored for each position: 8 MB.
 SEGMENT_LIMIT = 1 << 18
 
@@ -100,6 +122,7 @@ def anneal(
     iterations: int,
     max_schedules: float = math.inf,
     seed: int,
+    params: OrderSearchParams = OrderSearchParams(),
 ) -> Iterator[tuple[int, IntArray]]:
     """Anneal the list order; yield now and then the number of schedules tried and the best step starts.
 
@@ -117,6 +140,8 @@ def anneal(
         The number of schedules after which to stop, at any temperature.
     seed
         The seed of the moves; the same seed gives the same answer.
+    params
+        The numbers of the search.
 
     Notes
     -----
@@ -134,10 +159,12 @@ def anneal(
     trial = None if apps is None else new_trial(apps)
     list_room = list_work(packed)
     if weights[0] == 1:  # the makespan leads
-        hot, cold = (share * problem.horizon / num_apps for share in (0.1, 0.03))
+        hot, cold = (
+            share * problem.horizon / num_apps for share in (params.hot_makespan, params.cold_makespan)
+        )
     else:  # a total over all applications
-        hot, cold = (share * problem.horizon for share in (0.05, 0.002))
-    look = max(1, _STEPS_PER_LOOK // num_steps)
+        hot, cold = (share * problem.horizon for share in (params.hot_total, params.cold_total))
+    look = max(1, params.look_steps // num_steps)
     done = 0
     while done < min(iterations, max_schedules):
         piece = int(min(look, iterations - done, max_schedules - done))
@@ -153,7 +180,12 @@ def anneal(
 
 
 def anneal_in_rounds(
-    problem: EvolutionProblem, objective: EvolutionObjective, *, max_schedules: float, seed: int
+    problem: EvolutionProblem,
+    objective: EvolutionObjective,
+    *,
+    max_schedules: float,
+    seed: int,
+    params: OrderSearchParams = OrderSearchParams(),
 ) -> Iterator[Iterator[tuple[int, IntArray]]]:
     """Yield rounds of annealing, `max_schedules` in all: all variants in turn, in rounds of equal length.
 
@@ -167,7 +199,7 @@ def anneal_in_rounds(
     lead = next((term for term in objective if term != "waste"), "waste")
     image = mirrored(problem) if lead == "makespan" and not any(problem.releases) else None
     variants = [(fit, towards) for fit in fits for towards in (problem, image) if towards is not None]
-    length = max(_ROUND, _ROUND_PER_APPLICATION * len(problem.releases))
+    length = max(params.least_round, params.round_per_application * len(problem.releases))
     length = max(1, int(min(length, max_schedules / len(variants))))  # so that each direction cools down
 
     def anneal_round(number: int, max_schedules: float) -> Iterator[tuple[int, IntArray]]:
@@ -176,7 +208,13 @@ def anneal_in_rounds(
             np.random.SeedSequence([seed, number]).generate_state(1)[0]
         )  # rounds of different seeds differ
         for tried, starts in anneal(
-            towards, fit, objective, iterations=length, max_schedules=max_schedules, seed=own
+            towards,
+            fit,
+            objective,
+            iterations=length,
+            max_schedules=max_schedules,
+            seed=own,
+            params=params,
         ):
             yield tried, starts if towards is problem else mirrored_starts(problem, starts)
 

@@ -24,8 +24,9 @@ from allocsolve.heuristics.evolution._kernels_peak_index import (
 from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
 from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 from allocsolve.heuristics.evolution.fit import PlacedProfile, placement_of, request_arrays
+from allocsolve.heuristics.evolution.list_scheduling import Fit
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
-from allocsolve.model.checks import flag, integer, shown, whole_time
+from allocsolve.model.checks import integer, shown, whole_time
 
 #: The last requests that are remembered for the choice of the index.
 _REMEMBERED = 256
@@ -197,7 +198,7 @@ class ResourceProfile:
         table = np.empty((3 * num_steps, TABLE_COLUMNS), dtype=np.int64)
         work = np.empty((2, max(num_steps, len(index.classes))), dtype=np.int64)
         starts = np.empty(num_steps, dtype=np.int64)
-        late = flag("compacting", compacting)
+        late = Fit(compacting=compacting).compacting
         kernels.fit_request(index, request, self._num_nodes, earliest, late, starts, table, work)
         return placement_of(profile, starts)
 

@@ -15,9 +15,7 @@ from allocsolve.model import (
     NodeOrder,
     node_order,
 )
-from allocsolve.model.checks import choice
 from allocsolve.model.options import Within
-from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
     from allocsolve.model import (
@@ -53,161 +51,39 @@ _FALLBACK_NUMBERS: dict[Fallback, int] = {
 }
 
 
-def sorted_free_list(
-    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "row-major", bits: int | None = None
-) -> IntArray:
-    """Take the first free nodes of a node order.
-
-    Parameters
-    ----------
-    topology
-        The machine.
-    free
-        Which nodes may be taken, shape (nodes,); not changed.
-    size
-        How many to take.
-    order, bits
-        The node order, see `allocsolve.model.node_order`.
-
-    Returns
-    -------
-    IntArray
-        Shape (size,), in visiting order.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-    UnknownName, InvalidOption
-        As `allocsolve.model.node_order`.
-
-    Notes
-    -----
-    *Guarantee*: never fails; none on distances. *Complexity*: O(nodes).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from allocsolve.model import Mesh
-    >>> free = np.array([1, 0, 1, 1, 1, 0, 1, 1], dtype=np.bool_)
-    >>> sorted_free_list(Mesh((4, 2)), free, 4, order="snake").tolist()
-    [0, 2, 3, 7]
-    """
-    positions, free, size = _checked(topology, free, size, order, bits)
-    return kernels.collect(positions, free, 0, size)
-
-
-def first_fit_run(
-    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
-) -> IntArray | None:
-    """Take the low end of the first run that suffices; None if there is none.
-
-    A run is a maximal stretch of free nodes that follow each other in the node order. Parameters, errors
-    and complexity as `sorted_free_list`.
-
-    Notes
-    -----
-    *Guarantee*: fails only if no run has `size` nodes; connected if consecutive nodes of the order are
-    neighbours (the snakes, ...).
-
-    References
-    ----------
-    Linnert et al. 2024, section 3.1 and Fig. 6: their reading of Slurm, on the Hilbert order.
-    """
-    positions, free, size = _checked(topology, free, size, order, bits)
-    nodes = kernels.fit(positions, free, size, False, kernels.FAIL)  # noqa: FBT003 - kernels go by position
-    return nodes if len(nodes) else None
-
-
-def best_fit_run(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "hilbert",
-    bits: int | None = None,
-    fallback: Fallback = "min-span",
-) -> IntArray | None:
-    """Take the low end of the smallest run that suffices, the first on ties; if there is none, fall back.
-
-    Parameters, errors and complexity as `sorted_free_list`; an unknown `fallback` is refused likewise.
-
-    Notes
-    -----
-    *Guarantee*: with the fallback ``fail`` as `first_fit_run`; with the others never fails.
-
-    References
-    ----------
-    Leung et al., "Processor allocation on Cplant: achieving general processor locality using one-dimensional
-    allocation strategies", IEEE Cluster 2002; Slurm's ``select/linear`` up to 24.11 (fallback
-    ``largest-runs``).
-    """
-    choice("fallback", fallback, FALLBACKS)
-    positions, free, size = _checked(topology, free, size, order, bits)
-    nodes = kernels.fit(positions, free, size, True, _FALLBACK_NUMBERS[fallback])  # noqa: FBT003 - by position
-    return nodes if len(nodes) else None
-
-
-def min_span(
-    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
-) -> IntArray:
-    """Take the `size` consecutive free nodes that are least apart in the node order, the first on ties.
-
-    Parameters, errors and complexity as `sorted_free_list`.
-
-    Notes
-    -----
-    *Guarantee*: never fails; the span (last position minus first) is least among all sets of free nodes.
-    A run that suffices has the least possible span, so that the first of these is taken.
-    """
-    positions, free, size = _checked(topology, free, size, order, bits)
-    return kernels.collect(positions, free, kernels.least_span(positions, free, size), size)
-
-
-def largest_runs(
-    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
-) -> IntArray:
-    """Take runs until there are enough: the smallest run that suffices for the rest, else the largest run.
-
-    The first on ties; the last run gives its low end. Parameters, errors and complexity as
-    `sorted_free_list`.
-
-    Notes
-    -----
-    *Guarantee*: never fails; no set of `size` free nodes touches fewer runs.
-    """
-    return kernels.largest_runs(*_checked(topology, free, size, order, bits))
-
-
-def _checked(
-    topology: Topology, free: BoolArray, size: int, order: NodeOrder, bits: int | None
-) -> tuple[IntArray, BoolArray, int]:
-    """Return the nodes in their order, and the request as kernels take it."""
-    free, size = checked_request(topology, free, size)
-    return node_order(topology, order, bits=bits), free, size
-
-
 @dataclass(frozen=True, slots=True)
 class CurveFit(Allocator):
-    """Allocate on a node order.
+    """Take nodes by their places in a node order; a run is a maximal stretch of free nodes in it.
 
     Parameters
     ----------
     method
-        What is taken: see `sorted_free_list`, `first_fit_run`, `best_fit_run`, `min_span`, `largest_runs`.
+        What is taken, the first on ties. ``sorted-free-list``: the first free nodes. ``first-fit``: the low
+        end of the first run that suffices; it fails if there is none. ``best-fit``: that of the smallest run
+        that suffices; if there is none, it falls back. ``min-span``: the consecutive free nodes that are
+        least apart. ``largest-runs``: runs until there are enough, the smallest that suffices for the rest or
+        else the largest; the last run gives its low end.
     order, bits
         The node order, see `allocsolve.model.node_order`.
     fallback
-        What ``best-fit`` does when no run suffices; the other methods have no use for it.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If there is no such method, order or fallback, or `bits` is negative.
+        What ``best-fit`` does when no run suffices: ``min-span``, ``largest-runs`` or ``fail``; the other
+        methods have no use for it.
 
     Notes
     -----
-    *Guarantee*: none on distances. *Complexity*: O(nodes); a few microseconds for hundreds of nodes.
+    *Guarantee*: none on distances. ``first-fit`` fails only if no run has enough nodes, as ``best-fit`` with
+    the fallback ``fail``; all others never fail. What comes from one run is connected if consecutive nodes of
+    the order are neighbours (the snakes, ...). The span (last position minus first) of ``min-span`` is least
+    among all sets of free nodes; a run that suffices has it, so the first of these is taken. No set touches
+    fewer runs than that of ``largest-runs``.
+    *Complexity*: O(nodes); a few microseconds for hundreds of nodes.
+
+    References
+    ----------
+    Linnert et al. 2024, section 3.1 and Fig. 6 (``first-fit`` on the Hilbert order: their reading of Slurm);
+    Leung et al., "Processor allocation on Cplant: achieving general processor locality using one-dimensional
+    allocation strategies", IEEE Cluster 2002 (``best-fit``); Slurm's ``select/linear`` up to 24.11 (its
+    fallback ``largest-runs``).
 
     Examples
     --------
@@ -224,15 +100,72 @@ class CurveFit(Allocator):
 
     def take(self, request: Request) -> IntArray | None:
         """Return the nodes in the order in which they are taken."""
-        topology, free, size = request.topology, request.free, request.size
-        if self.method == "best-fit":
-            return best_fit_run(
-                topology, free, size, order=self.order, bits=self.bits, fallback=self.fallback
-            )
-        method = {
-            "sorted-free-list": sorted_free_list,
-            "first-fit": first_fit_run,
-            "min-span": min_span,
-            "largest-runs": largest_runs,
-        }[self.method]
-        return method(topology, free, size, order=self.order, bits=self.bits)
+        free, size = request.free, request.size
+        positions = node_order(request.topology, self.order, bits=self.bits)
+        if self.method == "sorted-free-list":
+            return kernels.collect(positions, free, 0, size)
+        if self.method == "min-span":
+            return kernels.collect(positions, free, kernels.least_span(positions, free, size), size)
+        if self.method == "largest-runs":
+            return kernels.largest_runs(positions, free, size)
+        smallest = self.method == "best-fit"
+        nodes = kernels.fit(
+            positions, free, size, smallest, _FALLBACK_NUMBERS[self.fallback if smallest else "fail"]
+        )
+        return nodes if len(nodes) else None
+
+
+def sorted_free_list(
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "row-major", bits: int | None = None
+) -> IntArray:
+    """Take the first free nodes of a node order, as `CurveFit` does; see `Request.of` for the arguments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allocsolve.model import Mesh
+    >>> free = np.array([1, 0, 1, 1, 1, 0, 1, 1], dtype=np.bool_)
+    >>> sorted_free_list(Mesh((4, 2)), free, 4, order="snake").tolist()
+    [0, 2, 3, 7]
+    """
+    return _always(CurveFit("sorted-free-list", order, bits), topology, free, size)
+
+
+def first_fit_run(
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
+) -> IntArray | None:
+    """Take the low end of the first run that suffices, as `CurveFit` does; None if there is none."""
+    return CurveFit("first-fit", order, bits).take(Request.of(topology, free, size))
+
+
+def best_fit_run(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    order: NodeOrder = "hilbert",
+    bits: int | None = None,
+    fallback: Fallback = "min-span",
+) -> IntArray | None:
+    """Take the low end of the smallest run that suffices, or fall back, as `CurveFit` does."""
+    return CurveFit("best-fit", order, bits, fallback).take(Request.of(topology, free, size))
+
+
+def min_span(
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
+) -> IntArray:
+    """Take the consecutive free nodes that are least apart in the node order, as `CurveFit` does."""
+    return _always(CurveFit("min-span", order, bits), topology, free, size)
+
+
+def largest_runs(
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
+) -> IntArray:
+    """Take the free nodes of as few runs as a greedy choice needs, as `CurveFit` does."""
+    return _always(CurveFit("largest-runs", order, bits), topology, free, size)
+
+
+def _always(allocator: CurveFit, topology: Topology, free: BoolArray, size: int) -> IntArray:
+    nodes = allocator.take(Request.of(topology, free, size))
+    assert nodes is not None, "a method that never fails"
+    return nodes

@@ -22,9 +22,6 @@ Reference: TypeAlias = Literal[
     "demand",  # if it forks, an empty machine on which it leaks, alone and from the middle; else as booked
 ]
 
-#: All references, the default first.
-REFERENCES: tuple[Reference, ...] = get_args(Reference)
-
 #: How long a job with booked nodes may run.
 Overrun: TypeAlias = Literal[
     "end",  # until its booking ends
@@ -36,10 +33,6 @@ OVERRUNS: tuple[Overrun, ...] = get_args(Overrun)
 
 #: What a job does if it finds no node when it arrives.
 Waiting: TypeAlias = Literal["queue", "reject"]
-
-#: All ways to wait, the default first.
-WAITINGS: tuple[Waiting, ...] = get_args(Waiting)
-
 
 #: Cores of a node, and a part of a time.
 Cores: TypeAlias = Annotated[int, Within(1, 2**20)]

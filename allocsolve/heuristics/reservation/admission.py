@@ -189,7 +189,7 @@ class Static(Options):
 
     def __post_init__(self) -> None:
         Options.__post_init__(self)
-        self._allocator()
+        rule_of(self._allocator())
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Admit jobs until the time of the budget is up.
@@ -212,7 +212,7 @@ class Static(Options):
     def _allocator(self) -> str | Allocator:
         """Return the allocator of the name: one of `admit`, or a function."""
         if self.allocator in ALLOCATORS or self.allocators is None:
-            return choice("allocator", self.allocator, ALLOCATORS)
+            return self.allocator
         return self.allocators(self.allocator)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from allocsolve.heuristics.reservation._kernels_ejection import (
     new_capacity,
     search_orders,
 )
-from allocsolve.heuristics.reservation.greedy import RESERVATION_ORDERS, reservation_order
+from allocsolve.heuristics.reservation.greedy import RESERVATION_ORDERS, ReservationOrder, reservation_order
+from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
@@ -32,27 +34,35 @@ if TYPE_CHECKING:
         ReservationProblem,
     )
 
-#: The weight of the second term against the first in moves, in mean counts of a job: small, so that it
-#: decides among equals only.
-_SECOND: Final = 1e-3
-#: The temperatures of ejection in turn, in mean counts of a job: low, so that a move seldom loses a whole
-#: job.
-_TEMPERATURES: Final = (0.05, 0.1, 0.15)
-#: The weight of the cost of a job under prices against its count: 0 ignores prices, 1 counts them in full.
-_CHARGE: Final = 0.5
-#: Jobs that gain at least this much under prices (in mean counts of a job) are placed before the others; just
-#: below 0, so that jobs on the edge are among them.
-_WORTHWHILE: Final = -0.02
-#: The orders from which a search starts (the best ones), and the number of rounds from each.
-_SEARCHED: Final = ("deadline", "latest-start")
-_ROUNDS: Final = 1_000
-#: Rounds of order search, and moves of ejection, between two checks of the clock: about 20 ms for 1000 jobs.
-_ROUNDS_PER_LOOK, _MOVES_PER_LOOK = 25, 2_000
-#: The number of checks without a gain after which ejection ends, and the number of checks for which orders
-#: are searched then: about a second, and about half a second, for 1000 jobs.
-_IDLE, _LOOKS_AT_ORDERS = 50, 20
-#: Moves for each job if there is no other limit.
-_MOVES_PER_JOB: Final = 200
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSearchParams(Params):
+    """The numbers of `ScheduleSearch`, measured on 1,000 jobs."""
+
+    #: The weight of the second term against the first in moves, in mean counts of a job: small, so that it
+    #: decides among equals only.
+    second_term: float = 1e-3
+    #: The temperatures of ejection in turn, in mean counts of a job: low, so that a move seldom loses a whole
+    #: job.
+    temperatures: tuple[float, ...] = (0.05, 0.1, 0.15)
+    #: The weight of the cost of a job under prices against its count: 0 ignores prices, 1 counts them in
+    #: full.
+    price_weight: float = 0.5
+    #: Jobs that gain at least this much under prices (in mean counts of a job) are placed before the others;
+    #: just below 0, so that jobs on the edge are among them.
+    worthwhile_gain: float = -0.02
+    #: The orders from which a search starts (the best ones), and the number of rounds from each.
+    orders: tuple[ReservationOrder, ...] = ("deadline", "latest-start")
+    rounds: int = 1_000
+    #: Rounds of order search, and moves of ejection, between two looks at the clock: about 20 ms.
+    look_rounds: int = 25
+    look_moves: int = 2_000
+    #: The number of looks without a gain after which ejection ends, and the number of looks for which orders
+    #: are searched then: about a second, and about half a second.
+    idle_looks: int = 50
+    order_looks: int = 20
+    #: Moves for each job if there is no other limit.
+    moves_per_job: int = 200
 
 
 class ScheduleSearch:
@@ -80,14 +90,20 @@ class ScheduleSearch:
     ejection, 10 microseconds.
     """
 
-    def __init__(self, best: BestSchedule, bound: ReservationPriceBound | None, seed: int) -> None:
-        self._best, problem = best, best.problem
+    def __init__(
+        self,
+        best: BestSchedule,
+        bound: ReservationPriceBound | None,
+        seed: int,
+        params: ScheduleSearchParams = ScheduleSearchParams(),
+    ) -> None:
+        self._best, problem, self._params = best, best.problem, params
         self._problem = problem
-        self._guide = _guide(problem, best.objective, bound)
+        self._guide = _guide(problem, best.objective, bound, params)
         count = len(problem.jobs)
         self._first = np.ones(count, dtype=np.bool_)
         if bound is not None:
-            self._first = self._guide.gains >= _WORTHWHILE
+            self._first = self._guide.gains >= params.worthwhile_gain
         self._capacity = new_capacity(problem.topology.num_nodes, count)
         starts, best_starts, rejected, ejected, old, added = (np.zeros(count + 2, np.int64) for _ in range(6))
         random = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
@@ -101,7 +117,7 @@ class ScheduleSearch:
         search_orders(*self._machine(), nothing, 0)
         self._walk.starts[:] = best.count_starts
         fill(*self._machine())
-        eject(problem.packed, self._guide, self._capacity, self._walk, _TEMPERATURES[0], 0)
+        eject(problem.packed, self._guide, self._capacity, self._walk, params.temperatures[0], 0)
 
     def run(self, clock: Clock, moves: int | None) -> bool:
         """Search until the time is over or `moves` moves are made; return whether the search is complete.
@@ -111,18 +127,18 @@ class ScheduleSearch:
         """
         self._greedy(clock)
         left = (
-            _MOVES_PER_JOB * len(self._problem.jobs)
+            self._params.moves_per_job * len(self._problem.jobs)
             if moves is None and clock.remaining == math.inf
             else moves
         )
-        for name in _SEARCHED:
+        for name in self._params.orders:
             order = self._in_two_parts(reservation_order(self._problem, name))
-            left = self._search_order(order, clock, _ROUNDS // _ROUNDS_PER_LOOK, left)
-        temperatures = itertools.cycle(_TEMPERATURES)
+            left = self._search_order(order, clock, self._params.rounds // self._params.look_rounds, left)
+        temperatures = itertools.cycle(self._params.temperatures)
         while self._may_gain() and clock.remaining > 0 and left != 0:
             left = self._eject(next(temperatures), clock, left)
             if clock.remaining > 0 and left != 0:
-                left = self._search_order(self._by_start(), clock, _LOOKS_AT_ORDERS, left)
+                left = self._search_order(self._by_start(), clock, self._params.order_looks, left)
         return not self._may_gain() or left == 0
 
     def _may_gain(self) -> bool:
@@ -156,7 +172,7 @@ class ScheduleSearch:
         for _ in range(looks):
             if clock.remaining == 0 or left == 0 or not self._may_gain():
                 break
-            rounds = _ROUNDS_PER_LOOK if left is None else min(_ROUNDS_PER_LOOK, left)
+            rounds = self._params.look_rounds if left is None else min(self._params.look_rounds, left)
             left = None if left is None else left - rounds
             self._is_over = not search_orders(*self._machine(), order, rounds)
             self._best.offer_starts(self._walk.best_starts)
@@ -167,8 +183,8 @@ class ScheduleSearch:
         self._walk.starts[:] = self._best.count_starts
         fill(*self._machine())
         idle = 0
-        while idle < _IDLE and clock.remaining > 0 and left != 0 and self._may_gain():
-            moves = _MOVES_PER_LOOK if left is None else min(_MOVES_PER_LOOK, left)
+        while idle < self._params.idle_looks and clock.remaining > 0 and left != 0 and self._may_gain():
+            moves = self._params.look_moves if left is None else min(self._params.look_moves, left)
             left = None if left is None else left - moves
             before = self._walk.reached[1].copy()
             packed = self._problem.packed
@@ -179,7 +195,10 @@ class ScheduleSearch:
 
 
 def _guide(
-    problem: ReservationProblem, objective: ReservationObjective, bound: ReservationPriceBound | None
+    problem: ReservationProblem,
+    objective: ReservationObjective,
+    bound: ReservationPriceBound | None,
+    params: ScheduleSearchParams,
 ) -> Guide:
     """Return the counts of jobs in the objective, and their gains and the prices of a bound, for kernels."""
     distinct = list(dict.fromkeys("area" if term == "rejected-area" else "jobs" for term in objective))
@@ -187,13 +206,13 @@ def _guide(
     for row, kind in enumerate(distinct):
         counts[row] = counted_weights(problem, "rejected-area" if kind == "area" else "rejected")
     mean, second = (_mean(row) for row in counts)
-    score = counts[0] / mean + _SECOND * counts[1] / second
+    score = counts[0] / mean + params.second_term * counts[1] / second
     gains, edges, until = np.zeros(len(score)), np.zeros(1, dtype=np.int64), np.zeros(1)
     if bound is not None:
         gains = np.maximum(bound.gains / mean, -1e300)
         edges = bound.edges.copy()
         until = np.concatenate([[0.0], np.cumsum(bound.prices * np.diff(edges))]) / mean
-    charge = np.array([_CHARGE if bound is not None else 0.0])
+    charge = np.array([params.price_weight if bound is not None else 0.0])
     for array in (counts, score, gains, edges, until, charge):
         array.setflags(write=False)
     return Guide(counts, score, gains, edges, until, charge)

@@ -20,7 +20,7 @@ from allocsolve.heuristics.workload._kernels_conservative import (
 from allocsolve.heuristics.workload.machines import conservative_plan_on_machine
 from allocsolve.model import WorkloadProblem, WorkloadSchedule
 from allocsolve.model.arrays import frozen
-from allocsolve.model.checks import choice, instance
+from allocsolve.model.checks import instance
 from allocsolve.simulation import EngineRules, Log, Simulation, Wake
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
@@ -53,9 +53,6 @@ COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 #: Their codes for kernels.
 _CODES: dict[Compression, int] = {"compress": COMPRESS, "replan": REPLAN, "none": NO_COMPRESSION}
 
-#: Where the policy takes run times from, see `Conservative`.
-_ESTIMATES = ("limit", "actual")
-
 
 class ConservativePlan(NamedTuple):
     """When and why jobs start, and when they were promised to start."""
@@ -65,64 +62,6 @@ class ConservativePlan(NamedTuple):
     #: Shape (jobs,), seconds: the reservation that each job got when it was submitted.
     promised: FloatArray
     log: Log
-
-
-def conservative_plan(
-    problem: WorkloadProblem,
-    compression: Compression = "compress",
-    estimate: Literal["limit", "actual"] = "limit",
-) -> ConservativePlan:
-    """Run conservative backfilling; see `Conservative`.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such compression or estimate.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Job
-    >>> problem = WorkloadProblem(4, [Job(0, 3, 50, limit=100), Job(1, 4, 10), Job(2, 1, 1000)])
-    >>> plan = conservative_plan(problem)
-    >>> plan.starts.tolist(), plan.promised.tolist()
-    ([0.0, 50.0, 60.0], [0.0, 100.0, 112.5])
-    """
-    choice("compression", compression, COMPRESSIONS)
-    choice("estimate", estimate, _ESTIMATES)
-    if not instance("problem", problem, WorkloadProblem).is_plain:
-        return _plan_on_machine(problem, compression, estimate)
-    state, promised = _run(problem, compression, estimate)
-    return ConservativePlan(state.job["start"].copy(), promised, log_of(state))
-
-
-def _run(
-    problem: WorkloadProblem, compression: Compression, estimate: Literal["limit", "actual"]
-) -> tuple[State, FloatArray]:
-    """Run a workload on a plain machine; return the state at its end, and what each job was promised."""
-    EngineRules().check(problem, answers=False)
-    packed = problem.packed
-    state = initial_state(problem.num_nodes, packed.submit, ordered=None)
-    order = state.arrivals["item"]
-    expected = packed.estimate if estimate == "limit" else packed.runtime
-    plan = no_reservations(problem.num_nodes, 0, packed.nodes[order], packed.runtime[order], expected[order])
-    run_conservative(state, _CODES[compression], plan, packed, NOBODY)
-    promised = np.empty(len(packed.submit))
-    promised[order] = plan.jobs["promised"][:-1]
-    return state, promised
-
-
-def _plan_on_machine(
-    problem: WorkloadProblem, compression: Compression, estimate: Literal["limit", "actual"]
-) -> ConservativePlan:
-    """Run conservative backfilling on a machine with counted resources or closed windows."""
-    jobs = problem.jobs.packed
-    expected = jobs.estimate if estimate == "limit" else jobs.runtime
-    plan = conservative_plan_on_machine(problem, expected, _CODES[compression])
-    reasons = np.where(plan.blocked < 0, AT_HEAD, BACKFILLED).astype(np.int64)
-    started = np.argsort(plan.starts, kind="stable")
-    return ConservativePlan(
-        plan.starts, plan.promised, Log(frozen(started), frozen(reasons), frozen(plan.blocked))
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +127,37 @@ class Conservative(CompiledSolver):
         """Return the same policy as one that decides on views, for drivers that call it at each event."""
         return OnlineConservative(self)
 
+    def plan(self, problem: WorkloadProblem) -> ConservativePlan:
+        """Return when and why jobs start, and when they were promised to."""
+        if instance("problem", problem, WorkloadProblem).is_plain:
+            state, promised = self._run(problem)
+            return ConservativePlan(state.job["start"].copy(), promised, log_of(state))
+        jobs = problem.jobs.packed
+        expected = jobs.estimate if self.estimate == "limit" else jobs.runtime
+        plan = conservative_plan_on_machine(problem, expected, _CODES[self.compression])
+        reasons = np.where(plan.blocked < 0, AT_HEAD, BACKFILLED).astype(np.int64)
+        started = np.argsort(plan.starts, kind="stable")
+        log = Log(frozen(started), frozen(reasons), frozen(plan.blocked))
+        return ConservativePlan(plan.starts, plan.promised, log)
+
+    def _run(self, problem: WorkloadProblem) -> tuple[State, FloatArray]:
+        """Run a workload on a plain machine; return the state at its end, and what each job was promised."""
+        EngineRules().check(problem, answers=False)
+        packed = problem.packed
+        state = initial_state(problem.num_nodes, packed.submit, ordered=None)
+        order = state.arrivals["item"]
+        expected = packed.estimate if self.estimate == "limit" else packed.runtime
+        plan = no_reservations(
+            problem.num_nodes, 0, packed.nodes[order], packed.runtime[order], expected[order]
+        )
+        run_conservative(state, _CODES[self.compression], plan, packed, NOBODY)
+        promised = np.empty(len(packed.submit))
+        promised[order] = plan.jobs["promised"][:-1]
+        return state, promised
+
     def first_reservations(self, problem: WorkloadProblem) -> FloatArray:
         """Return the reservation that each job gets when it is submitted. Shape (jobs,), seconds."""
-        return conservative_plan(problem, self.compression, self.estimate).promised
+        return self.plan(problem).promised
 
     def starts_from(
         self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
@@ -247,10 +214,28 @@ class Conservative(CompiledSolver):
             msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
             raise InvalidOption(msg)
         if instance("problem", problem, WorkloadProblem).is_plain:
-            state, _ = _run(problem, self.compression, self.estimate)
+            state, _ = self._run(problem)
             return Simulation(schedule_of(state), log_of(state))
-        plan = conservative_plan(problem, self.compression, self.estimate)
+        plan = self.plan(problem)
         return Simulation(WorkloadSchedule.of(problem, plan.starts), plan.log)
+
+
+def conservative_plan(
+    problem: WorkloadProblem,
+    compression: Compression = "compress",
+    estimate: Literal["limit", "actual"] = "limit",
+) -> ConservativePlan:
+    """Plan by `Conservative`, which says what its options are.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 50, limit=100), Job(1, 4, 10), Job(2, 1, 1000)])
+    >>> plan = conservative_plan(problem)
+    >>> plan.starts.tolist(), plan.promised.tolist()
+    ([0.0, 50.0, 60.0], [0.0, 100.0, 112.5])
+    """
+    return Conservative(compression, estimate).plan(problem)
 
 
 class OnlineConservative:

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.model.arrays import frozen
+from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.serial import Plan
     from allocsolve.model import WorkloadObjective
 
-#: A job is wide from this share of the nodes on.
-_WIDE = 1 / 3
 
-#: The share of shifts to a new date in the wait of the job, and of the wait by which that reaches beyond its
-#: start; others are by run times (standard deviation).
-_EARLIER, _BEYOND, _RUN_TIMES = 0.7, 0.1, 2.0
+@dataclass(frozen=True, slots=True)
+class DateShiftParams(Params):
+    """The numbers of `DateShifts`, measured on a log of 28,467 jobs."""
 
-#: Jobs are put in again that start up to this many run times behind the dates; the most of them.
-_AFTER, _MOST = 4.0, 3_000
-
-#: Moves of reinsertion with the job not before its new date, and as many after that.
-_MOVES = 300
-
-#: Relative: a gain below this is only the rounding of sums.
-_NO_GAIN = 1e-12
+    #: A job is wide from this share of the nodes on.
+    wide_share: float = 1 / 3
+    #: The share of shifts to a new date in the wait of the job, and of the wait by which that reaches beyond
+    #: its start; others are by so many run times (standard deviation).
+    earlier_share: float = 0.7
+    beyond_start: float = 0.1
+    deviation_in_runtimes: float = 2.0
+    #: Jobs are put in again that start up to this many run times behind the dates; the most of them.
+    after_in_runtimes: float = 4.0
+    most_jobs: int = 3_000
+    #: Moves of reinsertion with the job not before its new date, and as many after that.
+    moves: int = 300
+    #: Relative: a gain below this is only the rounding of sums.
+    least_gain: float = 1e-12
 
 
 class DateShifts:
@@ -55,12 +61,18 @@ class DateShifts:
     *Complexity*: O(jobs) and 600 moves of reinsertion; about 6 ms for a shift in a log of 28,467 jobs.
     """
 
-    def __init__(self, plan: Plan, objective: WorkloadObjective, seed: int) -> None:
-        self.plan = plan
+    def __init__(
+        self,
+        plan: Plan,
+        objective: WorkloadObjective,
+        seed: int,
+        params: DateShiftParams = DateShiftParams(),
+    ) -> None:
+        self.plan, self._params = plan, params
         self._search = Reinserter(plan, objective, seed)
         self._random = np.random.default_rng(seed)
         self._submit = plan.free.release
-        wide = plan.nodes >= _WIDE * plan.problem.num_nodes
+        wide = plan.nodes >= params.wide_share * plan.problem.num_nodes
         self._wide = wide if wide.any() else np.ones(len(wide), dtype=bool)
 
     def run(self, shifts: int) -> bool:
@@ -74,16 +86,16 @@ class DateShifts:
         return True
 
     def _shift(self, job: int) -> None:
-        plan, starts = self.plan, self.plan.placed.starts
+        plan, starts, params = self.plan, self.plan.placed.starts, self._params
         old, before = starts.copy(), float(self._search.excess().sum())
         date = self._date(job)
         ends = starts + plan.seconds
         length = float(plan.seconds[job])
-        until = max(date, float(starts[job])) + (1 + _AFTER) * length
+        until = max(date, float(starts[job])) + (1 + params.after_in_runtimes) * length
         near = np.flatnonzero((ends > date) & (starts < until) & (starts >= date - length))
         near = near[near != job]
-        if len(near) > _MOST:
-            near = near[np.argsort(np.abs(starts[near] - date), kind="stable")[:_MOST]]
+        if len(near) > params.most_jobs:
+            near = near[np.argsort(np.abs(starts[near] - date), kind="stable")[: params.most_jobs]]
         order = np.concatenate(([job], near[np.argsort(starts[near], kind="stable")]))
         release = self._submit.copy()
         release[job] = date
@@ -91,10 +103,10 @@ class DateShifts:
         plan.free.release = frozen(release)
         plan.put(order)
         self._search.only(order)
-        self._search.run(_MOVES)
+        self._search.run(params.moves)
         plan.free.release = self._submit
-        self._search.run(_MOVES)
-        if float(self._search.excess().sum()) > before * (1 + _NO_GAIN):
+        self._search.run(params.moves)
+        if float(self._search.excess().sum()) > before * (1 + params.least_gain):
             changed = np.flatnonzero(starts != old)
             plan.take_out(changed)
             starts[changed] = old[changed]
@@ -104,6 +116,6 @@ class DateShifts:
         """Return a new date for a job, seconds."""
         random, submit = self._random, float(self._submit[job])
         start, length = float(self.plan.placed.starts[job]), float(self.plan.seconds[job])
-        if random.random() < _EARLIER:
-            return submit + random.random() * (1 + _BEYOND) * (start - submit)
-        return max(submit, start + random.normal() * _RUN_TIMES * length)
+        if random.random() < self._params.earlier_share:
+            return submit + random.random() * (1 + self._params.beyond_start) * (start - submit)
+        return max(submit, start + random.normal() * self._params.deviation_in_runtimes * length)

@@ -13,23 +13,36 @@ from allocsolve.heuristics.workload.list_annealing import BestSchedule
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Limit, WorkloadObjective, WorkloadSchedule
-from allocsolve.model.options import Options
+from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, Clock, Result, WorkloadProblem
 
-#: The temperatures of the first and the last list, in the mean cost of a job under the list to begin with.
-_HOT, _COLD = 1.0, 0.01
-#: The most jobs of which lists are tried: one more list takes a quarter of a second.
-MOST_SERVED = 5_000
-#: Lists if the budget limits neither seconds nor iterations: so many over the number of jobs, within limits.
-_SERVED, _LEAST_LISTS, _MOST_LISTS = 400_000, 200, 20_000
-#: Lists for each job if the budget limits the seconds only: a search of few jobs ends by these before its
-#: time.
-_TIMED_LISTS_PER_JOB = 50_000
-#: Between two looks at the clock: at most this share of the lists, and about .02 s, as each takes
-#: `_PER_JOB` + jobs x `_PER_PAIR` seconds for each job.
-_ROUND_SHARE, _ROUND_S, _PER_JOB, _PER_PAIR = 0.01, 0.02, 1e-6, 1e-8
+
+@dataclass(frozen=True, slots=True)
+class EvolvingAnnealingParams(Params):
+    """The numbers of `EvolvingAnnealing`, measured on draws of evolving jobs."""
+
+    #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin
+    #: with.
+    hot: float = 1.0
+    cold: float = 0.01
+    #: The most jobs of which lists are tried: one more list takes a quarter of a second.
+    most_jobs: int = 5_000
+    #: Lists if the budget limits neither seconds nor iterations: so many over the number of jobs, within
+    #: limits.
+    lists_times_jobs: int = 400_000
+    least_lists: int = 200
+    most_lists: int = 20_000
+    #: Lists for each job if the budget limits the seconds only: a search of few jobs ends by these before its
+    #: time.
+    timed_lists_per_job: int = 50_000
+    #: Lists between two looks at the clock: at most this share of all, and about so many seconds.
+    look_share: float = 0.01
+    look_s: float = 0.02
+    #: The seconds of a list for each job, and for each pair of jobs.
+    list_s_per_job: float = 1e-6
+    list_s_per_pair: float = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,7 @@ class EvolvingAnnealing(Options):
 
     objective: WorkloadObjective = ("turnaround",)
     start: WorkloadSchedule | None = field(default=None, repr=False)
+    params: EvolvingAnnealingParams = field(default=EvolvingAnnealingParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget of seconds and lists."""
@@ -106,7 +120,7 @@ class EvolvingAnnealing(Options):
                 starts.append(schedule)
                 if best.values[0] <= least:
                     break
-            limit = anneal_service_lists(best, starts, budget, least=least)
+            limit = anneal_service_lists(best, starts, budget, self.params, least=least)
         except KeyboardInterrupt:
             if best.schedule is None:
                 raise
@@ -115,7 +129,12 @@ class EvolvingAnnealing(Options):
 
 
 def anneal_service_lists(
-    best: BestSchedule, starts: list[WorkloadSchedule], budget: Budget, *, least: float
+    best: BestSchedule,
+    starts: list[WorkloadSchedule],
+    budget: Budget,
+    params: EvolvingAnnealingParams = EvolvingAnnealingParams(),
+    *,
+    least: float,
 ) -> Limit | None:
     """Anneal from the best list of some schedules; return the limit that ended it.
 
@@ -125,7 +144,7 @@ def anneal_service_lists(
     problem, clock, count = best.problem, best.clock, len(best.problem.jobs)
     if best.values[0] <= least:
         return None
-    if count > MOST_SERVED:
+    if count > params.most_jobs:
         return Limit.SIZE
     if clock.remaining == 0:
         return Limit.TIME
@@ -134,8 +153,13 @@ def anneal_service_lists(
     server = Server(problem, best.objective[0])
     listed = min([*map(server.list_of, starts), server.list_by_area()], key=server.cost)
     search = ServiceAnnealer(server, listed, budget.seed)
-    left = lists = _number_of_lists(count, budget.iterations, clock)
-    most = math.ceil(min(_ROUND_SHARE * lists, _ROUND_S / (count * (_PER_JOB + count * _PER_PAIR))))
+    left = lists = _number_of_lists(params, count, budget.iterations, clock)
+    most = math.ceil(
+        min(
+            params.look_share * lists,
+            params.look_s / (count * (params.list_s_per_job + count * params.list_s_per_pair)),
+        )
+    )
     # Jobs that wait for each other for ever have no cost; then any other list is as good.
     unit = search.best_cost / count if search.best_cost < math.inf else 1.0
     known = math.inf
@@ -155,13 +179,15 @@ def anneal_service_lists(
         if timed:
             share = max(share, min(1.0, (clock.elapsed - begin) / seconds))
         moves = min(left, most)
-        search.run(unit * _HOT * (_COLD / _HOT) ** share, moves)
+        search.run(unit * params.hot * (params.cold / params.hot) ** share, moves)
         left -= moves
 
 
-def _number_of_lists(count: int, iterations: int | None, clock: Clock) -> int:
+def _number_of_lists(
+    params: EvolvingAnnealingParams, count: int, iterations: int | None, clock: Clock
+) -> int:
     if iterations is not None:
         return iterations
     if clock.remaining < math.inf:
-        return _TIMED_LISTS_PER_JOB * count
-    return min(_MOST_LISTS, max(_LEAST_LISTS, _SERVED // count))
+        return params.timed_lists_per_job * count
+    return min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count))

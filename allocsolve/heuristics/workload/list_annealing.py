@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from allocsolve.bounds.workload import time_prices, workload_bound
@@ -16,37 +16,62 @@ from allocsolve.heuristics.workload.reinsertion import Reinsertion, default_move
 from allocsolve.heuristics.workload.serial import job_sizes, shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import Budget, Clock, Limit, Result, Status, WorkloadObjective, terms
-from allocsolve.model.options import Options
+from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import Value, WorkloadProblem, WorkloadSchedule
 
-#: The temperatures of the first and the last list, in the mean cost of a job under the list to begin with.
-_HOT, _COLD = 1.0, 0.01
-#: The most jobs of which lists are tried: one more list takes 10 ms.
-MOST_LISTED = 5_000
-#: Lists if the budget limits neither seconds nor iterations: so many over the number of jobs, within limits.
-_PLACED, _LEAST_LISTS, _MOST_LISTS = 4_000_000, 1_000, 200_000
-#: The same for moves of pieces, for each job, within limits.
-_MOVES_PER_JOB, _LEAST_MOVES, _MOST_MOVES = 200, 20_000, 200_000
-#: Lists for each job, and the least number of lists, if the budget limits the seconds only: a search of few
-#: jobs ends by these long before its time.
-_TIMED_LISTS_PER_JOB, _LEAST_TIMED_LISTS = 50_000, 200_000
-_TIMED_MOVES_PER_JOB, _LEAST_TIMED_MOVES = 50_000, 200_000
-#: Between two looks at the clock: at most this share of the lists, and about .02 s, as each takes
-#: `_PER_JOB` + jobs x `_PER_STEP` seconds for each job.
-_ROUND_SHARE, _ROUND_S, _PER_JOB, _PER_STEP = 0.01, 0.02, 5e-8, 5e-10
-#: Shares of the time that is left for the prices of the market, for coarser prices and for reinsertion.
-_PRICING, _COARSE, _REINSERTION = 0.15, 0.05, 0.05
-#: The same temperatures for moves of pieces: the schedule to begin with is good already.
-_WARM, _COOL = 0.1, 0.005
-#: The share of the time for lists, the rest is for moves of pieces: half of it for few jobs, less the more
-#: jobs there are, as a list takes as long as many moves.
-_LISTS_SHARE, _FEW_JOBS = 0.5, 100
-#: Moves between two looks at the clock: so many over the number of jobs, within limits; about .01 s.
-_MOVED, _LEAST_ROUND, _MOST_ROUND = 200_000, 20, 1_000
+
+@dataclass(frozen=True, slots=True)
+class ListAnnealingParams(Params):
+    """The numbers of `ListAnnealing`, measured on logs and on draws of malleable jobs."""
+
+    #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin
+    #: with.
+    hot_lists: float = 1.0
+    cold_lists: float = 0.01
+    #: Those of the first and the last move of pieces: the schedule to begin with is good already.
+    hot_moves: float = 0.1
+    cold_moves: float = 0.005
+    #: The most jobs of which lists are tried: one more list takes 10 ms.
+    most_jobs: int = 5_000
+    #: Lists if the budget limits neither seconds nor iterations: so many over the number of jobs, within
+    #: limits.
+    lists_times_jobs: int = 4_000_000
+    least_lists: int = 1_000
+    most_lists: int = 200_000
+    #: Moves of pieces for each job then, within limits.
+    moves_per_job: int = 200
+    least_moves: int = 20_000
+    most_moves: int = 200_000
+    #: Lists for each job, and the least number of lists, if the budget limits the seconds only: a search of
+    #: few jobs ends by these long before its time.
+    timed_lists_per_job: int = 50_000
+    least_timed_lists: int = 200_000
+    #: Moves of pieces for each job, and the least number of them, then.
+    timed_moves_per_job: int = 50_000
+    least_timed_moves: int = 200_000
+    #: Lists between two looks at the clock: at most this share of all, and about so many seconds.
+    look_share: float = 0.01
+    look_s: float = 0.02
+    #: The seconds of a list for each job, and for each pair of jobs.
+    list_s_per_job: float = 5e-8
+    list_s_per_pair: float = 5e-10
+    #: Moves of pieces between two looks at the clock: so many over the number of jobs, within limits; about
+    #: .01 s.
+    look_moves_times_jobs: int = 200_000
+    least_look_moves: int = 20
+    most_look_moves: int = 1_000
+    #: Shares of the time that is left for the prices of the market, for coarser prices and for reinsertion.
+    prices_share: float = 0.15
+    coarse_prices_share: float = 0.05
+    reinsertion_share: float = 0.05
+    #: The share of the time for lists, the rest is for moves of pieces; of more than `few_jobs` jobs it is
+    #: less, as a list takes as long as many moves.
+    lists_share: float = 0.5
+    few_jobs: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +134,7 @@ class ListAnnealing(Options):
     """
 
     objective: WorkloadObjective = ("turnaround",)
+    params: ListAnnealingParams = field(default=ListAnnealingParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget of seconds and lists."""
@@ -126,7 +152,7 @@ class ListAnnealing(Options):
                 starts.append(schedule)
                 if best.values[0] <= least:
                     break
-            limit = anneal_schedules(best, starts, budget, least=least)
+            limit = anneal_schedules(best, starts, budget, self.params, least=least)
         except KeyboardInterrupt:
             if best.schedule is None:
                 raise
@@ -139,14 +165,15 @@ class ListAnnealing(Options):
             yield schedule
         if problem.is_malleable:
             # Near the best prices it is chance which starts are the cheapest; coarse prices choose others.
-            for share in (_PRICING, _COARSE) if clock.divisible < math.inf else (_PRICING,):
+            first, second = self.params.prices_share, self.params.coarse_prices_share
+            for share in (first, second) if clock.divisible < math.inf else (first,):
                 if clock.remaining > 0:
                     yield from self._priced(problem, clock.stage(share), clock)
         if len(problem.jobs) and clock.remaining > 0:
             moves = default_moves(problem)
             if budget.iterations is not None:
                 moves = min(moves, budget.iterations)
-            seconds = clock.stage(_REINSERTION).remaining
+            seconds = clock.stage(self.params.reinsertion_share).remaining
             part = Budget(seconds=max(seconds, 1e-9), iterations=moves, seed=budget.seed)
             answer = Reinsertion(self.objective)(problem, part).answer
             if answer is not None:
@@ -214,7 +241,12 @@ class BestSchedule:
 
 
 def anneal_schedules(
-    best: BestSchedule, starts: list[WorkloadSchedule], budget: Budget, *, least: float = -math.inf
+    best: BestSchedule,
+    starts: list[WorkloadSchedule],
+    budget: Budget,
+    params: ListAnnealingParams = ListAnnealingParams(),
+    *,
+    least: float = -math.inf,
 ) -> Limit | None:
     """Anneal lists, from the best one of some schedules, then pieces; return the limit that ended it.
 
@@ -224,7 +256,7 @@ def anneal_schedules(
     problem, clock, count = best.problem, best.clock, len(best.problem.jobs)
     if best.values[0] <= least:
         return None
-    if count > MOST_LISTED:
+    if count > params.most_jobs:
         return Limit.SIZE
     if clock.remaining == 0:
         return Limit.TIME
@@ -232,13 +264,13 @@ def anneal_schedules(
     if not count or (count == 1 and not decoder.has_choices):
         return Limit.ITERATIONS
     has_moves = best.objective[0] != "makespan"  # the makespan is no sum
-    share = _LISTS_SHARE * min(1.0, _FEW_JOBS / count) if has_moves else 1.0
-    limit = _anneal_lists(best, decoder, starts, budget, least, clock.stage(share))
+    share = params.lists_share * min(1.0, params.few_jobs / count) if has_moves else 1.0
+    limit = _anneal_lists(best, decoder, starts, budget, params, least=least, clock=clock.stage(share))
     if best.values[0] <= least or not has_moves:
         return limit
     if clock.remaining == 0:
         return Limit.TIME
-    return _anneal_pieces(best, decoder, budget, least)
+    return _anneal_pieces(best, decoder, budget, params, least)
 
 
 def _anneal_lists(
@@ -246,6 +278,8 @@ def _anneal_lists(
     decoder: Decoder,
     starts: list[WorkloadSchedule],
     budget: Budget,
+    params: ListAnnealingParams,
+    *,
     least: float,
     clock: Clock,
 ) -> Limit | None:
@@ -255,8 +289,13 @@ def _anneal_lists(
     search = ListAnnealer(decoder, listed, budget.seed)
     if search.best_cost == math.inf:  # there is no room for the steps of this list
         return Limit.SIZE
-    lists = _number_of_lists(count, budget.iterations, clock)
-    most = math.ceil(min(_ROUND_SHARE * lists, _ROUND_S / (count * (_PER_JOB + count * _PER_STEP))))
+    lists = _number_of_lists(params, count, budget.iterations, clock)
+    most = math.ceil(
+        min(
+            params.look_share * lists,
+            params.look_s / (count * (params.list_s_per_job + count * params.list_s_per_pair)),
+        )
+    )
     cooling = _Cooling(lists, most, clock, timed=budget.iterations is None)
     unit, known = search.best_cost / count, math.inf
     while True:
@@ -267,19 +306,27 @@ def _anneal_lists(
             return None
         if cooling.is_over:
             return cooling.limit
-        search.run(unit * _HOT * (_COLD / _HOT) ** cooling.share, cooling.next_moves())
+        search.run(
+            unit * params.hot_lists * (params.cold_lists / params.hot_lists) ** cooling.share,
+            cooling.next_moves(),
+        )
 
 
-def _anneal_pieces(best: BestSchedule, decoder: Decoder, budget: Budget, least: float) -> Limit | None:
+def _anneal_pieces(
+    best: BestSchedule, decoder: Decoder, budget: Budget, params: ListAnnealingParams, least: float
+) -> Limit | None:
     assert best.schedule is not None
     count = len(best.problem.jobs)
     search = PieceAnnealer(decoder, best.schedule, budget.seed)
-    moves = _number_of_moves(count, budget.iterations, best.clock)
-    most = max(_LEAST_ROUND, min(_MOST_ROUND, _MOVED // count))
+    moves = _number_of_moves(params, count, budget.iterations, best.clock)
+    most = max(params.least_look_moves, min(params.most_look_moves, params.look_moves_times_jobs // count))
     cooling = _Cooling(moves, most, best.clock, timed=budget.iterations is None)
     unit, known = search.cost / count, search.cost
     while not cooling.is_over:
-        search.run(unit * _WARM * (_COOL / _WARM) ** cooling.share, cooling.next_moves())
+        search.run(
+            unit * params.hot_moves * (params.cold_moves / params.hot_moves) ** cooling.share,
+            cooling.next_moves(),
+        )
         if search.cost < known:
             known = search.cost
             best.offer(search.schedule())
@@ -327,17 +374,17 @@ class _Cooling:
         return moves
 
 
-def _number_of_lists(count: int, iterations: int | None, clock: Clock) -> int:
+def _number_of_lists(params: ListAnnealingParams, count: int, iterations: int | None, clock: Clock) -> int:
     if iterations is not None:
         return iterations
     if clock.remaining < math.inf:
-        return max(_LEAST_TIMED_LISTS, _TIMED_LISTS_PER_JOB * count)
-    return min(_MOST_LISTS, max(_LEAST_LISTS, _PLACED // count))
+        return max(params.least_timed_lists, params.timed_lists_per_job * count)
+    return min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count))
 
 
-def _number_of_moves(count: int, iterations: int | None, clock: Clock) -> int:
+def _number_of_moves(params: ListAnnealingParams, count: int, iterations: int | None, clock: Clock) -> int:
     if iterations is not None:
         return iterations
     if clock.remaining < math.inf:
-        return max(_LEAST_TIMED_MOVES, _TIMED_MOVES_PER_JOB * count)
-    return min(_MOST_MOVES, max(_LEAST_MOVES, _MOVES_PER_JOB * count))
+        return max(params.least_timed_moves, params.timed_moves_per_job * count)
+    return min(params.most_moves, max(params.least_moves, params.moves_per_job * count))

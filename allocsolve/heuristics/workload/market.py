@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,18 +15,24 @@ from allocsolve.heuristics.workload.rebalancing import run_auctions
 from allocsolve.judge.workload.rules import workload_value
 from allocsolve.model import Clock, Limit, Result, Status, WorkloadObjective, terms
 from allocsolve.model.arrays import frozen
-from allocsolve.model.options import Options
+from allocsolve.model.options import Options, Params
 from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
-#: Shares of the time limit for the prices and for the coarse prices; the rest is for the two markets.
-_PRICING, _COARSE = 0.6, 0.08
-#: The hysteresis of sizes (a share, see `RebalancingRule`) where they change at points only. Without one,
-#: jobs change at each of their points, which takes ten times as long and gives no better schedule.
-_HYSTERESIS_AT_POINTS = 0.1
+
+@dataclass(frozen=True, slots=True)
+class MarketParams(Params):
+    """The numbers of `Market`, measured on logs."""
+
+    #: Shares of the time limit for the prices and for the coarse prices; the rest is for the two markets.
+    prices_share: float = 0.6
+    coarse_prices_share: float = 0.08
+    #: The hysteresis of sizes (a share, see `RebalancingRule`) where they change at points only. Without one,
+    #: jobs change at each of their points, which takes ten times as long and gives no better schedule.
+    hysteresis_at_points: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Market(Options):
     """
 
     objective: WorkloadObjective = ("turnaround",)
+    params: MarketParams = field(default=MarketParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Find prices within three fifths of the time, and run markets."""
@@ -75,13 +82,18 @@ class Market(Options):
 
         EngineRules().check(problem, answers=False)
         clock = budget.start()
-        seconds, fine = _COARSE * clock.divisible, clock.stage(_PRICING)
+        seconds, fine = (
+            self.params.coarse_prices_share * clock.divisible,
+            clock.stage(self.params.prices_share),
+        )
         bound = time_prices(problem, priced_term(self.objective), clock=fine)
         if bound.interrupted:
             raise KeyboardInterrupt
-        schedule = market_schedule(problem, bound)
+        schedule = market_schedule(problem, bound, params=self.params)
         try:
-            schedule, stopped = or_coarse_market(problem, self.objective, schedule, clock, seconds)
+            schedule, stopped = or_coarse_market(
+                problem, self.objective, schedule, clock, seconds, self.params
+            )
         except KeyboardInterrupt:
             limit: Limit | None = Limit.INTERRUPTED
         else:
@@ -95,6 +107,7 @@ def or_coarse_market(
     schedule: WorkloadSchedule,
     clock: Clock,
     seconds: float,
+    params: MarketParams = MarketParams(),
 ) -> tuple[WorkloadSchedule, bool]:
     """Return a schedule, or that of a second market if it is better; its prices take at most `seconds`.
 
@@ -121,7 +134,7 @@ def or_coarse_market(
         raise KeyboardInterrupt
     stopped = coarse_clock.remaining <= 0
     try:
-        other = market_schedule(problem, coarse, clock)
+        other = market_schedule(problem, coarse, clock, params)
     except TimeoutError:
         return schedule, True
     values = (terms(workload_value(problem, answer, objective)) for answer in (schedule, other))
@@ -134,7 +147,10 @@ def priced_term(objective: WorkloadObjective) -> WorkloadTerm:
 
 
 def market_schedule(
-    problem: WorkloadProblem, bound: PriceBound, clock: Clock | None = None
+    problem: WorkloadProblem,
+    bound: PriceBound,
+    clock: Clock | None = None,
+    params: MarketParams = MarketParams(),
 ) -> WorkloadSchedule:
     """Return the schedule of a market at the prices of a bound; see `Market`.
 
@@ -148,6 +164,6 @@ def market_schedule(
     packed = problem.packed
     demand = profit_takers(packed, work_prices(problem, bound))
     auction = initial_auction(demand, frozen(np.asarray(bound.starts, dtype=np.float64).copy()))
-    hysteresis = _HYSTERESIS_AT_POINTS if packed.points.any() else 0.0
+    hysteresis = params.hysteresis_at_points if packed.points.any() else 0.0
     rule = RebalancingRule(hysteresis, order_code("smallest-area"))
     return run_auctions(problem, auction, rule, EngineRules(), packed.runtime, clock).schedule

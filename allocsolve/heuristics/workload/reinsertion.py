@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,7 @@ from allocsolve.model import (
     WorkloadObjective,
 )
 from allocsolve.model.arrays import frozen
-from allocsolve.model.options import Options
+from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,14 +42,20 @@ if TYPE_CHECKING:
         WorkloadSchedule,
     )
 
-#: Moves for each job, and the least number of moves, if the budget limits neither seconds nor iterations;
-#: 20,000 moves take about .2 s.
-DEFAULT_MOVES_PER_JOB, _LEAST_MOVES = 50, 20_000
-#: The same if the budget limits the seconds only: a search of few jobs ends by these long before its time.
-_TIMED_MOVES_PER_JOB, _LEAST_TIMED_MOVES = 10_000, 200_000
 
-#: Moves between two checks of the clock and two updates from the whole plan: about 40 ms.
-_ROUND = 4_000
+@dataclass(frozen=True, slots=True)
+class ReinsertionParams(Params):
+    """The numbers of `Reinsertion`; 20,000 moves take about .2 s."""
+
+    #: Moves for each job, and the least number of moves, if the budget limits neither seconds nor iterations.
+    moves_per_job: int = 50
+    least_moves: int = 20_000
+    #: The same if the budget limits the seconds only: a search of few jobs ends long before its time.
+    timed_moves_per_job: int = 10_000
+    least_timed_moves: int = 200_000
+    #: Moves between two checks of the clock and two updates from the whole plan: about 40 ms.
+    round_moves: int = 4_000
+
 
 #: Orders and windows (s) of serial generation, the best of which is improved.
 _STARTS: tuple[tuple[SerialOrder, float | None], ...] = (
@@ -265,14 +271,15 @@ class Reinsertion(Options):
     """
 
     objective: WorkloadObjective = ("turnaround",)
+    params: ReinsertionParams = field(default=ReinsertionParams(), repr=False)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget of seconds and moves."""
         clock = budget.start()
         moves = budget.iterations
         if moves is None:
-            timed = max(_LEAST_TIMED_MOVES, _TIMED_MOVES_PER_JOB * len(problem.jobs))
-            moves = timed if clock.remaining < math.inf else default_moves(problem)
+            timed = max(self.params.least_timed_moves, self.params.timed_moves_per_job * len(problem.jobs))
+            moves = timed if clock.remaining < math.inf else default_moves(problem, self.params)
         best = BestPlan(problem, self.objective, clock)
         limit: Limit | None = None
         least = -math.inf
@@ -283,7 +290,7 @@ class Reinsertion(Options):
                 best.offer(plan)
                 if clock.remaining == 0:
                     break
-            limit = improve(best, moves, budget.seed, least=least)
+            limit = improve(best, moves, budget.seed, least=least, params=self.params)
         except KeyboardInterrupt:
             if not best.values:
                 raise
@@ -300,9 +307,9 @@ class Reinsertion(Options):
         )
 
 
-def default_moves(problem: WorkloadProblem) -> int:
+def default_moves(problem: WorkloadProblem, params: ReinsertionParams = ReinsertionParams()) -> int:
     """Return the number of moves that are made if the budget limits nothing."""
-    return max(_LEAST_MOVES, DEFAULT_MOVES_PER_JOB * len(problem.jobs))
+    return max(params.least_moves, params.moves_per_job * len(problem.jobs))
 
 
 def improve(
@@ -312,6 +319,8 @@ def improve(
     clock: Clock | None = None,
     target: float = 0.0,
     least: float = -math.inf,
+    *,
+    params: ReinsertionParams = ReinsertionParams(),
 ) -> Limit | None:
     """Make moves from the best plan on, as long as there is time; return the limit that ended them.
 
@@ -325,7 +334,7 @@ def improve(
             return None
         if clock.remaining == 0:
             return Limit.TIME
-        count = min(moves, _ROUND)
+        count = min(moves, params.round_moves)
         if not search.run(count):
             return None
         best.offer(search.plan)

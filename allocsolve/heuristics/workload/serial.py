@@ -26,7 +26,6 @@ from allocsolve.heuristics.workload._kernels_serial import (
 from allocsolve.heuristics.workload.free_capacity import check_rigid, free_capacity
 from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
-from allocsolve.model.checks import choice, real, shown
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
 from allocsolve.model.options import Options, Within
 from allocsolve.model.speedup import SPEEDUP_TABLE, SpeedupTable
@@ -173,68 +172,9 @@ def _sizes_in(which: _Range, *, every: bool) -> list[tuple[int, float]]:
     return rows
 
 
-def serial_order(
-    problem: WorkloadProblem,
-    order: SerialOrder = "few-nodes",
-    window: float | None = None,
-    starts: FloatArray | None = None,
-) -> IntArray:
-    """Return the jobs in the order in which serial generation plans them.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    order
-        See `SERIAL_ORDERS`; a moldable job is ranked by its `Job.nodes` and its run time on them.
-    window
-        The length of a window in seconds: jobs of an earlier window come first. None for a single window.
-    starts
-        Shape (jobs,), seconds: the times that are divided into windows, such as the cheapest starts under the
-        prices of a bound (`allocsolve.bounds.workload`). When they may start at the earliest if left out.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such order.
-    InvalidOption
-        If the number of starts differs from that of jobs, or the window is not above 0.
-    """
-    packed = problem.jobs.packed
-    choice("order", order, SERIAL_ORDERS)
-    nodes = packed.nodes.astype(np.float64)
-    area = nodes * packed.runtime
-    keys: dict[SerialOrder, tuple[FloatArray, ...]] = {
-        "few-nodes": (area, nodes),
-        "area": (area,),
-        "n-sqrt-p": (nodes * np.sqrt(packed.runtime),),
-        "runtime": (packed.runtime,),
-        "submit": (),
-    }
-    times = array_of(starts).astype(np.float64) if starts is not None else _releases(problem)
-    if times.shape != packed.submit.shape:
-        msg = f"starts have the shape {times.shape}, not {packed.submit.shape}, one for each job"
-        raise InvalidOption(msg)
-    windows: tuple[FloatArray, ...] = ()
-    if window is not None:
-        windows = (np.floor(times / _checked_window(window)),)
-    elif starts is not None:
-        windows = (times,)
-    return frozen(np.lexsort((_releases(problem), *keys[order], *windows)))
-
-
 def _releases(problem: WorkloadProblem) -> FloatArray:
     """Return when jobs may start at the earliest, shape (jobs,), in seconds."""
     return problem.jobs.requirements.release(problem.jobs.packed.submit)
-
-
-def _checked_window(window: float) -> float:
-    """Return the length of a window, which has to be finite and above 0 s."""
-    seconds = real("window", window, InvalidOption)
-    if not (seconds > 0 and math.isfinite(seconds)):
-        msg = f"window {shown(window)} is not above 0"
-        raise InvalidOption(msg)
-    return seconds
 
 
 def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tuple[FloatArray, IntArray]:
@@ -277,7 +217,9 @@ class SerialGeneration(Options):
     Parameters
     ----------
     order
-        ``few-nodes`` (the default), ``area``, ``n-sqrt-p``, ``runtime`` or ``submit``.
+        Which jobs come first: those with the fewest nodes, the least area (nodes x run time), the least nodes
+        x square root of the run time, the least run time, or the first submission. A moldable job is ranked
+        by its `Job.nodes` and its run time on them.
     window
         Seconds: the order holds among the jobs that are submitted in one window of so many seconds, and
         earlier windows come first. None for one order of all jobs.
@@ -316,13 +258,61 @@ class SerialGeneration(Options):
     order: SerialOrder = "few-nodes"
     window: Annotated[float, Within(0, above=True)] | None = None
 
+    def list_jobs(self, problem: WorkloadProblem, starts: FloatArray | None = None) -> IntArray:
+        """Return the jobs in the order in which they are planned, see `serial_order`."""
+        packed = problem.jobs.packed
+        nodes = packed.nodes.astype(np.float64)
+        area = nodes * packed.runtime
+        keys: dict[SerialOrder, tuple[FloatArray, ...]] = {
+            "few-nodes": (area, nodes),
+            "area": (area,),
+            "n-sqrt-p": (nodes * np.sqrt(packed.runtime),),
+            "runtime": (packed.runtime,),
+            "submit": (),
+        }
+        releases = _releases(problem)
+        times = releases if starts is None else array_of(starts).astype(np.float64)
+        if times.shape != packed.submit.shape:
+            msg = f"starts have the shape {times.shape}, not {packed.submit.shape}, one for each job"
+            raise InvalidOption(msg)
+        windows: tuple[FloatArray, ...] = ()
+        if self.window is not None:
+            windows = (np.floor(times / self.window),)
+        elif starts is not None:
+            windows = (times,)
+        return frozen(np.lexsort((releases, *keys[self.order], *windows)))
+
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Plan all jobs, whatever the budget."""
         clock = budget.start()
         sizes = job_sizes(problem)
-        starts, chosen = serial_plan(problem, serial_order(problem, self.order, self.window), sizes)
+        starts, chosen = serial_plan(problem, self.list_jobs(problem), sizes)
         schedule = schedule_of_sizes(problem, starts, sizes, chosen)
         return Result(Status.FEASIBLE, schedule, runtime=clock.elapsed)
+
+
+def serial_order(
+    problem: WorkloadProblem,
+    order: SerialOrder = "few-nodes",
+    window: float | None = None,
+    starts: FloatArray | None = None,
+) -> IntArray:
+    """Return the jobs in the order in which `SerialGeneration` with this order and window plans them.
+
+    Parameters
+    ----------
+    problem, order, window
+        The problem, and options of `SerialGeneration`.
+    starts
+        Shape (jobs,), seconds: the times that are divided into windows, such as the cheapest starts under the
+        prices of a bound (`allocsolve.bounds.workload`). When they may start at the earliest if left out.
+
+    Raises
+    ------
+    InvalidOption
+        If the number of starts differs from that of jobs.
+    """
+    return SerialGeneration(order, window).list_jobs(problem, starts)
 
 
 def plan_costs(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, target: float = 0.0) -> Costs:
