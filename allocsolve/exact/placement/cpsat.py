@@ -196,11 +196,13 @@ def _bottleneck(model: cp_model.CpModel, problem: PlacementProblem, variables: _
     links = [v for v in variables.counts if tree.parent[v] >= 0]
     tables = {v: chosen * (problem.size - chosen) / tree.capacity[v] for v in links}
     loads = np.unique(np.concatenate([[0.0], *tables.values()]))
-    greatest = model.new_int_var(0, len(loads) - 1, "load")
+    ranks = []
     for v, table in tables.items():
-        rank = model.new_int_var(0, len(loads) - 1, f"l_{v}")
-        model.add_element(variables.counts[v], np.searchsorted(loads, table).tolist(), rank)
-        model.add(greatest >= rank)
+        ranks.append(model.new_int_var(0, len(loads) - 1, f"l_{v}"))
+        model.add_element(variables.counts[v], np.searchsorted(loads, table).tolist(), ranks[-1])
+    greatest = model.new_int_var(0, len(loads) - 1, "load")
+    # Equal, not only at least: its value is read also where a term before it was not proven.
+    model.add_max_equality(greatest, [0, *ranks])
     return _Term(greatest, lambda rank: float(loads[rank]))
 
 
