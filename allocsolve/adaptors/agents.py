@@ -33,11 +33,6 @@ def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tup
     test_share
         The share of the jobs that agents are not to see in training, from 0 to 1.
 
-    Raises
-    ------
-    InvalidOption
-        If the share is not in that range.
-
     Examples
     --------
     >>> from allocsolve.model import Job, WorkloadProblem
@@ -170,11 +165,6 @@ class AgentTurn:
 
         An action that the mask forbids counts as the last one, or, where that is forbidden, too, as the
         first one that is allowed: agents that know no masks cannot get stuck.
-
-        Raises
-        ------
-        InvalidOption
-            If there is no such action.
         """
         try:
             place = whole(action)
@@ -206,11 +196,6 @@ class AgentPolicy:
         action. As a frozen dataclass with ``__call__`` it has a ``repr`` that records can use for a name.
     window, knowledge
         As the agent was trained.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
 
     Notes
     -----

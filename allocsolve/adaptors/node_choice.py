@@ -46,8 +46,6 @@ def node_chooser(
 
     Raises
     ------
-    UnknownName, PluginError
-        If there is no such solver of this kind of problems.
     InvalidOption
         If the cluster has no node; when called, if an id is none of a node or is there twice, or if more
         nodes are asked for than are free, or none.

@@ -48,8 +48,6 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
 
     Raises
     ------
-    UnknownName, PluginError
-        If there is no such policy.
     InvalidOption
         If it has no such option, or if it is a method that needs to know the whole workload at once.
 

@@ -364,13 +364,7 @@ def _made_ready(solver: tuple[str, str]) -> tuple[str, int, str]:
 
 
 def make_ready(family: AnyFamily, name: str) -> None:
-    """Make a solver ready for small and for large problems of a family, of all sorts.
-
-    Raises
-    ------
-    SolverUnavailable
-        If the solver needs a package that is not installed.
-    """
+    """Make a solver ready for small and for large problems of a family, of all sorts."""
     from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
 
     large = [make() for make in (family.large_example, *[*family.timing_problems.values()][-1:])]

@@ -42,11 +42,6 @@ def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
         A mapping from names to whole numbers, or pairs of both.
     low
         The least amount, in nodes, GPUs and the like.
-
-    Raises
-    ------
-    InvalidProblem
-        If it is none, or an amount is not in low..2^53.
     """
     try:
         pairs = dict(given)  # type: ignore[call-overload]  # whatever it is
@@ -75,11 +70,6 @@ class ClosedWindow:
         to that instant.
     amounts
         How much is closed, by resource; ``nodes`` are one. Everything if left out.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is not as said.
 
     Examples
     --------
@@ -153,11 +143,6 @@ class Requirements:
         Shape (jobs,), seconds.
     needs, partitions, eligible, boost
         Columns as `allocsolve.model.Jobs` takes them, or None.
-
-    Raises
-    ------
-    InvalidProblem
-        If columns differ in length or a value is out of range.
     """
 
     __slots__ = ("boost", "eligible", "needs", "partitions")

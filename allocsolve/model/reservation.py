@@ -58,12 +58,6 @@ class ReservationSchedule:
         Shape (jobs,), node-seconds in which a process of the job computed on a node, as an execution claims
         them; None without an execution.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the shapes do not belong together, or a value is out of range. Whether the schedule answers a
-        problem is for the judge to say.
-
     Examples
     --------
     >>> from allocsolve.model import DeadlineJob, Mesh, ReservationProblem
@@ -244,15 +238,7 @@ PROGRAM_KINDS: Final = 4
 
 
 def parse_reservation_objective(objective: str | Sequence[str]) -> ReservationObjective:
-    """Read an objective such as ``rejected`` or ``unsuccessful,rejected-area``.
-
-    Raises
-    ------
-    UnknownName
-        If a term is not one of `RESERVATION_OBJECTIVES`.
-    InvalidOption
-        If a term is repeated, or there is none.
-    """
+    """Read an objective such as ``rejected`` or ``unsuccessful,rejected-area``."""
     return parse_objective(objective, RESERVATION_OBJECTIVES)
 
 
@@ -278,11 +264,6 @@ class DeadlineJob:
         How much it counts in the terms, a finite number >= 0.
     name
         For people; ``j`` and its position if empty.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is out of range; the message names the field and the value.
     """
 
     arrival: int

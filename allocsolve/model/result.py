@@ -111,11 +111,6 @@ class Budget:
         Threads, >= 1.
     seed
         Seed of every random choice, >= 0.
-
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range.
     """
 
     seconds: float = math.inf

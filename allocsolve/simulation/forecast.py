@@ -100,8 +100,6 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
 
     Raises
     ------
-    IllegalDecision
-        If the policy breaks a rule.
     InvalidOption
         If a job that runs or waits is evolving.
 
@@ -165,13 +163,6 @@ def starts_after(
     -------
     numpy.ndarray
         Shape (jobs,), seconds; NaN for a job that the policy never starts.
-
-    Raises
-    ------
-    IllegalDecision
-        If the policy breaks a rule.
-    UnsupportedProblem
-        If the machine is not plain, and the policy takes plain machines only.
 
     Notes
     -----

@@ -38,13 +38,6 @@ def run_policy(
         Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
     seed
         With which ``reset`` is called.
-
-    Raises
-    ------
-    IllegalDecision
-        If the policy breaks a rule.
-    InvalidOption
-        If it is no policy.
     """
     ready = runnable(policy, seed=seed)
     engine = Engine(problem, rules or ready.rules)
@@ -75,8 +68,6 @@ def simulate(
 
     Raises
     ------
-    IllegalDecision
-        If the policy breaks a rule.
     InvalidOption
         If a policy needs to know more than the rules allow.
 

@@ -480,8 +480,6 @@ def build_library(root: Path) -> int:
     ------
     InvalidProblem
         If a problem is there, but is another one: what is known of it would be lost.
-    FormatError
-        If a file cannot be read or written.
     """
     written = 0
     for suite in DESIGN:
@@ -505,11 +503,6 @@ SUITES: Final = Library()
 
 def suite(name: str) -> tuple[Problem, ...]:
     """Return the problems of the suite of this name.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such suite; the message offers the nearest names.
 
     Examples
     --------

@@ -117,8 +117,6 @@ def improve_suites(
     ------
     UnknownName, InvalidOption
         Before anything is run, if a solver or the objective goes with none of the instances.
-    FormatError
-        If a file of the library is faulty, or cannot be written.
     KeyboardInterrupt
         When the user interrupts; what came of the runs before is on disk.
     """

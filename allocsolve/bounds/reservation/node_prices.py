@@ -87,11 +87,6 @@ class PriceAscent:
     certificate
         The certificate of an earlier ascent, whose prices this one begins with.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate is not one of the problem.
-
     Notes
     -----
     *Method*: the dual function is smoothed on both sides, a soft maximum over the windows of each job and

@@ -28,11 +28,6 @@ def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, worker
     -------
     Seconds.
 
-    Raises
-    ------
-    InvalidOption
-        If `seconds` or `workers` is out of range.
-
     Notes
     -----
     *Proof*: a schedule of the problem keeps every pair of applications within the cluster. The model asks for

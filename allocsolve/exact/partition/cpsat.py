@@ -47,11 +47,6 @@ class PartitionCpSat(Options):
         Most free nodes, and greatest sum of sides. Larger problems get a start set and
         `allocsolve.bounds.partition_bound` only (limit ``size``).
 
-    Raises
-    ------
-    InvalidOption
-        If `max_nodes` is negative.
-
     Notes
     -----
     *Method*: cut counts with an element constraint for s (k - s), and median cuts (cut by cut what

@@ -39,13 +39,6 @@ class PartitionMilp(Options):
         Most binary variables that are tried, also most free nodes and cuts together; a larger instance ends
         at once, with the limit SIZE.
 
-    Raises
-    ------
-    InvalidOption
-        If `max_variables` is negative.
-    SolverUnavailable
-        When called, if the CBC that comes with PuLP does not run here.
-
     Notes
     -----
     Of the budget, `seconds` and `workers` (threads of CBC) count. PuLP does not report the bound of CBC:

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 
 def offer_start(best: BestSchedule, start: ReservationSchedule | None) -> None:
-    """Offer a schedule to start from.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is not feasible, or was executed.
-    """
+    """Offer a schedule to start from."""
     if start is None:
         return
     faults = reservation_violations(best.problem, start)

@@ -188,13 +188,7 @@ def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Siz
 def bound_of_certificate(
     problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, object]
 ) -> TermBound:
-    """Return the bound that the judge computes from a certificate; those by time are for `bound_by_time`.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is not a certificate of the problem and term.
-    """
+    """Return the bound that the judge computes from a certificate; those by time are for `bound_by_time`."""
     if certificate.get("kind") == "job-prices":
         prices = job_prices_of(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)

@@ -76,10 +76,6 @@ class WorkloadCpSat(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not a schedule of as many jobs.
     UnsupportedProblem
         When called, if a job is malleable or evolving: the model knows jobs that keep their size; or if one
         is not rigid on a machine that is not plain.

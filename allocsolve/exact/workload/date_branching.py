@@ -83,13 +83,6 @@ class DateBranching(Options):
     certificate
         That of an earlier result: a tree goes on where it was.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not feasible, or `certificate` proves no bound on the first term.
-
     Notes
     -----
     `Prices` comes first, with a quarter of the time, or with all iterations; where it has no prices per job

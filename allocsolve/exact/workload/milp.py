@@ -39,8 +39,6 @@ class WorkloadMilp(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
     UnsupportedProblem
         When called, if a job is moldable or evolving, changes its size at points only or at a cost, or may
         not have every number of nodes between its fewest and its most ones.
@@ -110,13 +108,7 @@ class WorkloadMilp(Options):
 
 
 def _speeds(problem: WorkloadProblem) -> list[Speeds]:
-    """Return the sizes and speeds of all jobs.
-
-    Raises
-    ------
-    UnsupportedProblem
-        That names the first job which the program does not know.
-    """
+    """Return the sizes and speeds of all jobs."""
     packed, evolving = problem.packed, problem.jobs.evolving
     costs = (evolving.stall_fixed, evolving.stall_per_node, evolving.stall_shared)
     speeds = []

@@ -96,10 +96,6 @@ class Prices(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not feasible, or `certificate` proves no bound on the first term.
     UnsupportedProblem
         When called, if the machine is not plain and a job is not rigid.
 

@@ -48,11 +48,6 @@ class Annealing(Options):
         ``makespan`` (s), ``completion`` (mean completion time, s), ``waste`` (node-seconds), or several of
         them, lexicographic.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-
     Notes
     -----
     Rounds of simulated annealing, equally long, each from the order by area; the best schedule of all. The

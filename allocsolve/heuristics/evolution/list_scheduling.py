@@ -46,15 +46,7 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int = 0) -> IntArray:
-    """Return the applications in list order: by release first, then by the named rule.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such order.
-    InvalidOption
-        If `seed` is not in 0..2^31-1.
-    """
+    """Return the applications in list order: by release first, then by the named rule."""
     offsets, durations, nodes, _, releases = instance("problem", problem, EvolutionProblem).packed
     choice("order", order, ORDERS)
     if not len(releases):
@@ -105,11 +97,6 @@ def list_starts(problem: EvolutionProblem, order: IntArray, fit: Fit) -> IntArra
     """Place the applications in the given order; return the starts of all steps, shape (steps,).
 
     The last step of each application is not expanded. See `ListScheduling` for guarantee and complexity.
-
-    Raises
-    ------
-    InvalidOption
-        If `order` does not list every application once.
     """
     count, given = len(instance("problem", problem, EvolutionProblem).releases), array_of(order)
     if given.shape != (count,) or not np.array_equal(np.sort(given, kind="stable"), np.arange(count)):

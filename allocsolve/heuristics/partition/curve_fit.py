@@ -74,13 +74,6 @@ def sorted_free_list(
     IntArray
         Shape (size,), in visiting order.
 
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-    UnknownName, InvalidOption
-        As `allocsolve.model.node_order`.
-
     Notes
     -----
     *Guarantee*: never fails; none on distances. *Complexity*: O(nodes).
@@ -199,11 +192,6 @@ class CurveFit(Allocator):
         The node order, see `allocsolve.model.node_order`.
     fallback
         What ``best-fit`` does when no run suffices; the other methods have no use for it.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If there is no such method, order or fallback, or `bits` is negative.
 
     Notes
     -----

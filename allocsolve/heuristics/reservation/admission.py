@@ -124,8 +124,6 @@ def admit(
         If jobs are accepted by count and the shape is not ``any``.
     InvalidAnswer
         If a function takes nodes that are not free, or not the number that it was asked for.
-    UnknownName
-        If there is no such allocator or shape.
 
     Notes
     -----
@@ -164,11 +162,6 @@ class Static(Options):
     allocators
         From other names to functions as `admit` takes them. That of the registry, which
         ``make_solver("static(allocator=...)")`` gives, knows all solvers of partition problems.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such allocator.
 
     Notes
     -----
@@ -285,11 +278,6 @@ class StaticExecution(Options):
         How long a job may run that has booked its nodes, see `execute`.
     cores, synchronous, reference
         See `ExecutionRules`, which has more.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
 
     Notes
     -----

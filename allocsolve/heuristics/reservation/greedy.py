@@ -262,11 +262,6 @@ class ReservationGreedy(Options):
     objective
         ``rejected``, ``rejected-area``, ``unsuccessful``, or several of them, lexicographic.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-
     Notes
     -----
     *Method*: each of `RESERVATION_ORDERS`, of which deadlines and latest starts win nearly always, job by job

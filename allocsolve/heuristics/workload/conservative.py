@@ -74,11 +74,6 @@ def conservative_plan(
 ) -> ConservativePlan:
     """Run conservative backfilling; see `Conservative`.
 
-    Raises
-    ------
-    UnknownName
-        If there is no such compression or estimate.
-
     Examples
     --------
     >>> from allocsolve.model import Job

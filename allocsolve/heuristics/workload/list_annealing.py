@@ -66,8 +66,6 @@ class ListAnnealing(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
     UnsupportedProblem
         When called, if a job is evolving, or the machine has counted resources or closed windows.
 

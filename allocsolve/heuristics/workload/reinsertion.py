@@ -234,11 +234,6 @@ class Reinsertion(Options):
     objective
         ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them, lexicographic.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-
     Notes
     -----
     A move draws a job in proportion to what its wait costs, takes it and 1 to 16 jobs out that run between

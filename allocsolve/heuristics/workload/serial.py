@@ -187,8 +187,6 @@ def serial_order(
 
     Raises
     ------
-    UnknownName
-        If there is no such order.
     InvalidOption
         If the number of starts differs from that of jobs, or the window is not above 0.
     """
@@ -273,13 +271,6 @@ class SerialGeneration(Options):
     window
         Seconds: the order holds among the jobs that are submitted in one window of so many seconds, and
         earlier windows come first. None for one order of all jobs.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such order.
-    InvalidOption
-        If the window is not above 0.
 
     Notes
     -----

@@ -158,13 +158,7 @@ def _faultless(applications: Any, problem: EvolutionProblem) -> EvolutionSchedul
 
 
 def _schedule_values(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Document:
-    """Return the applications of a schedule without the envelope.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule has other steps or node counts than the problem: the file could not show it.
-    """
+    """Return the applications of a schedule without the envelope."""
     packed = problem.packed
     for what in ("offsets", "nodes"):
         if not np.array_equal(getattr(schedule, what), getattr(packed, what)):
@@ -275,13 +269,7 @@ def _is_integer(cell: object) -> bool:
 
 
 def _schedule_columns(problem: EvolutionProblem, schedule: EvolutionSchedule) -> dict[str, Any]:
-    """Return the columns of a schedule.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule has other steps or node counts than the problem.
-    """
+    """Return the columns of a schedule."""
     _schedule_values(problem, schedule)
     offsets, durations = schedule.offsets, schedule.durations
     ends = np.cumsum(durations)

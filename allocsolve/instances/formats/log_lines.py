@@ -144,11 +144,6 @@ def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
     tuple
         What the function returns, and the SHA-256 of the file as it lies on disk, in hexadecimal (of what was
         read of it).
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or unpacked.
     """
     path = Path(path)
     try:
@@ -243,8 +238,6 @@ def read_parquet(
     ------
     FormatError
         If the file cannot be read, or has more than 2^30 bytes of cells.
-    SolverUnavailable
-        If pyarrow is not installed.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency

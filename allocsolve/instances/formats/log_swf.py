@@ -379,8 +379,6 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
     FormatError
         If the file cannot be read or unpacked, has more than 2^29 characters or 4,000,000 jobs, or
         nothing tells the size of the machine.
-    InvalidOption
-        If `num_nodes` is not in 1..2^53.
     """
     if num_nodes is not None and not 1 <= num_nodes <= MAX_INTEGER:
         msg = f"num_nodes {num_nodes} is not in 1..2^53"

@@ -116,11 +116,6 @@ class LogOptions:
         ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
     fields
         What is read beside plain jobs.
-
-    Raises
-    ------
-    InvalidOption
-        If a value is none of these.
     """
 
     num_nodes: int | None = None
@@ -279,8 +274,6 @@ def recorded_schedule(
     ------
     FormatError
         If the log tells no start of any job of the window.
-    InvalidOption
-        See `log_problem`.
     """
     window = _window(log, from_job, jobs)
     starts, ends = log.starts[window], log.ends[window]

@@ -381,13 +381,7 @@ def sinfo_lines(text: str, source: str) -> StatedNodes:
 
 
 def sinfo_json(document: Mapping[str, object], source: str) -> StatedNodes:
-    """Return the nodes of ``sinfo --json``.
-
-    Raises
-    ------
-    FormatError
-        If an entry is not of its form.
-    """
+    """Return the nodes of ``sinfo --json``."""
     rows = document.get("sinfo")
     if not isinstance(rows, list):
         raise FormatError(source, [f"sinfo must be a list, not {show(rows)}"])

@@ -186,13 +186,7 @@ def _holds_of(check: Checker, job: Document, place: str) -> list[tuple[int, floa
 
 
 def _schedule_values(problem: ReservationProblem, schedule: ReservationSchedule) -> Document:
-    """Return the jobs of a schedule without the envelope.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it has another number of jobs than the problem.
-    """
+    """Return the jobs of a schedule without the envelope."""
     if len(schedule.outcomes) != len(problem.jobs):
         msg = f"the schedule has {len(schedule.outcomes)} jobs, the problem has {len(problem.jobs)}"
         raise InvalidAnswer(msg)

@@ -443,13 +443,7 @@ def _sound_jobs(items: Any, _problem: WorkloadProblem) -> list[Document] | None:
 
 
 def schedule_values(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Document:
-    """Return the jobs of a schedule without the envelope.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is one of another number of jobs.
-    """
+    """Return the jobs of a schedule without the envelope."""
     if len(schedule.offsets) != len(problem.jobs) + 1:
         msg = f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted"
         raise InvalidAnswer(msg)

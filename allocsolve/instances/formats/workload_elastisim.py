@@ -100,12 +100,6 @@ def write_elastisim(
     ------
     InvalidProblem
         If a job has phases or a profile.
-    InvalidAnswer
-        If the schedule is one of other jobs.
-    InvalidOption
-        If `tick` is not above 0.
-    FormatError
-        If a file cannot be written.
     """
     if not 0 < tick < math.inf:
         msg = f"tick {tick} is not above 0"

@@ -100,8 +100,6 @@ def amr(
     InvalidOption
         If a range is empty or reaches beyond its limits, `change` is not a finite number above 0, or the seed
         is not made of integers >= 0.
-    InvalidProblem
-        If `num_nodes` or `expand_limit` is below 1.
 
     References
     ----------
@@ -220,13 +218,6 @@ def amr_stream(
     -------
     WorkloadProblem
         Named after the seed, such as ``amr-stream-s7``, with every parameter in its ``meta``.
-
-    Raises
-    ------
-    InvalidOption
-        If an option is out of range.
-    InvalidProblem
-        If `expand_limit` is below 1.
 
     Examples
     --------

@@ -78,13 +78,6 @@ def elastic_workload(
         Named after the workload, share and seed, such as ``cori-knl-elastic0.4-s1``. Its ``meta`` has the
         recipe with its parameters, and under ``workload`` the ``meta`` and the name of `problem`.
 
-    Raises
-    ------
-    InvalidProblem
-        If a job is not rigid.
-    InvalidOption
-        If an option is out of range.
-
     Notes
     -----
     A job of one node gets .95, so that it cannot take 1000. On more than 250 nodes no parallel share of the

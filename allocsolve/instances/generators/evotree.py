@@ -99,8 +99,6 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     ------
     InvalidOption
         If `seed` is not an integer >= 0, or `evolving` is not in 0..100.
-    InvalidProblem
-        If `expand_limit` is below 1.
 
     References
     ----------
@@ -182,13 +180,6 @@ def evotree_batch(
     WorkloadProblem
         Named after the seed, such as ``evotree-batch-s42``, with every parameter in its ``meta``.
 
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is out of range or unknown.
-    InvalidProblem
-        If `release_delay` is out of range.
-
     References
     ----------
     Posner 2024, section 4.1. Tasks last 20 % more or less there: here every phase lasts its mean.
@@ -251,13 +242,6 @@ def evotree_stream(
     -------
     WorkloadProblem
         Named after the seed, such as ``evotree-stream-s7``, with every parameter in its ``meta``.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is out of range or unknown.
-    InvalidProblem
-        If `release_delay` is out of range.
 
     Examples
     --------

@@ -119,13 +119,6 @@ def lina_workload(
         Named after the workload, share and seed, such as ``kit-lina0.4-s1``. Its ``meta`` has the recipe
         with its parameters, and under ``workload`` the ``meta`` and the name of `problem`.
 
-    Raises
-    ------
-    InvalidProblem
-        If a job is not rigid.
-    InvalidOption
-        If an option is out of range.
-
     Notes
     -----
     The paper leaves open how many nodes a request is for, and when a job gives nodes back. The cost of the

@@ -105,13 +105,6 @@ def linnert2024(
     ReservationProblem
         Named after its parameters, such as ``linnert2024-g1500-s7``, with every one in its ``meta``.
 
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range.
-    UnknownName
-        If there is no such stream.
-
     Notes
     -----
     The paper prints neither the parameters of its workload generator nor how its deadlines are set. The

@@ -113,11 +113,6 @@ def lublin1999(
     WorkloadProblem
         Named after the seed, such as ``lublin1999-s7``, with every parameter in its ``meta``.
 
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range.
-
     References
     ----------
     Lublin & Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",

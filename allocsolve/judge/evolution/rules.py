@@ -204,11 +204,6 @@ def evolution_metrics(
         Account for each application as a reservation of its peak for its whole span, as a resource manager
         that knows no evolution would make it.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule has another number of applications.
-
     References
     ----------
     Klein & Perez, "Towards scheduling evolving applications", 2011, section 5.1.

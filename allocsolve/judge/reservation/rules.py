@@ -297,11 +297,6 @@ class ReservationMetrics:
 def reservation_metrics(problem: ReservationProblem, schedule: ReservationSchedule) -> ReservationMetrics:
     """Return all metrics of a schedule. It need not be feasible, but its jobs and nodes must exist.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule and the problem differ in the number of jobs, or a node is not of the topology.
-
     Notes
     -----
     *Complexity*: O(holds log holds + jobs * axes * longest side).
