@@ -144,4 +144,4 @@ def test_the_command(tmp_path: Path, capsys: Capture) -> None:
     problem = read_problem(tmp_path / "lublin1999-s3-0001.json")
     assert problem == lublin1999([3, 1], num_jobs=5, num_nodes=256)
     err = refused(capsys, *argv, "--jobs", 5, "--num-nodes", 9, "--force")
-    assert "num_nodes 9 is not in 32.." in err
+    assert "argument --num-nodes: '9' is below 32" in err
