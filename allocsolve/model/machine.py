@@ -87,7 +87,7 @@ class ClosedWindow:
         for name in ("start", "end"):
             object.__setattr__(self, name, real(f"closed window: {name}", getattr(self, name)))
         if not 0 <= self.start < self.end <= MAX_INTEGER:
-            first, last = (shown(_plain_time(time)) for time in (self.start, self.end))
+            first, last = (shown(plain(time)) for time in (self.start, self.end))
             msg = f"closed window from {first} s to {last} s: not 0 <= start < end <= 2^53"
             raise InvalidProblem(msg)
         object.__setattr__(self, "amounts", checked_amounts(self.place, self.amounts))
@@ -95,11 +95,7 @@ class ClosedWindow:
     @property
     def place(self) -> str:
         """What messages call it."""
-        return f"closed window from {_plain_time(self.start)} s"
-
-
-def _plain_time(seconds: float) -> float:
-    return int(seconds) if float(seconds).is_integer() else seconds
+        return f"closed window from {plain(self.start)} s"
 
 
 def checked_machine(

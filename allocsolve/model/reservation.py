@@ -12,6 +12,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
+from allocsolve.model.columns import plain
 from allocsolve.model.partition import Topology
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.program import Program
@@ -285,7 +286,7 @@ class DeadlineJob:
         if not 0 <= weight <= MAX_INTEGER:
             msg = f"weight {shown(self.weight)} is not in 0..2^53"
             raise InvalidProblem(msg)
-        object.__setattr__(self, "weight", int(weight) if weight.is_integer() else weight)
+        object.__setattr__(self, "weight", plain(weight))
         instance("name", self.name, str)
         if self.program is not None and not isinstance(self.program, str):
             program = integer("program", self.program)

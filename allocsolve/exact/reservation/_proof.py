@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.reservation.greedy import shown_values
 from allocsolve.judge.reservation.rules import reservation_violations
-from allocsolve.model import BOOKED, Limit, Result, Status, terms
+from allocsolve.model import BOOKED, Limit, Result, Status, shown_values, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

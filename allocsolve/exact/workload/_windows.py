@@ -24,10 +24,10 @@ from allocsolve.bounds.workload import (
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of, root_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.workload.serial import plan_values, shown_values
+from allocsolve.heuristics.workload.serial import plan_values
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, terms
+from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, shown_values, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -24,7 +24,7 @@ from allocsolve.exact.workload.chronological import chronological_search
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs, shown_values
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs
 from allocsolve.model import (
     MALLEABLE,
     Clock,
@@ -33,6 +33,7 @@ from allocsolve.model import (
     Status,
     WorkloadObjective,
     WorkloadSchedule,
+    shown_values,
 )
 from allocsolve.model.options import Options, Within
 

@@ -20,7 +20,7 @@ from allocsolve.exact.workload._windows import Earlier
 from allocsolve.exact.workload.prices import Prices
 from allocsolve.heuristics.workload.date_shifts import DateShifts
 from allocsolve.heuristics.workload.reinsertion import Reinserter
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_values, shown_values
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_values
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Jobs,
@@ -30,6 +30,7 @@ from allocsolve.model import (
     WorkloadObjective,
     WorkloadProblem,
     WorkloadSchedule,
+    shown_values,
     terms,
 )
 from allocsolve.model.arrays import frozen

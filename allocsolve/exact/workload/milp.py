@@ -11,9 +11,8 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact.workload._event_model import EventModel, Speeds
 from allocsolve.exact.workload.prices import Prices
-from allocsolve.heuristics.workload.serial import shown_values
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, terms
+from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, shown_values, terms
 from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from allocsolve.heuristics.workload.reinsertion import (
     dual_plans,
     serial_plans,
 )
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, shown_values
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Budget,
@@ -42,6 +42,7 @@ from allocsolve.model import (
     Status,
     WorkloadObjective,
     WorkloadSchedule,
+    shown_values,
 )
 from allocsolve.model.options import Options
 

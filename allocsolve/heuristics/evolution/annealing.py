@@ -16,6 +16,7 @@ from allocsolve.model import (
     Limit,
     Result,
     Status,
+    shown_values,
 )
 from allocsolve.model.options import Options
 
@@ -168,4 +169,4 @@ def reported_value(values: tuple[float, ...], objective: EvolutionObjective, num
         value / max(num_applications, 1) if term == "completion" else value
         for term, value in zip(objective, values, strict=True)
     )
-    return shown[0] if len(shown) == 1 else shown
+    return shown_values(shown)

@@ -25,6 +25,7 @@ from allocsolve.model import (
     Result,
     Status,
     frozen,
+    shown_values,
 )
 from allocsolve.model.options import Options
 
@@ -184,11 +185,6 @@ def rejected_shares(
         total = math.fsum(counts.tolist())
         shares.append(math.fsum(counts[rejected].tolist()) / total if total else 0.0)
     return tuple(shares)
-
-
-def shown_values(values: tuple[float, ...]) -> Value:
-    """Return values in the form of results, where a single term is a number."""
-    return values[0] if len(values) == 1 else values
 
 
 class BestSchedule:

@@ -24,7 +24,7 @@ from allocsolve.heuristics.workload._kernels_serial import (
     Sizes,
 )
 from allocsolve.heuristics.workload.free_capacity import check_rigid, free_capacity
-from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule
+from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule, shown_values
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
@@ -58,7 +58,6 @@ __all__ = [
     "schedule_of_sizes",
     "serial_order",
     "serial_plan",
-    "shown_values",
 ]
 
 #: The order in which jobs are planned; ties are broken by submission.
@@ -345,11 +344,6 @@ def plan_values(
         total = math.fsum(packed.weight.tolist())
         values.append(math.fsum((times * packed.weight).tolist()) / total if total else 0.0)
     return tuple(values)
-
-
-def shown_values(values: tuple[float, ...]) -> Value:
-    """Return values in the form of results, where a single term is a number."""
-    return values[0] if len(values) == 1 else values
 
 
 class Plan:

@@ -37,6 +37,7 @@ from allocsolve.families import Fields, FileKind, TableFormat
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.schema import cells, certificate, listing, maybe, real, record, text, whole
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
+from allocsolve.model.columns import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,7 +85,7 @@ def _values_of(problem: EvolutionProblem) -> Document:
     return {
         "name": problem.name,
         "num_nodes": int(problem.num_nodes),
-        "expand_limit": None if math.isinf(limit) else int(limit) if limit.is_integer() else limit,
+        "expand_limit": None if math.isinf(limit) else plain(limit),
         "applications": [
             {"name": name, "release": release, "steps": app.steps} for name, release, app in apps
         ],

@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.errors import UnknownName
 from allocsolve.judge.node_sets import checked_nodes, node_violations
-from allocsolve.model import PLACEMENT_OBJECTIVES
+from allocsolve.model import PLACEMENT_OBJECTIVES, shown_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,7 +136,7 @@ def value_of_placement_metrics(
     if unknown is not None:
         raise UnknownName("objective", unknown, PLACEMENT_OBJECTIVES)
     values = tuple(terms[term] for term in objective)
-    return values[0] if len(values) == 1 else values
+    return shown_values(values)
 
 
 def _counts(tree: SwitchTree, nodes: IntArray) -> IntArray:
