@@ -28,8 +28,6 @@ def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tup
 
     Parameters
     ----------
-    problem
-        The log.
     test_share
         The share of the jobs that agents are not to see in training, from 0 to 1.
 
@@ -55,8 +53,6 @@ def window_of_log(problem: WorkloadProblem, offset: int, jobs: int) -> WorkloadP
 
     Parameters
     ----------
-    problem
-        The log.
     offset, jobs
         The first job, counted from 0 in the order of submission, and how many there are.
 

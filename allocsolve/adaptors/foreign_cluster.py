@@ -289,8 +289,6 @@ class ForeignCluster:
 
     Parameters
     ----------
-    num_nodes
-        Of the cluster.
     knowledge
         As of `ForeignJobs`.
     """

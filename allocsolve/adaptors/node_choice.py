@@ -127,8 +127,6 @@ class HeldNodes:
 
     Parameters
     ----------
-    num_nodes
-        Of the cluster.
     choose
         From which nodes are free, shape (nodes,), and how many are wanted, to those that a job gets. Where
         it finds none (None), and by default, a job gets the lowest ones.

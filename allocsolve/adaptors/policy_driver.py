@@ -119,8 +119,6 @@ class PolicyDriver:
     ----------
     policy
         As `named_policy` takes it.
-    num_nodes
-        Of the cluster.
     rules
         What the policy may know; by default what it asks for. When it is called, the other program says.
     seed
@@ -177,8 +175,6 @@ class PolicyDriver:
 
         Parameters
         ----------
-        now
-            Seconds.
         free
             Nodes that no job holds, and that are not kept for a running job that is to grow.
         queue

@@ -209,8 +209,6 @@ class PartitionProblem:
 
     Parameters
     ----------
-    topology
-        The machine.
     free
         Which nodes may be chosen: a mask, shape (nodes,). `PartitionProblem.of` takes the busy nodes instead.
     size

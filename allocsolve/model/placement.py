@@ -366,8 +366,6 @@ class PlacementProblem:
 
     Parameters
     ----------
-    tree
-        The machine.
     free
         Which nodes may be chosen: a mask, shape (nodes,). `PlacementProblem.of` takes the busy nodes instead.
     size

@@ -107,8 +107,6 @@ class ReservationSchedule:
 
         Parameters
         ----------
-        problem
-            The problem.
         bookings
             The start (seconds) and the nodes of each accepted job, by its index.
         """
@@ -136,8 +134,6 @@ class ReservationSchedule:
 
         Parameters
         ----------
-        problem
-            The problem.
         outcomes, starts
             Shape (jobs,): `REJECTED` or `BOOKED`, and the starts in seconds, which are not read of rejected
             jobs.

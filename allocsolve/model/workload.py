@@ -393,8 +393,6 @@ class WorkloadSchedule:
 
         Parameters
         ----------
-        problem
-            The problem.
         starts
             Shape (jobs,), seconds.
         sizes

@@ -153,8 +153,6 @@ def starts_after(
         the nodes that it holds; its run time ends after now, or now.
     running
         The jobs that run, in any order.
-    now
-        Seconds.
     policy, rules
         As for `forecast`; a copy of the policy is run. What it keeps from call to call, such as reservations,
         it makes now, in the order of the queue.
@@ -267,8 +265,6 @@ def promised_starts(
 
     Parameters
     ----------
-    problem
-        The workload.
     policy, rules
         As for `forecast`.
 

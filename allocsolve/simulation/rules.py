@@ -73,8 +73,6 @@ class EngineRules(Options):
 
         Parameters
         ----------
-        problem
-            The workload.
         answers
             Whether the policy that is to run answers requests: evolving jobs ask for nodes.
 

@@ -29,8 +29,6 @@ def run_policy(
 
     Parameters
     ----------
-    problem
-        The workload.
     policy
         Called with a `QueueView` at each event; returns decisions. It is a function, an object with a method
         ``decide``, or a class of either; its method ``reset``, if it has one, is called before the run.
@@ -53,8 +51,6 @@ def simulate(
 
     Parameters
     ----------
-    problem
-        The workload.
     policy
         A function from views to decisions, or one of `allocsolve.heuristics` such as ``Easy()``.
     rules

@@ -129,8 +129,6 @@ class SealedPolicies:
 
         Parameters
         ----------
-        problem
-            The workload.
         policy
             ``package.module:object`` with options, ``file.py``, or ``file.py:object``.
 

@@ -80,8 +80,6 @@ class PriceAscent:
 
     Parameters
     ----------
-    problem
-        The problem.
     term
         What is bounded.
     certificate

@@ -39,8 +39,6 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
 
     Parameters
     ----------
-    problem
-        The problem.
     term
         One of `MEAN_TERMS`; ``wait`` for rigid jobs only, whose run times are known beforehand.
     """

@@ -17,8 +17,6 @@ def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, worker
 
     Parameters
     ----------
-    problem
-        The problem.
     seconds
         Wall time, > 0. What is proven by then is returned; at least `makespan_bound`.
     workers

@@ -38,8 +38,6 @@ class Request(NamedTuple):
 
         Parameters
         ----------
-        topology
-            The machine.
         free
             Which nodes may be taken, shape (nodes,); not changed.
         size

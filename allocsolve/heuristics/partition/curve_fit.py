@@ -60,8 +60,6 @@ def sorted_free_list(
 
     Parameters
     ----------
-    topology
-        The machine.
     free
         Which nodes may be taken, shape (nodes,); not changed.
     size

@@ -48,8 +48,6 @@ class Request(NamedTuple):
 
         Parameters
         ----------
-        tree
-            The machine.
         free
             Which nodes may be taken, shape (nodes,); not changed.
         k

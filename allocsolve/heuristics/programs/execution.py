@@ -36,8 +36,6 @@ def execute(
 
     Parameters
     ----------
-    problem
-        The problem.
     schedule
         Rejected and booked jobs.
     rules

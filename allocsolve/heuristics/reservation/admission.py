@@ -74,8 +74,6 @@ def admit(
 
     Parameters
     ----------
-    topology
-        The machine.
     arrival, nodes, runtime, deadline
         Shape (jobs,): as of `allocsolve.model.DeadlineJob`. Arrivals never fall.
     allocator

@@ -110,8 +110,6 @@ def placed(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule
 
     Parameters
     ----------
-    problem
-        The problem.
     starts
         Shape (jobs,), seconds; negative for a rejected job.
 
@@ -192,8 +190,6 @@ class BestSchedule:
 
     Parameters
     ----------
-    problem, objective
-        The problem and its objective.
     clock
         The clock that gives the times of the incumbents.
     """

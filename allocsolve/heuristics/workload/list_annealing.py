@@ -168,8 +168,6 @@ class BestSchedule:
 
     Parameters
     ----------
-    problem, objective
-        The problem and its objective.
     clock
         The clock that gives the times of the incumbents.
     """

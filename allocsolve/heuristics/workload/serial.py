@@ -174,8 +174,6 @@ def serial_order(
 
     Parameters
     ----------
-    problem
-        The problem.
     order
         See `SERIAL_ORDERS`; a moldable job is ranked by its `Job.nodes` and its run time on them.
     window
@@ -231,8 +229,6 @@ def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tupl
 
     Parameters
     ----------
-    problem
-        The problem.
     order
         Shape (jobs,): each job once.
     sizes
@@ -351,8 +347,6 @@ class Plan:
 
     Parameters
     ----------
-    problem
-        The problem.
     sizes
         The sizes that jobs may take.
     starts, chosen
@@ -427,8 +421,6 @@ class BestPlan:
 
     Parameters
     ----------
-    problem, objective
-        The problem and its objective.
     clock
         The clock that gives the times of the incumbents.
     """

@@ -133,8 +133,6 @@ def problem_from_columns(columns: Mapping[str, Any], source: str = "table") -> P
         Arrays or lists of equal length by the names of columns, such as a ``pandas.DataFrame``; a single
         value stands for a column of it. See `allocsolve.instances.formats.evolution` and
         ``partition_table`` for the columns.
-    source
-        What messages call the table.
 
     Examples
     --------
@@ -195,8 +193,6 @@ def parse_problem(document: Document, source: str) -> Problem:
     ----------
     document
         As `problem_document` returns it.
-    source
-        What messages call it.
     """
     by_kind = {family.kind: family for family in families()}
     family = by_kind[_kind(document, source, list(by_kind))]
@@ -234,8 +230,6 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
 
     Parameters
     ----------
-    path
-        The file.
     problem
         That it answers.
     tell
@@ -266,8 +260,6 @@ def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: 
         As `problem_from_columns` takes them.
     problem
         That it answers.
-    source
-        What messages call the table.
 
     Raises
     ------
@@ -316,8 +308,6 @@ def parse_solution(
     ----------
     document
         As `solution_document` returns it.
-    source
-        What messages call it.
     problem
         That it answers.
     problem_digest
@@ -405,8 +395,6 @@ def write_certificate(
 
     Parameters
     ----------
-    path
-        The file.
     problem, objective
         What was solved.
     certificate

@@ -261,8 +261,6 @@ def parse(data: bytes, source: str) -> Document:
     ----------
     data
         The text.
-    source
-        What messages call it.
 
     Raises
     ------

@@ -70,16 +70,12 @@ class JobRows:
 
     Parameters
     ----------
-    table
-        The format.
     names
         Names of the columns of the file.
     unit
         See `columns_of`.
     times
         Reads points in time.
-    source
-        What messages call the file.
     place
         What messages call a row, such as ``line``.
     fields

@@ -70,8 +70,6 @@ class LogText:
     ----------
     stream
         The text.
-    source
-        What messages call the file.
     head
         The first characters, which are still in the stream.
     """
@@ -165,8 +163,6 @@ def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) 
 
     Parameters
     ----------
-    path
-        The file.
     parse
         Takes pairs of a number, from 1, and a line, of which `MAX_LINE` characters at most are given.
 
@@ -220,8 +216,6 @@ def read_parquet(
 
     Parameters
     ----------
-    path
-        The file.
     wanted
         Takes the names of all columns and returns the places of those that are read. Nothing else is
         unpacked.

@@ -369,8 +369,6 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
 
     Parameters
     ----------
-    path
-        The file.
     num_nodes
         Processors of the machine; by default MaxProcs of the header, else MaxNodes.
 
@@ -444,8 +442,6 @@ def swf_problem(log: SwfLog, *, from_job: int, jobs: int, queued: bool = False) 
 
     Parameters
     ----------
-    log
-        The log.
     from_job
         First job of the window: its position, from 1, among the kept jobs in order of submission.
     jobs

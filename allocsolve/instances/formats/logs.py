@@ -193,8 +193,6 @@ def log_problem(
 
     Parameters
     ----------
-    log
-        The log.
     from_job, jobs
         The first job of the window (its position, from 1, among the kept jobs in order of submission), and
         how many; by default all.

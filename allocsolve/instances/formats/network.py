@@ -187,8 +187,6 @@ def block_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
 
     Parameters
     ----------
-    source
-        What messages call the file.
     entries
         The blocks.
 

@@ -192,8 +192,6 @@ def yaml_network(value: object, source: str, name: str, nodes: Sequence[str]) ->
     ----------
     value
         The document, in which all numbers are texts.
-    source
-        What messages call the file.
     name
         Which one; that of ``cluster_default`` if empty, or the only one.
     nodes

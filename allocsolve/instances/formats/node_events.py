@@ -75,8 +75,6 @@ def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
 
     Parameters
     ----------
-    path
-        The file.
     timezone
         Of its times, such as ``Europe/Berlin``.
 

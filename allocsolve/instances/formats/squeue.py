@@ -148,8 +148,6 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
 
     Parameters
     ----------
-    path
-        The file.
     timezone
         Of times without one, such as ``Europe/Berlin``.
 

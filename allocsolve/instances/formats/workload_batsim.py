@@ -46,10 +46,6 @@ def write_batsim(problem: WorkloadProblem, path: PathLike, *, version: str = "5"
 
     Parameters
     ----------
-    problem
-        The problem.
-    path
-        The file.
     version
         One of `BATSIM_VERSIONS`.
 
@@ -96,8 +92,6 @@ def read_batsim(path: PathLike, *, num_nodes: int | None = None, limits: str = "
 
     Parameters
     ----------
-    path
-        The file.
     num_nodes
         Nodes of the machine; None for ``nb_res``.
     limits

@@ -32,7 +32,6 @@ from allocsolve.model import (
     Stall,
     WorkloadProblem,
 )
-from allocsolve.model.columns import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -245,7 +244,7 @@ def _number(check: Checker, text: str, place: str) -> float:
     if not 0 <= value <= MAX_INTEGER:
         check.add(place, f"must be a number in 0..2^53, not {show(text)}")
         return 1
-    return plain(value)
+    return int(value) if value.is_integer() else value
 
 
 def _elastic(

@@ -267,8 +267,6 @@ def node_intervals(
 
     Parameters
     ----------
-    problem
-        The problem.
     schedule
         Of its jobs.
     pieces

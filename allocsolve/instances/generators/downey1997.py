@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
@@ -31,8 +32,8 @@ def downey1997(
     num_jobs: Annotated[int, Within(0, _MOST_JOBS)] = 10_000,
     num_nodes: Annotated[int, Within(1)] = 10_000,
     load: Annotated[float, Within(0, above=True)] = 0.75,
-    nodes: Annotated[tuple[int, int], Within(1)] = (2, 5000),
-    runtime: Annotated[tuple[int, int], Within(1)] = (296, 20_131),
+    nodes: Annotated[Sequence[int], Within(1)] = (2, 5000),
+    runtime: Annotated[Sequence[int], Within(1)] = (296, 20_131),
 ) -> WorkloadProblem:
     """Draw a workload of rigid jobs that arrive at random.
 

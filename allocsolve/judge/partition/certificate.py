@@ -552,8 +552,6 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
 
     Parameters
     ----------
-    problem
-        Any problem.
     certificate
         Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
         `partition_tree_bound`. For boxes there is the ``kind`` ``"boxes"``: see `partition_box_bound`.

@@ -65,8 +65,6 @@ def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatAr
 
     Parameters
     ----------
-    topology
-        The machine.
     offsets
         Shape (sets + 1,): the nodes of set ``i`` are ``nodes[offsets[i]:offsets[i + 1]]``.
     nodes
