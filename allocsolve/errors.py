@@ -13,7 +13,26 @@
     ├── PluginError                    a solver of a third party cannot be used
     └── SolverUnavailable              a backend is missing
 
-Every message is one line that names the place and the value.
+Every message is one line that names the place and the value. What follows holds of every function; its
+``Raises`` lists what holds of it besides:
+
+* Problems, and the parts that they are made of, refuse values that are out of range or do not belong
+  together (`InvalidProblem`). A function of a mask ``free`` and a size refuses a mask that is none over the
+  nodes, and a size below 1 or above the number of free nodes (`InvalidProblem`). Answers refuse arrays of
+  other shapes, and what takes a problem and an answer refuses one that cannot answer this problem
+  (`InvalidAnswer`).
+* Solvers, rules and generators refuse options that are out of range and objectives with a repeated term
+  (`InvalidOption`), words that an option does not take and unknown terms (`UnknownName`). When called, a
+  solver refuses a problem that it is not made for (`UnsupportedProblem`), a ``start`` that is not feasible
+  and a ``certificate`` that is none of the problem (`InvalidAnswer`), or says that a package is missing
+  (`SolverUnavailable`).
+* What takes a name refuses an unknown one, with the nearest ones there are (`UnknownName`), and that of a
+  plug-in which cannot be used (`PluginError`).
+* Readers refuse a file that cannot be read or is not of its form, with every faulty field; writers, one
+  that cannot be written (`FormatError`). What reads a single word of a file refuses it by ``ValueError``,
+  and its caller adds the place.
+* The judge refuses a certificate that is not of the form described, not of the problem and objective, or
+  proves less than it says (`InvalidAnswer`).
 """
 
 from __future__ import annotations
@@ -162,11 +181,6 @@ def require_packages(user: str, packages: Iterable[str]) -> None:
         What needs the packages, as messages call it.
     packages
         Their names, to import and to install.
-
-    Raises
-    ------
-    SolverUnavailable
-        If some are not installed.
     """
     missing = [package for package in packages if find_spec(package) is None]
     if missing:

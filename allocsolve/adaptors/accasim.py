@@ -90,8 +90,6 @@ class AccasimScheduler:
 
         Raises
         ------
-        IllegalOrder
-            If a decision of the policy breaks a rule.
         InvalidOption
             If AccaSim's allocator finds no nodes for a job that the policy starts.
         """

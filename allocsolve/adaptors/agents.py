@@ -28,15 +28,8 @@ def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tup
 
     Parameters
     ----------
-    problem
-        The log.
     test_share
         The share of the jobs that agents are not to see in training, from 0 to 1.
-
-    Raises
-    ------
-    InvalidOption
-        If the share is not in that range.
 
     Examples
     --------
@@ -60,8 +53,6 @@ def window_of_log(problem: WorkloadProblem, offset: int, jobs: int) -> WorkloadP
 
     Parameters
     ----------
-    problem
-        The log.
     offset, jobs
         The first job, counted from 0 in the order of submission, and how many there are.
 
@@ -170,11 +161,6 @@ class AgentTurn:
 
         An action that the mask forbids counts as the last one, or, where that is forbidden, too, as the
         first one that is allowed: agents that know no masks cannot get stuck.
-
-        Raises
-        ------
-        InvalidOption
-            If there is no such action.
         """
         try:
             place = whole(action)
@@ -206,11 +192,6 @@ class AgentPolicy:
         action. As a frozen dataclass with ``__call__`` it has a ``repr`` that records can use for a name.
     window, knowledge
         As the agent was trained.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
 
     Notes
     -----

@@ -70,11 +70,6 @@ class CqsimBackfill:
             The queue: mappings with the ``index`` of each job.
         para_in
             With the ``time``, in seconds.
-
-        Raises
-        ------
-        IllegalOrder
-            If a decision of the policy breaks a rule.
         """
         queue = [job["index"] for job in wait_job]
         known = self._driver.jobs

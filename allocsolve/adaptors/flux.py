@@ -84,13 +84,7 @@ class FluxScheduler:
         self.handle.respond(msg, None)
 
     def schedule(self) -> Iterator[None]:
-        """Start the jobs that the policy starts now; between two of them, Flux may do something else.
-
-        Raises
-        ------
-        IllegalDecision
-            If a decision breaks a rule.
-        """
+        """Start the jobs that the policy starts now; between two of them, Flux may do something else."""
         now = self.clock()
         view, jobs = self._view(now)
         free = view.free

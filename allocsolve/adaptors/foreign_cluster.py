@@ -140,8 +140,6 @@ class ForeignJobs:
         ------
         InvalidOption
             If a job of this key has been added before.
-        InvalidProblem
-            If a value is out of range: the message names the job.
         """
         if key in self.index:
             msg = f"job {shown(key)} is submitted twice"
@@ -291,8 +289,6 @@ class ForeignCluster:
 
     Parameters
     ----------
-    num_nodes
-        Of the cluster.
     knowledge
         As of `ForeignJobs`.
     """

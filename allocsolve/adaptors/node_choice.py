@@ -46,8 +46,6 @@ def node_chooser(
 
     Raises
     ------
-    UnknownName, PluginError
-        If there is no such solver of this kind of problems.
     InvalidOption
         If the cluster has no node; when called, if an id is none of a node or is there twice, or if more
         nodes are asked for than are free, or none.
@@ -129,8 +127,6 @@ class HeldNodes:
 
     Parameters
     ----------
-    num_nodes
-        Of the cluster.
     choose
         From which nodes are free, shape (nodes,), and how many are wanted, to those that a job gets. Where
         it finds none (None), and by default, a job gets the lowest ones.

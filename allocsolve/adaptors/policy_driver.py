@@ -48,8 +48,6 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
 
     Raises
     ------
-    UnknownName, PluginError
-        If there is no such policy.
     InvalidOption
         If it has no such option, or if it is a method that needs to know the whole workload at once.
 
@@ -121,8 +119,6 @@ class PolicyDriver:
     ----------
     policy
         As `named_policy` takes it.
-    num_nodes
-        Of the cluster.
     rules
         What the policy may know; by default what it asks for. When it is called, the other program says.
     seed
@@ -179,8 +175,6 @@ class PolicyDriver:
 
         Parameters
         ----------
-        now
-            Seconds.
         free
             Nodes that no job holds, and that are not kept for a running job that is to grow.
         queue

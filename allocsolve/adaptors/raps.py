@@ -90,8 +90,6 @@ class RapsScheduler:
 
         Raises
         ------
-        IllegalOrder
-            If a decision of the policy breaks a rule.
         InvalidOption
             If the allocator finds no nodes for a job that the policy starts.
         """

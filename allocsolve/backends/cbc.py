@@ -33,11 +33,6 @@ def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - 
     int
         Solution status of PuLP: ``LpSolutionOptimal`` only if proven, ``LpSolutionIntegerFeasible`` for the
         incumbent at the time limit. (The plain status of PuLP says "Optimal" to both.)
-
-    Raises
-    ------
-    SolverUnavailable
-        If CBC does not run.
     """
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 

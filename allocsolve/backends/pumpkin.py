@@ -55,8 +55,6 @@ def has_schedule(
 
     Raises
     ------
-    SolverUnavailable
-        If the package is not installed or does not run.
     UnsupportedProblem
         If its numbers of 32 bits do not hold the node-seconds.
 

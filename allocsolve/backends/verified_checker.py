@@ -99,8 +99,6 @@ def ask_checker(source: str, text: ProofText, term: str, bound: Any) -> Verified
 
     Raises
     ------
-    SolverUnavailable
-        If the checker is not there.
     FormatError
         If it refuses the certificate, or proves something else than the judge.
     """

@@ -23,11 +23,6 @@ def placement_bound(problem: PlacementProblem, term: str) -> float:
     term
         One of `PLACEMENT_OBJECTIVES`.
 
-    Raises
-    ------
-    UnknownName
-        If there is no such term.
-
     Notes
     -----
     *Proof.* The switches of one level are not below one another. Let b be the free nodes below each of them,

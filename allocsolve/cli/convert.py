@@ -77,13 +77,7 @@ def _schedule(file: Path, problem: Problem) -> WorkloadSchedule:
 
 
 def _check_folder(folder: Path, source: Path, *, force: bool) -> None:
-    """Refuse a folder in which files would be replaced unasked.
-
-    Raises
-    ------
-    FormatError
-        If it is a file, is not empty, or is read by this command.
-    """
+    """Refuse a folder in which files would be replaced unasked."""
     if folder.exists() and not folder.is_dir():
         raise FormatError(str(folder), ["is not a directory"])
     if folder.is_dir():
@@ -115,13 +109,7 @@ def export_paths(args: argparse.Namespace) -> dict[str, Path]:
 
 
 def check_exports(args: argparse.Namespace, problem: Problem) -> None:
-    """Refuse what the family of a problem does not write.
-
-    Raises
-    ------
-    InvalidOption
-        If it has no such export, or there is a window of nothing.
-    """
+    """Refuse what the family of a problem does not write."""
     family, paths = family_of(problem), export_paths(args)
     strange = next((name for name in paths if name not in family.view.exports), None)
     if strange is not None:
@@ -185,13 +173,7 @@ def _check_first(path: Path, what: str, earlier: object) -> None:
 def certified(
     path: str | Path, problem: Problem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> Value:
-    """Return the bound that the judge recomputes from a certificate.
-
-    Raises
-    ------
-    FormatError
-        If it is none of the problem and objective.
-    """
+    """Return the bound that the judge recomputes from a certificate."""
     from allocsolve.judge import certify  # noqa: PLC0415 - when the command runs
 
     try:

@@ -30,13 +30,6 @@ def cross_check(
     -------
     tuple
         What is written for programs, and the line that says what was found; nothing if it was not asked for.
-
-    Raises
-    ------
-    FormatError
-        If there is an answer below the bound.
-    UnsupportedProblem
-        If the solver cannot be asked.
     """
     if args.cross_check is None:
         return {}, []

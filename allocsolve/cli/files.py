@@ -43,13 +43,7 @@ def problem_from(file: str) -> Problem:
 
 
 def refuse_suite(name: str) -> None:
-    """Say so where a suite of the library is named in place of a file.
-
-    Raises
-    ------
-    FormatError
-        If it is one, and there is no such file.
-    """
+    """Say so where a suite of the library is named in place of a file."""
     from allocsolve.bench import SUITES  # noqa: PLC0415 - when a file is missing
 
     if name in SUITES and not Path(name).exists():
@@ -90,13 +84,7 @@ def check_outputs(*paths: Path | None, inputs: Iterable[str | Path] = (), force:
 
 
 def check_absent(path: Path, *, force: bool) -> None:
-    """Refuse a file that is there, unless it may be replaced.
-
-    Raises
-    ------
-    FormatError
-        If it is there.
-    """
+    """Refuse a file that is there, unless it may be replaced."""
     if not force and path.is_file():
         raise FormatError(str(path), ["exists; --force replaces it"])
 
@@ -127,13 +115,7 @@ def check_writable(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder to write into, and those above it.
-
-    Raises
-    ------
-    FormatError
-        If that is not possible.
-    """
+    """Make a folder to write into, and those above it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -69,15 +69,7 @@ class ClosedParts(NamedTuple):
 
 
 def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[str]) -> ClosedParts:
-    """Return these windows and those of ``--events``, in seconds of the workload of a log.
-
-    Raises
-    ------
-    InvalidOption
-        If one is none, or lies outside of the log.
-    FormatError
-        If the events cannot be read.
-    """
+    """Return these windows and those of ``--events``, in seconds of the workload of a log."""
     from allocsolve.instances import closed_window, event_windows, read_node_events, time_origin  # noqa: PLC0415 - when the command runs
 
     if not log.names or not (windows_given or args.events):

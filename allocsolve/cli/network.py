@@ -166,13 +166,7 @@ def _problem(args: argparse.Namespace) -> tuple[NetworkFile, PlacementProblem | 
 
 
 def _read(args: argparse.Namespace) -> tuple[NetworkFile, tuple[str, ...]]:
-    """Return the network, and the names of its free nodes.
-
-    Raises
-    ------
-    InvalidOption
-        If no file tells which nodes are free.
-    """
+    """Return the network, and the names of its free nodes."""
     from allocsolve.instances import read_free_nodes, read_network  # noqa: PLC0415 - when the command runs
 
     stated: StatedNodes | None = None if args.free is None else read_free_nodes(args.free)

@@ -143,13 +143,7 @@ def score(args: argparse.Namespace) -> int:
 
 
 def _named(args: argparse.Namespace) -> list[str]:
-    """Return the names of the solvers.
-
-    Raises
-    ------
-    InvalidOption
-        If nothing is to be compared.
-    """
+    """Return the names of the solvers."""
     if not args.solvers and not args.answers:
         msg = "nothing to compare: name --solvers, --answers or both"
         raise InvalidOption(msg)
@@ -163,8 +157,6 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
     ------
     InvalidOption
         If it is not clear which problem they answer, or there is nothing to tolerate.
-    FormatError
-        If a file cannot be read.
     """
     from allocsolve.bench.runs.reply import given_answer  # noqa: PLC0415 - when the command runs
 

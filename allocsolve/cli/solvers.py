@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import multiprocessing
-import re
 import signal
 import textwrap
 import time
@@ -26,6 +25,7 @@ from allocsolve.cli.output import (
     terminal_width,
     write_json,
 )
+from allocsolve.cli.signatures import meanings
 from allocsolve.errors import InvalidOption, PluginError, SolverUnavailable
 from allocsolve.families import families, family_of, unusable_families
 from allocsolve.instances import read_solution
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.families import Alias, AnyFamily
-
-#: The section of a docstring that says what the options are, up to the next section.
-_PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", re.MULTILINE | re.DOTALL)
 
 
 class Row(NamedTuple):
@@ -193,21 +190,8 @@ def _option_rows(solver: Any, default: Any) -> Iterator[OptionRow]:  # noqa: ANN
     for name, option in solver_options(solver).items():
         value = defaults[name].value
         text = None if value is dataclasses.MISSING else value_text(value)
-        meanings = _meanings(getattr(solver, option.part) if option.part else solver)
-        yield OptionRow(name, option.takes, text, value_text(option.value), meanings.get(name, ""))
-
-
-def _meanings(solver: Any) -> dict[str, str]:  # noqa: ANN401 - any dataclass
-    """Return what the docstring of a dataclass says of its fields, by name."""
-    section = _PARAMETERS.search(inspect.getdoc(solver) or "")
-    meanings: dict[str, str] = {}
-    names: list[str] = []
-    for line in section[1].splitlines() if section else ():
-        if line and not line[0].isspace():
-            names = [name.strip() for name in line.partition(":")[0].split(",")]
-        else:
-            meanings |= {name: f"{meanings.get(name, '')} {line.strip()}".strip() for name in names}
-    return meanings
+        said = meanings(getattr(solver, option.part) if option.part else solver)
+        yield OptionRow(name, option.takes, text, value_text(option.value), said.get(name, ""))
 
 
 def _show(page: Page) -> None:
@@ -364,13 +348,7 @@ def _made_ready(solver: tuple[str, str]) -> tuple[str, int, str]:
 
 
 def make_ready(family: AnyFamily, name: str) -> None:
-    """Make a solver ready for small and for large problems of a family, of all sorts.
-
-    Raises
-    ------
-    SolverUnavailable
-        If the solver needs a package that is not installed.
-    """
+    """Make a solver ready for small and for large problems of a family, of all sorts."""
     from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
 
     large = [make() for make in (family.large_example, *[*family.timing_problems.values()][-1:])]

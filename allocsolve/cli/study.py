@@ -287,11 +287,6 @@ def write_report(
     -------
     list
         The files of the figures.
-
-    Raises
-    ------
-    FormatError
-        If the folder cannot be made.
     """
     from allocsolve.report import figures, html, markdown  # noqa: PLC0415 - when the command runs
 

@@ -218,13 +218,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _check_problem_options(args: argparse.Namespace) -> None:
-    """Refuse what is asked of a log where a problem is given.
-
-    Raises
-    ------
-    InvalidOption
-        Names the first such option.
-    """
+    """Refuse what is asked of a log where a problem is given."""
     for name in ("format", "time_unit", "resources", "partitions", "eligible", "priority_age", "events"):
         if getattr(args, name):
             msg = (

@@ -185,8 +185,6 @@ def snapshot_of(
         Who runs, what waits in line, and where.
     limits
         Limits that are known beside those of the listing, in seconds.
-    now
-        Seconds.
 
     Raises
     ------

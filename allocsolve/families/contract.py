@@ -287,15 +287,7 @@ class Family(Generic[P, A]):
     adapted: Callable[[Any], Solver[P, A] | None] | None = None
 
     def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the terms of an objective, as a text or a sequence of texts; the default for None.
-
-        Raises
-        ------
-        UnknownName
-            If a term is not one of this family.
-        InvalidOption
-            If a term is repeated, or there is none.
-        """
+        """Return the terms of an objective, as a text or a sequence of texts; the default for None."""
         return self.objectives[:1] if objective is None else parse_objective(objective, self.objectives)
 
     def gap(self, term: str, value: float, reference: float) -> float:

@@ -26,8 +26,6 @@ def quick_answers(
 
     Parameters
     ----------
-    problem
-        The problem.
     objective
         By whose terms, as the rules of the family value an answer, one is better than another.
     clock

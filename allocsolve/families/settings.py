@@ -20,8 +20,6 @@ def with_settings(
 
     Parameters
     ----------
-    problem
-        The problem.
     values
         By the names of `Family.settings`; a value is a text, or as a TOML file has it.
     source

@@ -40,15 +40,7 @@ def unusable_families() -> Mapping[str, str]:
 
 
 def family_named(kind: str) -> AnyFamily:
-    """Return the family of this kind.
-
-    Raises
-    ------
-    UnknownName
-        If there is none.
-    PluginError
-        If another distribution names a family that cannot be used.
-    """
+    """Return the family of this kind."""
     named = {family.kind: family for family in families()}
     if kind in named:
         return named[kind]
@@ -58,13 +50,7 @@ def family_named(kind: str) -> AnyFamily:
 
 
 def family_of(problem: Problem | type) -> AnyFamily:
-    """Return the family of a problem, or of a type of problems.
-
-    Raises
-    ------
-    UnknownName
-        If no family has its kind.
-    """
+    """Return the family of a problem, or of a type of problems."""
     type_ = problem if isinstance(problem, type) else type(problem)
     for family in families():
         if issubclass(type_, family.problem):

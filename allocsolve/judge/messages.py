@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.model.columns import plain
+
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
 
 def shown_seconds(seconds: float) -> str:
     """Return a time as people write it: a whole number without a point."""
-    return str(int(seconds)) if float(seconds).is_integer() else repr(float(seconds))
+    return str(plain(seconds))
 
 
 def overloads(moments: IntArray | FloatArray, held: IntArray, num_nodes: int) -> list[str]:

@@ -113,6 +113,7 @@ from .result import (
     Solver as Solver,
     Status as Status,
     Value as Value,
+    shown_values as shown_values,
     terms as terms,
 )
 from .speedup import (

@@ -111,6 +111,5 @@ def texts_column(what: str, values: Iterable[Any], *, none: bool = False) -> tup
 
 
 def plain(number: Any) -> Any:  # noqa: ANN401 - an integer if it is whole
-    """Return a number of an array as an integer if it is whole, else as a float."""
-    value = float(number)
-    return int(value) if value.is_integer() else value
+    """Return a number, of an array or Python's, as an integer if it is whole, else as a float."""
+    return int(number) if float(number).is_integer() else float(number)

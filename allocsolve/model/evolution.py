@@ -27,15 +27,7 @@ EvolutionObjective: TypeAlias = Annotated[tuple[EvolutionTerm, ...], objective_o
 
 
 def parse_evolution_objective(objective: str | Sequence[str]) -> EvolutionObjective:
-    """Read an objective such as ``makespan``, ``makespan,waste`` or ``("makespan", "waste")``.
-
-    Raises
-    ------
-    UnknownName
-        If a term is not one of `EVOLUTION_OBJECTIVES`.
-    InvalidOption
-        If a term is repeated, or there is none.
-    """
+    """Read an objective such as ``makespan``, ``makespan,waste`` or ``("makespan", "waste")``."""
     return parse_objective(objective, EVOLUTION_OBJECTIVES)
 
 
@@ -81,11 +73,6 @@ class EvolutionProblem:
         Distinct names; ``a0``, ``a1``, ... if empty.
     meta
         Where the problem comes from (generator, seed, log): carried along, never read by a solver.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is out of range; the message names the application, the step and the value.
 
     Examples
     --------
@@ -206,11 +193,6 @@ class EvolutionSchedule:
         Shape (steps,), seconds >= 1: how long each step holds its nodes.
     nodes
         Shape (steps,).
-
-    Raises
-    ------
-    InvalidAnswer
-        If the shapes do not belong together. Whether the schedule answers a problem is for the judge to say.
 
     Examples
     --------

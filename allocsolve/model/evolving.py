@@ -45,11 +45,6 @@ class Requests:
     ----------
     events
         Pairs (remaining, change): shares in 0..1, exclusive, that fall; changes other than 0.
-
-    Raises
-    ------
-    InvalidProblem
-        If a pair is malformed or out of range, or there is none.
     """
 
     events: tuple[tuple[float, int], ...]
@@ -94,11 +89,6 @@ class Phases:
         Pairs (work, most useful nodes): node-seconds above 0, and 1 or more nodes; None for any number.
     release_delay
         Seconds, >= 0.
-
-    Raises
-    ------
-    InvalidProblem
-        If a pair is malformed or out of range, or there is none.
     """
 
     phases: tuple[tuple[float, int | None], ...]
@@ -142,11 +132,6 @@ class Profile:
         Pairs (seconds, nodes) of integers, seconds >= 1 and nodes >= 0, or an `EvolutionProfile`.
     expand_limit
         How many times its duration a step may hold its nodes, >= 1; no limit by default.
-
-    Raises
-    ------
-    InvalidProblem
-        If a step is malformed or out of range, or there is none.
     """
 
     steps: tuple[Step, ...]
@@ -180,13 +165,6 @@ class Stall:
         Seconds, seconds a node and seconds times nodes, >= 0.
     holds
         Which nodes the job holds while it stalls: the ``new`` number, or the ``larger`` one of both.
-
-    Raises
-    ------
-    InvalidProblem
-        If a cost is out of range.
-    UnknownName
-        If `holds` is neither.
     """
 
     fixed: float = 0
@@ -216,11 +194,6 @@ class Join:
         Seconds from the arrival of a node until it is useful.
     shrink
         Seconds for which a node is still held when it is no longer useful.
-
-    Raises
-    ------
-    InvalidProblem
-        If a cost is out of range.
     """
 
     start: float = 0

@@ -178,11 +178,6 @@ class Jobs(Sequence[Job]):
     evolutions, reconfigurations, needs, partitions, eligible, boost
         Columns, or None for what `Job` has by default.
 
-    Raises
-    ------
-    InvalidProblem
-        If columns differ in length or a value is out of range; the message names the job and the value.
-
     Examples
     --------
     >>> jobs = Jobs(submit=[0, 5], nodes=[4, 8], runtime=[600, 60.5], limit=[900, float("nan")])

@@ -42,11 +42,6 @@ def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
         A mapping from names to whole numbers, or pairs of both.
     low
         The least amount, in nodes, GPUs and the like.
-
-    Raises
-    ------
-    InvalidProblem
-        If it is none, or an amount is not in low..2^53.
     """
     try:
         pairs = dict(given)  # type: ignore[call-overload]  # whatever it is
@@ -76,11 +71,6 @@ class ClosedWindow:
     amounts
         How much is closed, by resource; ``nodes`` are one. Everything if left out.
 
-    Raises
-    ------
-    InvalidProblem
-        If a value is not as said.
-
     Examples
     --------
     >>> ClosedWindow(86400, 115200)
@@ -97,7 +87,7 @@ class ClosedWindow:
         for name in ("start", "end"):
             object.__setattr__(self, name, real(f"closed window: {name}", getattr(self, name)))
         if not 0 <= self.start < self.end <= MAX_INTEGER:
-            first, last = (shown(_plain_time(time)) for time in (self.start, self.end))
+            first, last = (shown(plain(time)) for time in (self.start, self.end))
             msg = f"closed window from {first} s to {last} s: not 0 <= start < end <= 2^53"
             raise InvalidProblem(msg)
         object.__setattr__(self, "amounts", checked_amounts(self.place, self.amounts))
@@ -105,11 +95,7 @@ class ClosedWindow:
     @property
     def place(self) -> str:
         """What messages call it."""
-        return f"closed window from {_plain_time(self.start)} s"
-
-
-def _plain_time(seconds: float) -> float:
-    return int(seconds) if float(seconds).is_integer() else seconds
+        return f"closed window from {plain(self.start)} s"
 
 
 def checked_machine(
@@ -153,11 +139,6 @@ class Requirements:
         Shape (jobs,), seconds.
     needs, partitions, eligible, boost
         Columns as `allocsolve.model.Jobs` takes them, or None.
-
-    Raises
-    ------
-    InvalidProblem
-        If columns differ in length or a value is out of range.
     """
 
     __slots__ = ("boost", "eligible", "needs", "partitions")

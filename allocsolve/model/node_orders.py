@@ -73,8 +73,6 @@ def node_order(topology: Topology, name: NodeOrder, *, bits: int | None = None) 
 
     Raises
     ------
-    UnknownName
-        If there is no such order.
     InvalidOption
         If `bits` is too small for the longest side, above 62, or given for another order than ``hilbert``;
         if ``generalised-hilbert`` is asked for on more than three axes.

@@ -54,13 +54,7 @@ def checked_free(
 
 
 def mask_without(busy: Sequence[int], num_nodes: int) -> BoolArray:
-    """Return the mask of the nodes that are not busy, shape (nodes,).
-
-    Raises
-    ------
-    InvalidProblem
-        If a busy node is not an integer, out of range or named twice.
-    """
+    """Return the mask of the nodes that are not busy, shape (nodes,)."""
     free = np.ones(num_nodes, dtype=np.bool_)
     for node in (integer("busy node", node) for node in items("busy", busy)):
         if not 0 <= node < num_nodes:
@@ -75,13 +69,7 @@ def mask_without(busy: Sequence[int], num_nodes: int) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeSet:
-    """A set of nodes, kept in increasing order.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the nodes are not integers.
-    """
+    """A set of nodes, kept in increasing order."""
 
     nodes: IntArray
 

@@ -222,11 +222,6 @@ class Options:
     A solver that checks how options fit each other has a ``__post_init__`` that calls this one first, by its
     name: ``Options.__post_init__(self)``.
 
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not of what its field takes.
-
     Examples
     --------
     >>> @dataclass(frozen=True, slots=True)
@@ -343,11 +338,6 @@ def resolve(annotation: object, namespace: Mapping[str, Any]) -> Any:  # noqa: A
 
     Texts may use `allocsolve`, `allocsolve.model` and the names in it without importing them: they often are
     imported for type checkers only.
-
-    Raises
-    ------
-    ValueError
-        If a text cannot be resolved.
     """
     holder = type("Annotated", (), {"__annotations__": {"it": annotation}})
     try:

@@ -198,14 +198,7 @@ PARTITION_OBJECTIVES: tuple[str, ...] = ("pairwise",)
 
 
 def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: int) -> tuple[BoolArray, int]:
-    """Return the mask of free nodes read-only, contiguous and unshared, and the size as an integer.
-
-    Raises
-    ------
-    InvalidProblem
-        If there is no topology, `free` is not a mask over its nodes, or the size is below 1 or above the
-        number of free nodes.
-    """
+    """Return the mask of free nodes read-only, contiguous and unshared, and the size as an integer."""
     machine = instance("topology", topology, Topology)
     return checked_free(free, size, machine.num_nodes, str(list(machine.shape)))
 
@@ -216,8 +209,6 @@ class PartitionProblem:
 
     Parameters
     ----------
-    topology
-        The machine.
     free
         Which nodes may be chosen: a mask, shape (nodes,). `PartitionProblem.of` takes the busy nodes instead.
     size
@@ -277,13 +268,7 @@ class PartitionProblem:
         meta: Mapping[str, object] | None = None,
         box: bool | Sequence[int] = False,
     ) -> PartitionProblem:
-        """Build a problem from the busy nodes.
-
-        Raises
-        ------
-        InvalidProblem
-            If a busy node is not an integer, out of range or named twice; also as the constructor.
-        """
+        """Build a problem from the busy nodes."""
         free = mask_without(busy, instance("topology", topology, Topology).num_nodes)
         return cls(topology, free, size, contiguous, name, meta or {}, box)  # type: ignore[arg-type]  # made a tuple
 
@@ -322,13 +307,7 @@ class PartitionProblem:
 
 
 def _checked_box(box: object, topology: Topology, size: int) -> bool | tuple[int, ...]:
-    """Return whether a box is asked for, or its sides.
-
-    Raises
-    ------
-    InvalidProblem
-        If it is neither, or the sides do not fit.
-    """
+    """Return whether a box is asked for, or its sides."""
     if isinstance(box, bool | np.bool_):
         return bool(box)
     try:
@@ -352,10 +331,4 @@ def _checked_box(box: object, topology: Topology, size: int) -> bool | tuple[int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition(NodeSet):
-    """A set of nodes of a topology, kept in increasing order.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the nodes are not integers. Whether they answer a problem is for the judge to say.
-    """
+    """A set of nodes of a topology, kept in increasing order."""

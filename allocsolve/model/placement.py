@@ -366,8 +366,6 @@ class PlacementProblem:
 
     Parameters
     ----------
-    tree
-        The machine.
     free
         Which nodes may be chosen: a mask, shape (nodes,). `PlacementProblem.of` takes the busy nodes instead.
     size
@@ -447,13 +445,7 @@ class PlacementProblem:
         name: str = "",
         meta: Mapping[str, object] | None = None,
     ) -> PlacementProblem:
-        """Build a problem from the busy nodes.
-
-        Raises
-        ------
-        InvalidProblem
-            If a busy node is not an integer, out of range or named twice; also as the constructor.
-        """
+        """Build a problem from the busy nodes."""
         free = mask_without(busy, instance("tree", tree, SwitchTree).num_nodes)
         return cls(tree, free, size, within, segment, segment_level, balanced, name, meta or {})
 
@@ -487,10 +479,4 @@ class PlacementProblem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement(NodeSet):
-    """A set of nodes of a switch tree, kept in increasing order.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the nodes are not integers. Whether they answer a problem is for the judge to say.
-    """
+    """A set of nodes of a switch tree, kept in increasing order."""

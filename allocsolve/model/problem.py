@@ -47,13 +47,7 @@ class Answerable(Problem, Protocol[A_co]):
 
 
 def checked_labels(name: object, meta: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the `meta` of a problem as a read-only copy, after a check of it and of the name.
-
-    Raises
-    ------
-    InvalidProblem
-        If the name is not a text, or `meta` not a mapping.
-    """
+    """Return the `meta` of a problem as a read-only copy, after a check of it and of the name."""
     instance("name", name, str)
     try:
         return MappingProxyType(dict(meta))
@@ -85,13 +79,6 @@ def parse_objective(objective: str | Sequence[str], family_terms: Sequence[Term]
         The terms: a text with commas between them, or a sequence of texts.
     family_terms
         The terms of the family of problems, such as `allocsolve.model.EVOLUTION_OBJECTIVES`.
-
-    Raises
-    ------
-    UnknownName
-        If a term is not one of `family_terms`.
-    InvalidOption
-        If a term is repeated, or there is none.
     """
     names = (
         objective.split(",") if isinstance(objective, str) else items("objective", objective, InvalidOption)

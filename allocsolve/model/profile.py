@@ -32,11 +32,6 @@ def expand_ratio(expand_limit: float) -> Fraction | None:
 
     A float is read as the decimal number that it prints: 1.7 allows 17 s for a step of 10 s, although the
     nearest double is a little below 17/10.
-
-    Raises
-    ------
-    InvalidProblem
-        If the limit is below 1 or not a number, or finite and beyond 2^53.
     """
     limit = real("expand limit", expand_limit)
     if not limit >= 1:  # also catches NaN
@@ -103,11 +98,6 @@ class EvolutionProfile:
     ----------
     steps
         Pairs (duration in seconds >= 1, nodes >= 0). May be empty (an idle cluster).
-
-    Raises
-    ------
-    InvalidProblem
-        If a step is malformed; the message names its index and the value.
 
     Notes
     -----

@@ -12,6 +12,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
+from allocsolve.model.columns import plain
 from allocsolve.model.partition import Topology
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.program import Program
@@ -57,12 +58,6 @@ class ReservationSchedule:
     computed
         Shape (jobs,), node-seconds in which a process of the job computed on a node, as an execution claims
         them; None without an execution.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the shapes do not belong together, or a value is out of range. Whether the schedule answers a
-        problem is for the judge to say.
 
     Examples
     --------
@@ -112,8 +107,6 @@ class ReservationSchedule:
 
         Parameters
         ----------
-        problem
-            The problem.
         bookings
             The start (seconds) and the nodes of each accepted job, by its index.
         """
@@ -141,8 +134,6 @@ class ReservationSchedule:
 
         Parameters
         ----------
-        problem
-            The problem.
         outcomes, starts
             Shape (jobs,): `REJECTED` or `BOOKED`, and the starts in seconds, which are not read of rejected
             jobs.
@@ -244,15 +235,7 @@ PROGRAM_KINDS: Final = 4
 
 
 def parse_reservation_objective(objective: str | Sequence[str]) -> ReservationObjective:
-    """Read an objective such as ``rejected`` or ``unsuccessful,rejected-area``.
-
-    Raises
-    ------
-    UnknownName
-        If a term is not one of `RESERVATION_OBJECTIVES`.
-    InvalidOption
-        If a term is repeated, or there is none.
-    """
+    """Read an objective such as ``rejected`` or ``unsuccessful,rejected-area``."""
     return parse_objective(objective, RESERVATION_OBJECTIVES)
 
 
@@ -278,11 +261,6 @@ class DeadlineJob:
         How much it counts in the terms, a finite number >= 0.
     name
         For people; ``j`` and its position if empty.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is out of range; the message names the field and the value.
     """
 
     arrival: int
@@ -304,7 +282,7 @@ class DeadlineJob:
         if not 0 <= weight <= MAX_INTEGER:
             msg = f"weight {shown(self.weight)} is not in 0..2^53"
             raise InvalidProblem(msg)
-        object.__setattr__(self, "weight", int(weight) if weight.is_integer() else weight)
+        object.__setattr__(self, "weight", plain(weight))
         instance("name", self.name, str)
         if self.program is not None and not isinstance(self.program, str):
             program = integer("program", self.program)

@@ -26,6 +26,11 @@ def terms(value: Value) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
+def shown_values(values: tuple[float, ...]) -> Value:
+    """Return values in the form of results, where a single term is a number."""
+    return values[0] if len(values) == 1 else values
+
+
 class Status(StrEnum):
     """What a solver claims about its answer."""
 
@@ -111,11 +116,6 @@ class Budget:
         Threads, >= 1.
     seed
         Seed of every random choice, >= 0.
-
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range.
     """
 
     seconds: float = math.inf

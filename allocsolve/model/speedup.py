@@ -45,11 +45,6 @@ class Amdahl:
     """Amdahl's law: of the work on one node the share `parallel` can be divided among nodes.
 
     On n nodes the speedup is ``1 / (1 - parallel + parallel / n)``.
-
-    Raises
-    ------
-    InvalidProblem
-        If the share is not in 0..1.
     """
 
     parallel: float
@@ -65,13 +60,7 @@ class Amdahl:
 
 @dataclass(frozen=True, slots=True)
 class PowerLaw:
-    """On n nodes the speedup is ``n ** exponent``.
-
-    Raises
-    ------
-    InvalidProblem
-        If the exponent is not in 0..1.
-    """
+    """On n nodes the speedup is ``n ** exponent``."""
 
     exponent: float
     code: ClassVar[int] = POWER
@@ -91,11 +80,6 @@ class Overhead:
     Of the run time on the nodes of the job, P, the share `overhead` is parallel overhead; on n nodes that
     part takes n / P times as long, the rest P / n times. The job is fastest on P sqrt((1 - x) / x) nodes, x
     being the share.
-
-    Raises
-    ------
-    InvalidProblem
-        If the share is not in 0..1, exclusive of 1.
     """
 
     overhead: float
@@ -125,11 +109,6 @@ class SpeedupTable:
     ----------
     rows
         Pairs of nodes and seconds; the nodes grow, the seconds are above 0.
-
-    Raises
-    ------
-    InvalidProblem
-        If the nodes do not grow, or a value is out of range.
     """
 
     rows: tuple[tuple[int, float], ...]

@@ -38,15 +38,7 @@ SLOWDOWN_FLOOR_S = 10
 
 
 def parse_workload_objective(objective: str | Sequence[str]) -> WorkloadObjective:
-    """Read an objective such as ``turnaround``, ``makespan,turnaround`` or ``("makespan", "wait")``.
-
-    Raises
-    ------
-    UnknownName
-        If a term is not one of `WORKLOAD_OBJECTIVES`.
-    InvalidOption
-        If a term is repeated, or there is none.
-    """
+    """Read an objective such as ``turnaround``, ``makespan,turnaround`` or ``("makespan", "wait")``."""
     return parse_objective(objective, WORKLOAD_OBJECTIVES)
 
 
@@ -87,11 +79,6 @@ class WorkloadProblem:
     closed
         When a part of the machine is closed; what several windows close adds up, down to nothing. A job that
         runs into a window needs room beside what is closed: it never stops for one.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is out of range; the message names the job and the value.
 
     Examples
     --------
@@ -370,11 +357,6 @@ class WorkloadSchedule:
     nodes
         Shape (pieces,).
 
-    Raises
-    ------
-    InvalidAnswer
-        If the shapes do not belong together. Whether the schedule answers a problem is for the judge to say.
-
     Examples
     --------
     >>> from allocsolve.model import Job
@@ -411,8 +393,6 @@ class WorkloadSchedule:
 
         Parameters
         ----------
-        problem
-            The problem.
         starts
             Shape (jobs,), seconds.
         sizes

@@ -107,8 +107,6 @@ def holders(schedule: ReservationSchedule, times: FloatArray, nodes: IntArray) -
 
     Parameters
     ----------
-    schedule
-        The schedule.
     times
         Shape (times,), seconds.
     nodes
@@ -246,8 +244,6 @@ def slices(topology: Topology, values: IntArray) -> list[tuple[str, IntArray]]:
 
     Parameters
     ----------
-    topology
-        The machine.
     values
         Shape (nodes,), one of each node.
 

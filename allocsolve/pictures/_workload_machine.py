@@ -65,8 +65,6 @@ def shade(
     ----------
     chart
         Of use over time.
-    problem
-        The problem.
     window
         The first and the last second that are drawn.
     second

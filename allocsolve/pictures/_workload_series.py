@@ -122,8 +122,6 @@ def node_prices(
 
     Parameters
     ----------
-    problem
-        The problem.
     certificate
         Of a bound that prices time: ``time-prices``, or ``job-prices``, of which the price of a node-second
         is what the jobs that pay most for a node would pay together, were they to fill all nodes, by node; or
@@ -337,8 +335,6 @@ def timeline(
 
     Parameters
     ----------
-    problem
-        The problem.
     schedules
         By their names in the legend, at most as many as series have colours; a single one has no legend.
     scale

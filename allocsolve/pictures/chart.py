@@ -148,8 +148,6 @@ class Drawing:
     ----------
     width, height
         Of the drawing.
-    title
-        What a browser calls it.
     """
 
     def __init__(self, width: float, height: float, title: str) -> None:
@@ -404,8 +402,6 @@ class Chart:
 
     Parameters
     ----------
-    title
-        What a browser calls it.
     x, y
         The axes; y is None where the rows have names.
     rows

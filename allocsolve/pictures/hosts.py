@@ -46,13 +46,7 @@ def _names(problem: _NodeProblem) -> Sequence[str]:
 
 
 def _hosts_text(problem: _NodeProblem, answer: NodeSet, window: object) -> str:
-    """Return a line with the hostlist of the chosen nodes.
-
-    Raises
-    ------
-    InvalidOption
-        If a node is none of the problem, or as `_names`.
-    """
+    """Return a line with the hostlist of the chosen nodes."""
     del window
     names, nodes = _names(problem), answer.nodes.tolist()
     strange = next((node for node in nodes if not 0 <= node < len(names)), None)

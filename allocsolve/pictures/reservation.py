@@ -50,8 +50,6 @@ def reservation_exhibits(
 
     Parameters
     ----------
-    problem
-        The problem.
     answers
         Feasible schedules by the names of their solvers, the best first.
     certificates

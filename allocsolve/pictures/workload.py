@@ -75,10 +75,6 @@ def wait_chart(
 
     Parameters
     ----------
-    title
-        What a browser calls it.
-    problem
-        The problem.
     schedules
         By their names in the legend, at most as many as series have colours.
     classes
@@ -134,8 +130,6 @@ def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | 
 
     Parameters
     ----------
-    title
-        What a browser calls it.
     what
         The name of the axis, without its unit.
     means
@@ -193,8 +187,6 @@ def workload_exhibits(
 
     Parameters
     ----------
-    problem
-        The problem.
     answers
         Feasible schedules by the names of their solvers, the best first: the others are compared with it.
     certificates

@@ -148,8 +148,6 @@ def analogue_quantiles(past: PastAnswers, wanted: FloatArray, now: float) -> Flo
         Of which those count that were asked before `now`.
     wanted
         Shape (n, features): of the new questions.
-    now
-        Seconds.
 
     Returns
     -------

@@ -37,11 +37,6 @@ def make_allocator(name: str, *, seed: int = 0) -> Allocator:
     seed
         Of every call.
 
-    Raises
-    ------
-    UnknownName, PluginError
-        If there is no such solver of either kind of problems; when called, if there is none for the machine.
-
     Examples
     --------
     >>> from allocsolve.model import Mesh, SwitchTree

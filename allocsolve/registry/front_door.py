@@ -259,8 +259,6 @@ def solve(
 
     Parameters
     ----------
-    problem
-        The problem.
     solver
         A registered name, see ``allocsolve solvers``, or ``package.module:object``; either may have options,
         as in ``curve-fit(method=first-fit, order=snake)``. Or a solver itself, such as those of

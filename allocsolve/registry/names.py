@@ -109,13 +109,7 @@ def split_names(text: str) -> list[str]:
 
 
 def parse_value(text: str) -> OptionValue:
-    """Return the value of a text: a number, ``inf``, True, False, None, quoted text, or a word as it is.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    """
+    """Return the value of a text: a number, ``inf``, True, False, None, quoted text, or a word as it is."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     try:

@@ -81,8 +81,6 @@ def place(
     ------
     InvalidProblem
         If `free` is not a mask over the nodes, or what is asked for is out of range.
-    UnknownName, InvalidOption
-        If there is no such rule or objective.
 
     Examples
     --------

@@ -69,8 +69,6 @@ def run_to_end(
 
     Parameters
     ----------
-    problem
-        The workload.
     run
         Goes on from event to event; returns False if the log of changes needs more room before it can
         continue.

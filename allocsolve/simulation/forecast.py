@@ -100,8 +100,6 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
 
     Raises
     ------
-    IllegalDecision
-        If the policy breaks a rule.
     InvalidOption
         If a job that runs or waits is evolving.
 
@@ -155,8 +153,6 @@ def starts_after(
         the nodes that it holds; its run time ends after now, or now.
     running
         The jobs that run, in any order.
-    now
-        Seconds.
     policy, rules
         As for `forecast`; a copy of the policy is run. What it keeps from call to call, such as reservations,
         it makes now, in the order of the queue.
@@ -165,13 +161,6 @@ def starts_after(
     -------
     numpy.ndarray
         Shape (jobs,), seconds; NaN for a job that the policy never starts.
-
-    Raises
-    ------
-    IllegalDecision
-        If the policy breaks a rule.
-    UnsupportedProblem
-        If the machine is not plain, and the policy takes plain machines only.
 
     Notes
     -----
@@ -276,8 +265,6 @@ def promised_starts(
 
     Parameters
     ----------
-    problem
-        The workload.
     policy, rules
         As for `forecast`.
 

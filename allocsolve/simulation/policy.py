@@ -61,11 +61,6 @@ def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 -
     seed
         With which the method ``reset`` is called, if there is one.
 
-    Raises
-    ------
-    InvalidOption
-        If it is none of these.
-
     Examples
     --------
     >>> from allocsolve.heuristics import Easy

@@ -50,11 +50,6 @@ class EngineRules(Options):
         Whether a job ends at its limit if its work is not done by then; one without a limit is not killed.
         The schedule is an answer to the workload that `allocsolve.model.WorkloadProblem.cut_at_limits`
         returns: there the judge accepts it, as one of the given workload it is refused.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such knowledge, or no such effect.
     """
 
     coalesce: bool = True
@@ -78,8 +73,6 @@ class EngineRules(Options):
 
         Parameters
         ----------
-        problem
-            The workload.
         answers
             Whether the policy that is to run answers requests: evolving jobs ask for nodes.
 

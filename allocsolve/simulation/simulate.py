@@ -29,8 +29,6 @@ def run_policy(
 
     Parameters
     ----------
-    problem
-        The workload.
     policy
         Called with a `QueueView` at each event; returns decisions. It is a function, an object with a method
         ``decide``, or a class of either; its method ``reset``, if it has one, is called before the run.
@@ -38,13 +36,6 @@ def run_policy(
         Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
     seed
         With which ``reset`` is called.
-
-    Raises
-    ------
-    IllegalDecision
-        If the policy breaks a rule.
-    InvalidOption
-        If it is no policy.
     """
     ready = runnable(policy, seed=seed)
     engine = Engine(problem, rules or ready.rules)
@@ -60,8 +51,6 @@ def simulate(
 
     Parameters
     ----------
-    problem
-        The workload.
     policy
         A function from views to decisions, or one of `allocsolve.heuristics` such as ``Easy()``.
     rules
@@ -75,8 +64,6 @@ def simulate(
 
     Raises
     ------
-    IllegalDecision
-        If the policy breaks a rule.
     InvalidOption
         If a policy needs to know more than the rules allow.
 

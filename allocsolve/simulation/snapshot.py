@@ -152,11 +152,6 @@ class QueueSnapshot:
         -------
         numpy.ndarray
             Shape of `run_times`, seconds; NaN for a job that the policy never starts.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If the machine is not plain, and the policy takes plain machines only.
         """
         if not len(self.nodes):
             return np.empty(run_times.shape)

@@ -274,11 +274,6 @@ def example_problems(kind: str) -> tuple[Problem, ...]:
     kind
         That of a family, such as ``evolution``.
 
-    Raises
-    ------
-    UnknownName
-        If there is no such kind.
-
     Examples
     --------
     >>> [problem.name for problem in example_problems("evolution")][:3]
@@ -314,8 +309,6 @@ def check_solver(
     ------
     AssertionError
         With what is wrong, and on which problem.
-    UnknownName
-        If there is no such kind.
 
     Notes
     -----

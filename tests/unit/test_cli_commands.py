@@ -85,7 +85,7 @@ def test_generate_interrupted_says_what_is_there(
             raise KeyboardInterrupt
         write_problem(problem, path)
 
-    monkeypatch.setattr("allocsolve.instances.write_problem", write)
+    monkeypatch.setattr("allocsolve.cli.create.write_problem", write)
     args = ["generate", "klein2011", "--count", "5", "--seed", "1", "--out", str(tmp_path / "p")]
     assert main(args) == 130
     out, err = capsys.readouterr()

@@ -326,10 +326,10 @@ def test_a_fault_with_a_line_break_stays_one_line(tmp_path: Path, capsys: Captur
 def test_too_little_memory_is_one_line(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw(*_: object, **__: object) -> None:
+    def write(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("allocsolve.instances.klein2011", draw)
+    monkeypatch.setattr("allocsolve.cli.create.write_problem", write)
     argv = ["generate", "klein2011", "--count", "1", "--seed", "1", "--out", str(tmp_path / "d")]
     assert main(argv) == 1
     assert capsys.readouterr().err == "allocsolve: error: there is not enough memory for this\n"

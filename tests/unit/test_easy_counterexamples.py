@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-CASES = tuple(easy_counterexamples())
+CASES = easy_counterexamples()
 RULES = ("easy", "fcfs", "first-fit", "conservative")
 each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

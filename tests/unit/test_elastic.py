@@ -160,7 +160,7 @@ def test_the_command(tmp_path: Path, capsys: Capture) -> None:
     again = read_problem(out)
     assert again == elastic_workload(problem, share=0.4, seed=1, tick=0)
     assert again.meta == {**expected.meta, "tick": 0}
-    assert "tick -1 is not" in refused(capsys, *argv, "--tick", -1, "--out", out, "--force")
+    assert "--tick: -1 is below 0" in refused(capsys, *argv, "--tick", -1, "--out", out, "--force")
     assert "only rigid jobs" in refused(capsys, *argv[:3], out, *argv[4:], "--out", tmp_path / "x.json")
 
 

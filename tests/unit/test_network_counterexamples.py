@@ -25,7 +25,7 @@ RUNS = [(name, rule) for name, problem in CASES.items() for rule in expected(pro
 
 
 def test_each_has_a_reason_and_another_name() -> None:
-    assert len(CASES) == len([*network_counterexamples()]) == 10
+    assert len(CASES) == len(network_counterexamples()) == 10
     for problem in CASES.values():
         assert str(problem.meta["reason"]).endswith(".")
         assert problem.meta["case"] == problem.name

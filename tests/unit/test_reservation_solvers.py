@@ -41,7 +41,7 @@ CROWDED = random_reservations(3, 200, Mesh((8, 4)), load=4.0)
 CERTIFICATE: dict[str, Any] = {"method": "prices", "edges": [0, 10], "prices": [3], "unit": 10}
 
 
-@pytest.mark.parametrize("case", tuple(shape_counterexamples()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", shape_counterexamples(), ids=lambda case: case.name)
 def test_a_contiguous_shape_costs_a_job(case: ReservationProblem) -> None:
     result = ReservationCpSat()(case, Budget(seconds=60))
     assert result.status is Status.OPTIMAL

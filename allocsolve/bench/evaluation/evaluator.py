@@ -192,13 +192,7 @@ def _registered(name: str) -> Callable[[WorkloadProblem, str], WorkloadSchedule]
 
 
 def _score(window: Window, schedule: WorkloadSchedule) -> float:
-    """Return the score of a schedule of a window, by the judge.
-
-    Raises
-    ------
-    PolicyFailed
-        If it is none.
-    """
+    """Return the score of a schedule of a window, by the judge."""
     try:
         faults = workload_violations(window.problem, schedule)
     except InvalidAnswer as error:

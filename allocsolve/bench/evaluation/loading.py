@@ -76,8 +76,6 @@ def loaded(name: str) -> RunnablePolicy:
 
     Raises
     ------
-    UnknownName, PluginError
-        If there is no such policy.
     InvalidOption
         If it is none, or asks for other rules than those by which all are evaluated.
     """

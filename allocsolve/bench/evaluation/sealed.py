@@ -129,15 +129,11 @@ class SealedPolicies:
 
         Parameters
         ----------
-        problem
-            The workload.
         policy
             ``package.module:object`` with options, ``file.py``, or ``file.py:object``.
 
         Raises
         ------
-        PolicyUnusable
-            If it cannot be loaded.
         PolicyFailed
             If it raises, decides what is not allowed, dies, or takes more than the limits.
         """
@@ -157,13 +153,7 @@ class SealedPolicies:
                     self.close()
 
     def _orders(self, policy: str) -> bytes:
-        """Return what the process is told at first: it may read installed code, and that of the policy.
-
-        Raises
-        ------
-        PolicyUnusable
-            If something hidden lies beside the modules of its package.
-        """
+        """Return what the process is told at first: it may read installed code, and that of the policy."""
         folder = os.getcwd()  # noqa: PTH109 - a text, as the entries of sys.path are
         code = code_of(policy, folder)
         for place, secret in product(code, self._hidden):
@@ -270,13 +260,7 @@ class _Process:
         self._waits_here.close()
 
     def load(self, orders: bytes) -> str:
-        """Have the policy loaded, and start the clock of its decisions; return what it is not kept from.
-
-        Raises
-        ------
-        PolicyUnusable
-            If it cannot be.
-        """
+        """Have the policy loaded, and start the clock of its decisions; return what it is not kept from."""
         mark, data = self._asked(orders)
         self._waits.close()
         self._watch(NUMBER.unpack_from(data)[0])
@@ -288,13 +272,7 @@ class _Process:
         return open_ends
 
     def decided(self, message: bytes) -> bytes:
-        """Return the decisions on a view, as they have come.
-
-        Raises
-        ------
-        PolicyFailed
-            If there are none.
-        """
+        """Return the decisions on a view, as they have come."""
         mark, data = self._asked(message)
         if mark != DECIDED:
             raise PolicyFailed(_text(mark, data))
@@ -354,13 +332,7 @@ class _Process:
         return _Moment(clock(), _ran(self._pid), self._waits.seconds(), self._waits_here.seconds())
 
     def _look(self, spent: float) -> None:
-        """Look at the time that is spent, and at the memory.
-
-        Raises
-        ------
-        PolicyFailed
-            If it is over a limit.
-        """
+        """Look at the time that is spent, and at the memory."""
         if spent > self._limit:
             msg = f"killed: not {self._state} after {spent:.1f} s"
             raise PolicyFailed(msg)

@@ -336,8 +336,6 @@ def run_gate(
     FormatError
         If the baseline cannot be read (an update may make a new one, but does not overwrite what is no
         baseline) or written.
-    UnknownName
-        If there is no such suite, folder or solver.
     InvalidOption
         If suite or solvers are not those of the baseline, two solvers have the same name, or a solver stops
         at the time limit while the baseline is made.

@@ -41,7 +41,7 @@ from allocsolve.model import Mesh, Topology, Torus
 from allocsolve.registry import make_allocator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from allocsolve.model import EvolutionProblem, PartitionProblem, Problem
@@ -319,9 +319,11 @@ def _towns() -> Iterator[tuple[str, PartitionProblem]]:
             yield f"{shape}-k{size:02}", uniform_occupancy(topology, 0.0, size, 0)
 
 
-def _counterexamples() -> Iterator[tuple[str, Problem]]:
-    for problem in counterexamples():
-        yield problem.name, problem
+def _as_read(
+    cases: Callable[[], Iterable[Problem]],
+) -> Callable[[], Iterator[tuple[str, Problem]]]:
+    """Return what draws a suite whose files are themselves where its problems stand."""
+    return lambda: ((problem.name, problem) for problem in cases())
 
 
 def _weeks() -> Iterator[tuple[str, Problem]]:
@@ -330,24 +332,9 @@ def _weeks() -> Iterator[tuple[str, Problem]]:
         yield f"w{seed}", problem
 
 
-def _easy_counterexamples() -> Iterator[tuple[str, Problem]]:
-    for problem in easy_counterexamples():
-        yield problem.name, problem
-
-
 def _streams() -> Iterator[tuple[str, Problem]]:
     for seed in range(3):
         yield f"s{seed}", linnert2024(seed, gap=1)
-
-
-def _shape_counterexamples() -> Iterator[tuple[str, Problem]]:
-    for problem in shape_counterexamples():
-        yield problem.name, problem
-
-
-def _network_counterexamples() -> Iterator[tuple[str, Problem]]:
-    for problem in network_counterexamples():
-        yield problem.name, problem
 
 
 #: The seeds of `lublin-load`, by load in per cent: the first two from 0 on whose 300 jobs need that share of
@@ -452,19 +439,21 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
     ),
     SuiteDesign("towns", "empty machines: the most compact sets of all", _towns),
     SuiteDesign(
-        "counterexamples", "what is easily believed and wrong; the reason is in meta", _counterexamples
+        "counterexamples",
+        "what is easily believed and wrong; the reason is in meta",
+        _as_read(counterexamples),
     ),
     SuiteDesign("lublin-256", "a week of 820 jobs on 256 nodes, Lublin & Feitelson 1999", _weeks),
     SuiteDesign(
         "easy-counterexamples",
         "what tells the versions of EASY apart; the expected starts are in meta",
-        _easy_counterexamples,
+        _as_read(easy_counterexamples),
     ),
     SuiteDesign("linnert-1000", "1000 jobs with deadlines, very heavy load, Linnert et al. 2024", _streams),
     SuiteDesign(
         "shape-counterexamples",
         "jobs that fit by count: a shape of node sets costs one; how many can be accepted is in meta",
-        _shape_counterexamples,
+        _as_read(shape_counterexamples),
     ),
     _switch_tree("nvl72", "nvl72", seed=72),
     _switch_tree("perlmutter", "perlmutter-cpu", seed=1216),
@@ -473,7 +462,7 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
     SuiteDesign(
         "network-counterexamples",
         "trees on which rules of schedulers miss the nearest nodes; what they take is in meta",
-        _network_counterexamples,
+        _as_read(network_counterexamples),
     ),
     *_loaded(),
 )
@@ -491,8 +480,6 @@ def build_library(root: Path) -> int:
     ------
     InvalidProblem
         If a problem is there, but is another one: what is known of it would be lost.
-    FormatError
-        If a file cannot be read or written.
     """
     written = 0
     for suite in DESIGN:
@@ -516,11 +503,6 @@ SUITES: Final = Library()
 
 def suite(name: str) -> tuple[Problem, ...]:
     """Return the problems of the suite of this name.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such suite; the message offers the nearest names.
 
     Examples
     --------

@@ -27,6 +27,7 @@ from allocsolve.instances import (
     write_solution,
 )
 from allocsolve.model import Status, terms
+from allocsolve.model.columns import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -117,8 +118,6 @@ def improve_suites(
     ------
     UnknownName, InvalidOption
         Before anything is run, if a solver or the objective goes with none of the instances.
-    FormatError
-        If a file of the library is faulty, or cannot be written.
     KeyboardInterrupt
         When the user interrupts; what came of the runs before is on disk.
     """
@@ -226,15 +225,10 @@ def improved(
     source = today, record.solver_repr, _versions(), round(record.runtime_s, 3)
     if answer is not None and value < row.upper:
         solution = solution_digest(problem, answer)
-        row = row.with_entry(HistoryEntry("solution", _plain(value), *source, solution))
+        row = row.with_entry(HistoryEntry("solution", plain(value), *source, solution))
     if bound > row.lower:
-        row = row.with_entry(HistoryEntry("bound", _plain(bound), *source))
+        row = row.with_entry(HistoryEntry("bound", plain(bound), *source))
     return row
-
-
-def _plain(value: float) -> float:
-    """Return a whole number as an integer, for the file."""
-    return int(value) if float(value).is_integer() else float(value)
 
 
 def _versions() -> dict[str, str]:

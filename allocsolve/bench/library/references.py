@@ -23,11 +23,6 @@ def with_library(catalogue: Catalogue) -> Catalogue:
 
     The library is read each time, and its statements are kept in no study: what it has learned since the
     records were made counts.
-
-    Raises
-    ------
-    FormatError
-        If a file of the library cannot be read.
     """
     references = dict(catalogue.references)
     for name in dict.fromkeys(name for names in catalogue.suites.values() for name in names):

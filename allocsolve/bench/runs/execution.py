@@ -493,13 +493,7 @@ class _Run:
         return f"killed: {self._state} after {self.watch.elapsed:.1f} s{reason}"
 
     def advanced(self, channel: Channel) -> Outcome | None:
-        """Take what has come; return what became of the task, None as long as it is not known.
-
-        Raises
-        ------
-        FormatError
-            If what has come is not what should come.
-        """
+        """Take what has come; return what became of the task, None as long as it is not known."""
         self.watch.look()
         while (message := channel.message(self._largest)) is not None:
             mark, reply = message

@@ -81,13 +81,7 @@ def packed(document: object) -> bytes:
 
 
 def unpacked(column: str, blob: object) -> dict[str, Any]:
-    """Return the JSON object of a cell that `packed` has made.
-
-    Raises
-    ------
-    BadCellError
-        If it is no such cell.
-    """
+    """Return the JSON object of a cell that `packed` has made."""
     if not isinstance(blob, bytes):
         raise BadCellError(column, blob, "is no compressed JSON object")
     try:
@@ -113,25 +107,13 @@ def encoded(name: str, cell: Any) -> Any:  # noqa: ANN401 - the type of any fiel
 
 
 def decoded_key(cells: Sequence[object]) -> tuple[RecordKey, int]:
-    """Return the key and the attempt of a row, from its cells in the order of `KEY_FIELDS`.
-
-    Raises
-    ------
-    BadCellError
-        If a cell is none of a record.
-    """
+    """Return the key and the attempt of a row, from its cells in the order of `KEY_FIELDS`."""
     values = _values(KEY_FIELDS, _KEY_DECODERS, cells)
     return RecordKey._make(values[:-1]), values[-1]
 
 
 def decoded_facts(cell: object) -> dict[str, Any]:
-    """Return the facts of a machine.
-
-    Raises
-    ------
-    BadCellError
-        If they are no such facts.
-    """
+    """Return the facts of a machine."""
     try:
         return _mapping(cell, _FACT)
     except ValueError as error:

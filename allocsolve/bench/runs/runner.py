@@ -311,8 +311,6 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
     ------
     InvalidOption
         If there is no such place, nothing answers at the address, or the program was not started like that.
-    SolverUnavailable
-        If what it needs is not installed.
     """
     kind, _, address = where.partition(":")
     if where == "local":

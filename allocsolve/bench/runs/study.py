@@ -57,8 +57,6 @@ class Study:
 
     Raises
     ------
-    UnknownName, PluginError
-        If there is no such solver.
     InvalidOption
         If there is nothing to run, or a solver is of none of the families of the problems.
     """
@@ -116,13 +114,6 @@ def problems_of(name: str) -> Iterator[tuple[str, str, Problem]]:
         What messages call the problem.
     problem
         The problem.
-
-    Raises
-    ------
-    FormatError
-        If a file is no problem, or a folder has none.
-    UnknownName
-        If there is no such file, folder or suite.
     """
     path = Path(name)
     if path.is_dir():
@@ -155,8 +146,6 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     ------
     FormatError
         If the file cannot be read, or a field is unknown, missing or of the wrong type: all are named.
-    UnknownName
-        If a suite, a solver or an objective is unknown.
     """
     source = Path(path)
     document = load_study(source)

@@ -74,8 +74,6 @@ class Task:
 
         Raises
         ------
-        UnknownName, InvalidOption, PluginError
-            If it cannot be made.
         AllocsolveError
             If its code is not that of the key: edited meanwhile, or another version on this machine.
         """
@@ -124,8 +122,6 @@ def plan(
 
     Raises
     ------
-    UnknownName, SolverUnavailable
-        If a solver cannot be made.
     InvalidOption
         If the problems are of several kinds, or two different solvers have one name.
     """
@@ -217,11 +213,6 @@ def again(
         Names of solvers of the tasks, all of whose runs are made again.
     failed
         Whether the runs that have failed are made again.
-
-    Raises
-    ------
-    UnknownName
-        If a name is that of no task.
     """
     by_solver: dict[str, set[RecordKey]] = {}
     for task in tasks:

@@ -43,11 +43,6 @@ def mark_verified(store: RecordStore, *, progress: Progress | None = None) -> Ma
     progress
         Told after each record, and at the start.
 
-    Raises
-    ------
-    SolverUnavailable
-        If the checker is not there.
-
     Notes
     -----
     A bound that the checker refuses, or of which it proves something else than the judge, is not marked; the

@@ -142,11 +142,6 @@ def compare(records: Iterable[Record], catalogue: Catalogue | None = None) -> tu
         A record counts in every suite that has its instance; in that of the record, if the catalogue does
         not know the instance. Its references count as known values and bounds. By default the library's
         on the suites that the records name.
-
-    Raises
-    ------
-    InvalidAnswer
-        If two records contradict each other; see `best`.
     """
     rows = list(records)
     catalogue = library_statements(rows) if catalogue is None else catalogue
@@ -272,11 +267,6 @@ def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: C
         last one counts.
     catalogue
         Its references count as known bounds.
-
-    Raises
-    ------
-    InvalidAnswer
-        If records contradict each other; see `consistent`.
     """
     old, new = ({_PairKey.of(row): row for row in rows} for rows in (before, after))
     pairs = [(key, old[key], new[key]) for key in old if key in new]

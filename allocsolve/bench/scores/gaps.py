@@ -343,8 +343,6 @@ def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None)
 
     Raises
     ------
-    InvalidAnswer
-        If records contradict each other; see `best`.
     InvalidOption
         If the records are of several objectives, or a solver has two for one instance.
     """

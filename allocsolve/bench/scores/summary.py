@@ -280,15 +280,6 @@ def export(
     catalogue
         What is stated of the first terms of objectives; by default what the library states of the suites that
         the records name.
-
-    Raises
-    ------
-    UnknownName
-        If the file has another ending.
-    SolverUnavailable
-        If it is Parquet and pyarrow is not installed.
-    FormatError
-        If the file cannot be written.
     """
     target = Path(path)
     ending = target.suffix.lower()

@@ -80,17 +80,10 @@ class PriceAscent:
 
     Parameters
     ----------
-    problem
-        The problem.
     term
         What is bounded.
     certificate
         The certificate of an earlier ascent, whose prices this one begins with.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate is not one of the problem.
 
     Notes
     -----

@@ -39,15 +39,8 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
 
     Parameters
     ----------
-    problem
-        The problem.
     term
         One of `MEAN_TERMS`; ``wait`` for rigid jobs only, whose run times are known beforehand.
-
-    Raises
-    ------
-    InvalidOption
-        If the term is not one of these.
     """
     packed = problem.jobs.packed
     weight = packed.weight

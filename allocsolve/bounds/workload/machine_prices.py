@@ -186,8 +186,6 @@ def machine_prices(
 
     Raises
     ------
-    InvalidOption
-        If the term is not one of these.
     UnsupportedProblem
         If a job is not rigid.
 

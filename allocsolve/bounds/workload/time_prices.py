@@ -301,11 +301,6 @@ def time_prices(
     PriceBound
         The best bound, also after Ctrl-C, which is noted in it.
 
-    Raises
-    ------
-    InvalidOption
-        If the term is not one of these.
-
     Notes
     -----
     *Proof.* Let l(t) >= 0 be the price of a node-second at t. In any schedule at most N nodes are in use at

@@ -23,8 +23,6 @@ def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
 
     Parameters
     ----------
-    problem
-        The problem.
     bound
         A bound on it by `time_prices`.
 

@@ -51,11 +51,6 @@ class EvolutionConflictSearch(Options):
         there is none. Results of the makespan as the first term have the best bound that is left as
         `certificate`.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-
     Notes
     -----
     *Method*: variables are the differences of all pairs of starts, closed under the triangle inequality; each

@@ -85,13 +85,6 @@ class EvolutionCpSat(Options):
     max_applications
         Larger problems get the start schedule and a combinatorial bound only (limit ``size``).
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not a feasible schedule of the problem.
-
     Notes
     -----
     *Method*: a relaxation knows the resource only through clauses over "block I of application a ends before

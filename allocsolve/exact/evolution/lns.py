@@ -52,11 +52,6 @@ class EvolutionLns(Options):
     max_applications
         Larger problems get the start schedule only (limit ``size``).
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-
     Notes
     -----
     A neighbourhood frees one application, drawn at random, and those that start nearest to it; every order of

@@ -200,13 +200,6 @@ class EvolutionMilp(Options):
     max_variables
         Most binary variables that are tried; a larger instance ends at once, with the limit SIZE.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one, or `max_variables` is negative.
-    SolverUnavailable
-        When called, if the CBC that comes with PuLP does not run here.
-
     Notes
     -----
     Of the budget, `seconds` and `workers` (threads of CBC) count. Without a proof the status is FEASIBLE and

@@ -17,8 +17,6 @@ def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, worker
 
     Parameters
     ----------
-    problem
-        The problem.
     seconds
         Wall time, > 0. What is proven by then is returned; at least `makespan_bound`.
     workers
@@ -27,11 +25,6 @@ def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, worker
     Returns
     -------
     Seconds.
-
-    Raises
-    ------
-    InvalidOption
-        If `seconds` or `workers` is out of range.
 
     Notes
     -----

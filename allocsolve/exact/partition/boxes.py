@@ -30,8 +30,6 @@ def cheapest_box(
 
     Parameters
     ----------
-    topology
-        The machine.
     free
         Which nodes may be taken, shape (nodes,); not changed.
     size

@@ -11,7 +11,7 @@ from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition.boxes import solve_boxes
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.partition.growth import Growth
-from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance
+from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_cost
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Budget, Limit, Partition, Result, Status
 from allocsolve.model.options import Options, Params
@@ -169,7 +169,7 @@ class _Run:
                 self._take(answer.nodes)
 
     def _take(self, nodes: IntArray) -> None:
-        self._value, self._nodes = self._measured(nodes), nodes
+        self._value, self._nodes = pairwise_cost(self._problem.topology, nodes), nodes
         self._incumbents.append((self._clock.elapsed, self._value))
 
     def _usable(self) -> BoolArray:
@@ -192,10 +192,6 @@ class _Run:
 
     def _some_time(self) -> Budget:
         return Budget(seconds=max(self._clock.stage(self._params.start_share).remaining, 1e-3))
-
-    def _measured(self, nodes: IntArray) -> int:
-        arrays = lattice(self._problem.topology)
-        return int(pairwise_distance(arrays.shape, arrays.wrap, arrays.coordinates, nodes))
 
     def result(self, limit: Limit | None) -> Result[Partition]:
         """Return the best set so far, and a bound."""

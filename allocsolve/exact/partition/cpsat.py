@@ -18,9 +18,9 @@ import numpy as np
 
 from allocsolve.bounds.partition import partition_bound
 from allocsolve.heuristics.partition.growth import Growth
-from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance, refuse_boxes
+from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_cost, refuse_boxes
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
-from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status, frozen
+from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status
 from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
@@ -52,11 +52,6 @@ class PartitionCpSat(Options):
     max_nodes
         Most free nodes, and greatest sum of sides. Larger problems get a start set and
         `allocsolve.bounds.partition_bound` only (limit ``size``).
-
-    Raises
-    ------
-    InvalidOption
-        If `max_nodes` is negative.
 
     Notes
     -----
@@ -287,8 +282,7 @@ class _Search:
 
     def offer(self, nodes: IntArray) -> None:
         """Keep an answer if it is better than the best."""
-        arrays = lattice(self.problem.topology)
-        cost = int(pairwise_distance(arrays.shape, arrays.wrap, arrays.coordinates, frozen(nodes)))
+        cost = pairwise_cost(self.problem.topology, nodes)
         if cost < self.best_cost:
             self.best, self.best_cost = nodes, cost
             self.incumbents.append((self.clock.elapsed, cost))

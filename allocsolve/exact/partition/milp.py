@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
-from allocsolve.heuristics.partition.lattice import refuse_boxes
+from allocsolve.heuristics.partition.lattice import pairwise_cost, refuse_boxes
 from allocsolve.model import Limit, Partition, Result, Status
 from allocsolve.model.options import Options, Within
 
@@ -38,13 +38,6 @@ class PartitionMilp(Options):
     max_variables
         Most binary variables that are tried, also most free nodes and cuts together; a larger instance ends
         at once, with the limit SIZE.
-
-    Raises
-    ------
-    InvalidOption
-        If `max_variables` is negative.
-    SolverUnavailable
-        When called, if the CBC that comes with PuLP does not run here.
 
     Notes
     -----
@@ -90,7 +83,7 @@ def _result(
     if nodes is None:
         assert bound is not None
         return Result(Status.UNKNOWN, bound=bound, limit=limit, runtime=clock.elapsed)
-    cost = _cost(problem.topology, nodes)
+    cost = pairwise_cost(problem.topology, nodes)
     optimal = bound is None or bound == cost
     return Result(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
@@ -100,20 +93,6 @@ def _result(
         limit=None if optimal else limit,
         runtime=clock.elapsed,
     )
-
-
-def _cost(topology: Topology, nodes: list[int]) -> int:
-    """Return the sum of pairwise distances, which is the sum of those along each axis."""
-    twice = 0
-    kinds = zip(topology.shape, topology.wrap, topology.complete, strict=True)
-    for axis, (side, ring, full) in enumerate(kinds):
-        counts = np.bincount(topology.coordinates(nodes)[:, axis], minlength=side)
-        for layer in np.flatnonzero(counts).tolist():
-            hops = np.abs(np.arange(side) - layer)
-            if full:
-                hops = np.minimum(hops, 1)
-            twice += int(counts[layer] * (counts @ (np.minimum(hops, side - hops) if ring else hops)))
-    return twice // 2
 
 
 def _parts(topology: Topology, nodes: Iterable[int]) -> list[set[int]]:
@@ -272,7 +251,7 @@ def _minimise(
         if status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
             return None, bound
         nodes = _read_back(variables)
-        cost = _cost(topology, nodes)
+        cost = pairwise_cost(topology, nodes)
         if len(nodes) != size or round(model.objective.value()) != 2 * cost:
             return None, bound
         parts = _parts(topology, nodes) if problem.contiguous else []

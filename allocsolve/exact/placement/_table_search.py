@@ -110,13 +110,7 @@ class TableSearch:
         }
 
     def best(self, coefficients: IntArray, limit: float = math.inf) -> Choice | None:
-        """Return the choice of least charge of all with loads of at most `limit`; None if there is none.
-
-        Raises
-        ------
-        Stopped
-            If there is not enough time, or memory.
-        """
+        """Return the choice of least charge of all with loads of at most `limit`; None if there is none."""
         charges = Charges(self._problem.size, limit, coefficients)
         best: Choice | None = None
         for unit in self._balanced_numbers():

@@ -41,11 +41,6 @@ class PlacementCpSat(Options):
         Most free nodes. Larger problems get the bound of `allocsolve.bounds.placement_bound` and no answer
         (limit ``size``).
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one, or `max_nodes` is negative.
-
     Notes
     -----
     *Guarantee*: ``optimal`` and ``infeasible`` are proofs; the bound holds at any time.

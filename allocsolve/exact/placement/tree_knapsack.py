@@ -29,11 +29,6 @@ class TreeKnapsack(Options):
     objective
         Terms of `PLACEMENT_OBJECTIVES` in order of importance.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-
     Notes
     -----
     *Model.* All terms are sums or maxima over links and switches of something that depends on the number s of

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.reservation.greedy import shown_values
 from allocsolve.judge.reservation.rules import reservation_violations
-from allocsolve.model import BOOKED, Limit, Result, Status, terms
+from allocsolve.model import BOOKED, Limit, Result, Status, shown_values, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,13 +24,7 @@ if TYPE_CHECKING:
 
 
 def offer_start(best: BestSchedule, start: ReservationSchedule | None) -> None:
-    """Offer a schedule to start from.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is not feasible, or was executed.
-    """
+    """Offer a schedule to start from."""
     if start is None:
         return
     faults = reservation_violations(best.problem, start)

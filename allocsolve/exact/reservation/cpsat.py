@@ -47,13 +47,6 @@ class ReservationCpSat(Options):
     max_jobs
         Larger problems get a schedule of the heuristics and the bound by prices only (limit ``size``).
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one, or `max_jobs` is negative.
-    InvalidAnswer
-        When called, if `start` is not feasible or was executed.
-
     Notes
     -----
     *Method*: schedule and bound as in `ReservationPrices`; then, term by term, the count of nodes as a

@@ -49,13 +49,6 @@ class ReservationPrices(Options):
     certificate
         That of an earlier result: the ascent begins with its prices.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not feasible or was executed, or `certificate` is not one of the problem.
-
     Notes
     -----
     *Below*: prices of node-seconds (`allocsolve.bounds.reservation.node_prices`), in 30 % of the time.

@@ -158,13 +158,7 @@ class DateForest:
         return costs + until(ends) - until(starts)
 
     def certificate(self) -> tuple[dict[str, Any], float]:
-        """Return the trees and their prices in integers, and the bound that the judge finds.
-
-        Raises
-        ------
-        InvalidAnswer
-            If they are too large for the judge.
-        """
+        """Return the trees and their prices in integers, and the bound that the judge finds."""
         problem, term = self.problem, self.term
         written = [stretch.tree.written() for stretch in self.stretches]
         common = {

@@ -24,10 +24,10 @@ from allocsolve.bounds.workload import (
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of, root_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.workload.serial import plan_values, shown_values
+from allocsolve.heuristics.workload.serial import plan_values
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, terms
+from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, shown_values, terms
 from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
@@ -203,13 +203,7 @@ def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Siz
 def bound_of_certificate(
     problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, object]
 ) -> TermBound:
-    """Return the bound that the judge computes from a certificate; those by time are for `bound_by_time`.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is not a certificate of the problem and term.
-    """
+    """Return the bound that the judge computes from a certificate; those by time are for `bound_by_time`."""
     if certificate.get("kind") == "job-prices":
         prices = job_prices_of(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)

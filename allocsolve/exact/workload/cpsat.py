@@ -24,7 +24,7 @@ from allocsolve.exact.workload.chronological import ChronologicalParams, chronol
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs, shown_values
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs
 from allocsolve.model import (
     MALLEABLE,
     Clock,
@@ -33,6 +33,7 @@ from allocsolve.model import (
     Status,
     WorkloadObjective,
     WorkloadSchedule,
+    shown_values,
 )
 from allocsolve.model.options import Options, Params, Within
 
@@ -86,10 +87,6 @@ class WorkloadCpSat(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not a schedule of as many jobs.
     UnsupportedProblem
         When called, if a job is malleable or evolving: the model knows jobs that keep their size; or if one
         is not rigid on a machine that is not plain.

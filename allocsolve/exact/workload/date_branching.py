@@ -21,7 +21,7 @@ from allocsolve.exact.workload._windows import Earlier
 from allocsolve.exact.workload.prices import Prices
 from allocsolve.heuristics.workload.date_shifts import DateShiftParams, DateShifts
 from allocsolve.heuristics.workload.reinsertion import Reinserter
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_values, shown_values
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_values
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Jobs,
@@ -31,6 +31,7 @@ from allocsolve.model import (
     WorkloadObjective,
     WorkloadProblem,
     WorkloadSchedule,
+    shown_values,
     terms,
 )
 from allocsolve.model.arrays import frozen
@@ -99,13 +100,6 @@ class DateBranching(Options):
         A feasible schedule from which the search goes on, such as the answer of an earlier run.
     certificate
         That of an earlier result: a tree goes on where it was.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not feasible, or `certificate` proves no bound on the first term.
 
     Notes
     -----

@@ -11,9 +11,9 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact.workload._event_model import EventModel, Speeds
 from allocsolve.exact.workload.prices import Prices
-from allocsolve.heuristics.workload.serial import MAX_LISTED_SIZES, shown_values
+from allocsolve.heuristics.workload.serial import MAX_LISTED_SIZES
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, terms
+from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, shown_values, terms
 from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ class WorkloadMilp(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
     UnsupportedProblem
         When called, if a job is moldable or evolving, changes its size at points only or at a cost, or may
         not have every number of nodes between its fewest and its most ones.
@@ -118,13 +116,7 @@ class WorkloadMilp(Options):
 
 
 def _speeds(problem: WorkloadProblem) -> list[Speeds]:
-    """Return the sizes and speeds of all jobs.
-
-    Raises
-    ------
-    UnsupportedProblem
-        That names the first job which the program does not know.
-    """
+    """Return the sizes and speeds of all jobs."""
     packed, evolving = problem.packed, problem.jobs.evolving
     costs = (evolving.stall_fixed, evolving.stall_per_node, evolving.stall_shared)
     speeds = []

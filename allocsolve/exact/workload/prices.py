@@ -33,7 +33,7 @@ from allocsolve.heuristics.workload.reinsertion import (
     dual_plans,
     serial_plans,
 )
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, shown_values
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Budget,
@@ -43,6 +43,7 @@ from allocsolve.model import (
     Status,
     WorkloadObjective,
     WorkloadSchedule,
+    shown_values,
 )
 from allocsolve.model.options import Options, Params
 
@@ -107,10 +108,6 @@ class Prices(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not feasible, or `certificate` proves no bound on the first term.
     UnsupportedProblem
         When called, if the machine is not plain and a job is not rigid.
 

@@ -16,6 +16,7 @@ from allocsolve.model import (
     Limit,
     Result,
     Status,
+    shown_values,
 )
 from allocsolve.model.options import Options
 
@@ -41,11 +42,6 @@ class Annealing(Options):
     objective
         ``makespan`` (s), ``completion`` (mean completion time, s), ``waste`` (node-seconds), or several of
         them, lexicographic.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
 
     Notes
     -----
@@ -172,4 +168,4 @@ def reported_value(values: tuple[float, ...], objective: EvolutionObjective, num
         value / max(num_applications, 1) if term == "completion" else value
         for term, value in zip(objective, values, strict=True)
     )
-    return shown[0] if len(shown) == 1 else shown
+    return shown_values(shown)

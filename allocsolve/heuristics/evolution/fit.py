@@ -105,8 +105,6 @@ def fit(
     InvalidProblem
         If the request is empty or needs more than `num_nodes`, if these are not in 1..2^53, or the limit is
         below 1.
-    InvalidOption
-        If `earliest_start` is not in 0..2^53.
 
     Notes
     -----

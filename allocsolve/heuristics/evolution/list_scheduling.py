@@ -76,11 +76,6 @@ def list_starts(problem: EvolutionProblem, order: IntArray, fit: Fit) -> IntArra
     """Place the applications in the given order; return the starts of all steps, shape (steps,).
 
     The last step of each application is not expanded. See `ListScheduling` for guarantee and complexity.
-
-    Raises
-    ------
-    InvalidOption
-        If `order` does not list every application once.
     """
     count, given = len(instance("problem", problem, EvolutionProblem).releases), array_of(order)
     if given.shape != (count,) or not np.array_equal(np.sort(given, kind="stable"), np.arange(count)):
@@ -173,13 +168,7 @@ class ListScheduling(Options):
 
 
 def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int = 0) -> IntArray:
-    """Return the applications in the list order of `ListScheduling`, by release first.
-
-    Raises
-    ------
-    InvalidOption
-        If `seed` is not in 0..2^31-1.
-    """
+    """Return the applications in the list order of `ListScheduling`, by release first."""
     return ListScheduling(order=order).list_applications(problem, seed)
 
 

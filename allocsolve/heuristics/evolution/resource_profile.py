@@ -51,8 +51,6 @@ class ResourceProfile:
 
     Raises
     ------
-    InvalidProblem
-        If there is no node.
     InvalidOption
         If the origin is negative, or a value is not an integer.
 
@@ -145,13 +143,6 @@ class ResourceProfile:
             Seconds, >= 1.
         earliest_start
             Seconds, from the origin on, which is the default.
-
-        Raises
-        ------
-        InvalidProblem
-            If the window is malformed or too large for the cluster.
-        InvalidOption
-            If `earliest_start` lies before the origin.
         """
         start = None if earliest_start is None else self._time("earliest_start", earliest_start)
         step = whole_time("duration", duration), integer("nodes", nodes)
@@ -180,13 +171,6 @@ class ResourceProfile:
         -------
         PlacedProfile
             ``reserve(*placement)`` takes it.
-
-        Raises
-        ------
-        InvalidProblem
-            If the request is empty or too large for the cluster, or the limit is below 1.
-        InvalidOption
-            If `earliest_start` lies before the origin.
         """
         request = request_arrays(profile, self._num_nodes, expand_limit)
         earliest = self._origin if earliest_start is None else self._time("earliest_start", earliest_start)
@@ -214,8 +198,6 @@ class ResourceProfile:
 
         Raises
         ------
-        InvalidProblem
-            If the profile is empty or too large for the cluster.
         InvalidOption
             If it starts before the origin or ends after 2^53 s.
         InvalidAnswer
@@ -267,13 +249,7 @@ class ResourceProfile:
             kernels.take_away(self._index, frozen(starts), held.nodes[first:], held.completion)
 
     def forget(self, before: int) -> None:
-        """Move the origin on: what happened before a time, and reservations that ended by then, are gone.
-
-        Raises
-        ------
-        InvalidOption
-            If the time lies before the origin.
-        """
+        """Move the origin on: what happened before a time, and reservations that ended by then, are gone."""
         self._origin = self._time("before", before)
         while self._ends and self._ends[0][0] <= self._origin:
             self._reservations.pop(heapq.heappop(self._ends)[1], None)

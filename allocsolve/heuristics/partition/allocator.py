@@ -38,21 +38,12 @@ class Request(NamedTuple):
 
         Parameters
         ----------
-        topology
-            The machine.
         free
             Which nodes may be taken, shape (nodes,); not changed.
         size
             How many to take.
         seed
             Of allocators that draw.
-
-        Raises
-        ------
-        InvalidProblem
-            If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-        InvalidOption
-            If `seed` is not in 0..2^31-1.
         """
         return cls(topology, *checked_request(topology, free, size), Clock(math.inf), Budget(seed=seed).seed)
 

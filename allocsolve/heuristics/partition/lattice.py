@@ -150,6 +150,13 @@ def pairwise_distance(shape: IntArray, wrap: IntArray, coordinates: IntArray, no
     return total
 
 
+def pairwise_cost(topology: Topology, nodes: Sequence[int] | IntArray) -> int:
+    """Return the sum of hop distances over all pairs of the nodes."""
+    arrays = lattice(topology)
+    chosen = frozen(np.array(nodes, dtype=np.int64))
+    return int(pairwise_distance(arrays.shape, arrays.wrap, arrays.coordinates, chosen))
+
+
 @kernel
 def component_sizes(offsets: IntArray, neighbours: IntArray, members: BoolArray) -> IntArray:
     """Return for each node the size of its connected component within `members`, 0 for other nodes."""

@@ -48,8 +48,6 @@ class Request(NamedTuple):
 
         Parameters
         ----------
-        tree
-            The machine.
         free
             Which nodes may be taken, shape (nodes,); not changed.
         k
@@ -58,14 +56,6 @@ class Request(NamedTuple):
             The level and the segments that the job asks for; 0 for none.
         seed
             Of rules that draw.
-
-        Raises
-        ------
-        InvalidProblem
-            If there is no tree, `free` is not a mask over its nodes, or `k` is below 1 or above the number of
-            free nodes.
-        InvalidOption
-            If `seed` is not in 0..2^31-1.
         """
         mask, size = checked_free(free, k, instance("tree", tree, SwitchTree).num_nodes, "the tree")
         return cls(tree, mask, size, within, segment, Budget(seed=seed).seed)

@@ -36,8 +36,6 @@ def execute(
 
     Parameters
     ----------
-    problem
-        The problem.
     schedule
         Rejected and booked jobs.
     rules
@@ -58,8 +56,6 @@ def execute(
         If the schedule is not one of bookings, or two bookings overlap on a node.
     InvalidProblem
         If a program does not end, or takes no time.
-    UnknownName
-        If there is no such rule.
 
     Notes
     -----

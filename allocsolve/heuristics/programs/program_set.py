@@ -47,11 +47,6 @@ def linnert_program(kind: int, nodes: int, job_idx: int, seed: int = 0) -> Progr
     job_idx, seed
         The job and the seed from which the random parts of kinds 2 and 3 are drawn.
 
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range.
-
     Notes
     -----
     Uniform numbers u on [0, 1) are drawn one after the other from `numpy.random.default_rng` with the seed

@@ -61,11 +61,6 @@ class ExecutionRules(Options):
         route, which goes axis by axis; links are shared max-min fairly. This is about ten times slower.
     reference
         The reference on which a program takes exactly the run time of its job: ``booked`` or ``demand``.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option has another value.
     """
 
     cores: Cores = 4
@@ -93,11 +88,6 @@ class LeakRules(Options):
     need_all
         Whether a job starts only if there is a node for each of its first processes, up to the number of
         nodes that it asks for. Otherwise one node is enough.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option has another value.
     """
 
     contiguous: bool = True

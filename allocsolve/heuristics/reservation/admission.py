@@ -74,8 +74,6 @@ def admit(
 
     Parameters
     ----------
-    topology
-        The machine.
     arrival, nodes, runtime, deadline
         Shape (jobs,): as of `allocsolve.model.DeadlineJob`. Arrivals never fall.
     allocator
@@ -124,8 +122,6 @@ def admit(
         If jobs are accepted by count and the shape is not ``any``.
     InvalidAnswer
         If a function takes nodes that are not free, or not the number that it was asked for.
-    UnknownName
-        If there is no such allocator or shape.
 
     Notes
     -----
@@ -164,11 +160,6 @@ class Static(Options):
     allocators
         From other names to functions as `admit` takes them. That of the registry, which
         ``make_solver("static(allocator=...)")`` gives, knows all solvers of partition problems.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such allocator.
 
     Notes
     -----
@@ -285,11 +276,6 @@ class StaticExecution(Options):
         How long a job may run that has booked its nodes, see `execute`.
     cores, synchronous, reference
         See `ExecutionRules`, which has more.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
 
     Notes
     -----

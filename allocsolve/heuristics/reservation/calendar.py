@@ -51,8 +51,6 @@ class ReservationCalendar:
         If the machine is neither a topology nor a number, or has no node.
     InvalidOption
         If the origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
-    UnknownName
-        If there is no such allocator or shape.
 
     Notes
     -----
@@ -155,8 +153,6 @@ class ReservationCalendar:
         ------
         InvalidProblem
             If the job is malformed or too large for the machine.
-        InvalidOption
-            If `earliest_start` lies before the present.
         InvalidAnswer
             If a function given as the allocator does not return that many free nodes.
         """
@@ -231,13 +227,7 @@ class ReservationCalendar:
             heapq.heapify(self._ends)
 
     def advance(self, time: int) -> None:
-        """Move the present on to a time; bookings that have ended by then are forgotten.
-
-        Raises
-        ------
-        InvalidOption
-            If the time lies before the present.
-        """
+        """Move the present on to a time; bookings that have ended by then are forgotten."""
         self._now = self._time("time", time)
         self._table.drop_past(self._now)
         while self._ends and self._ends[0][0] <= self._now:

@@ -25,6 +25,7 @@ from allocsolve.model import (
     Result,
     Status,
     frozen,
+    shown_values,
 )
 from allocsolve.model.options import Options
 
@@ -109,8 +110,6 @@ def placed(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule
 
     Parameters
     ----------
-    problem
-        The problem.
     starts
         Shape (jobs,), seconds; negative for a rejected job.
 
@@ -186,18 +185,11 @@ def rejected_shares(
     return tuple(shares)
 
 
-def shown_values(values: tuple[float, ...]) -> Value:
-    """Return values in the form of results, where a single term is a number."""
-    return values[0] if len(values) == 1 else values
-
-
 class BestSchedule:
     """The best schedule of a search.
 
     Parameters
     ----------
-    problem, objective
-        The problem and its objective.
     clock
         The clock that gives the times of the incumbents.
     """
@@ -261,11 +253,6 @@ class ReservationGreedy(Options):
     ----------
     objective
         ``rejected``, ``rejected-area``, ``unsuccessful``, or several of them, lexicographic.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
 
     Notes
     -----

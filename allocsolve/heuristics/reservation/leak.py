@@ -158,11 +158,6 @@ class ReservationLeak(Options):
     cores, synchronous, reference
         See `ExecutionRules`, which has more.
 
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
-
     Notes
     -----
     *Guarantee*: none. *Complexity*: as `execute_leaking`.

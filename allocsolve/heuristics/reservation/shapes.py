@@ -51,13 +51,7 @@ ALLOCATORS: Final = tuple(_RULES)
 
 
 def rule_of(allocator: str | Allocator) -> Rule:
-    """Return the rule of a name, or the rule that calls a function.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such name.
-    """
+    """Return the rule of a name, or the rule that calls a function."""
     if callable(allocator):
         return Rule(kernels.ANY, allocate=allocator)
     return _RULES[choice("allocator", allocator, ALLOCATORS)]

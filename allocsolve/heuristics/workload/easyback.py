@@ -57,11 +57,6 @@ class EvolvEasyback(CompiledSolver):
         the steps that are left. For how long steps last the policy does not ask; while anybody waits it looks
         again at every tick, as nothing tells it that a step has ended if the next one needs as many nodes.
 
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
-
     Notes
     -----
     As published, a job has to end before the shadow time, not at it, and there is no use of extra nodes; the

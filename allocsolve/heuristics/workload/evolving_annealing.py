@@ -63,10 +63,6 @@ class EvolvingAnnealing(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-    InvalidAnswer
-        When called, if `start` is not feasible.
     UnsupportedProblem
         When called, if the machine has counted resources or closed windows.
 

@@ -13,9 +13,9 @@ from allocsolve.heuristics.workload.list_decoding import Decoder, ListAnnealer, 
 from allocsolve.heuristics.workload.market import market_schedule, priced_term
 from allocsolve.heuristics.workload.piece_moves import PieceAnnealer
 from allocsolve.heuristics.workload.reinsertion import Reinsertion, default_moves, dual_plans
-from allocsolve.heuristics.workload.serial import job_sizes, shown_values
+from allocsolve.heuristics.workload.serial import job_sizes
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import Budget, Clock, Limit, Result, Status, WorkloadObjective, terms
+from allocsolve.model import Budget, Clock, Limit, Result, Status, WorkloadObjective, shown_values, terms
 from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
@@ -91,8 +91,6 @@ class ListAnnealing(Options):
 
     Raises
     ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
     UnsupportedProblem
         When called, if a job is evolving, or the machine has counted resources or closed windows.
 
@@ -197,8 +195,6 @@ class BestSchedule:
 
     Parameters
     ----------
-    problem, objective
-        The problem and its objective.
     clock
         The clock that gives the times of the incumbents.
     """

@@ -63,8 +63,6 @@ class Decoder:
 
     Parameters
     ----------
-    problem
-        The problem.
     term
         What lists cost.
 

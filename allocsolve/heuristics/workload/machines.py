@@ -38,8 +38,6 @@ def check_machine(
 
     Parameters
     ----------
-    problem
-        The workload.
     expected
         Shape (jobs,), seconds: the run times that the policy takes for true.
     learning

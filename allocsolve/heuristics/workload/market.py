@@ -52,11 +52,6 @@ class Market(Options):
         ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them. The prices are those of
         slowdown if that comes first, else those of turnaround.
 
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
-
     Notes
     -----
     *Complexity*: that of `StaticPrice`, after three fifths of the time limit for prices. The first market is

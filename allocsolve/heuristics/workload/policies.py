@@ -444,11 +444,6 @@ class Easy(_QueueSolver):
         jobs, and no reservation in a call in which the head starts. ``raps``: no extra nodes, and running
         jobs are taken to end in the order of their limits.
 
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said.
-
     Notes
     -----
     A running job that has taken longer than expected is expected to end now. All jobs that are expected to

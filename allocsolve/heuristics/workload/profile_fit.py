@@ -59,8 +59,6 @@ class ProfileFit(CompiledSolver):
 
     Raises
     ------
-    InvalidOption, UnknownName
-        If an option is not as said.
     InvalidOption
         When called, if a job evolves in another way than by a profile.
 

@@ -17,13 +17,13 @@ from allocsolve.heuristics.workload.serial import (
     plan_costs,
     serial_order,
     serial_plan,
-    shown_values,
 )
 from allocsolve.model import (
     Limit,
     Result,
     Status,
     WorkloadObjective,
+    shown_values,
 )
 from allocsolve.model.arrays import frozen
 from allocsolve.model.options import Options, Params
@@ -239,11 +239,6 @@ class Reinsertion(Options):
     ----------
     objective
         ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them, lexicographic.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        If the objective has an unknown term or repeats one.
 
     Notes
     -----

@@ -24,7 +24,7 @@ from allocsolve.heuristics.workload._kernels_serial import (
     Sizes,
 )
 from allocsolve.heuristics.workload.free_capacity import check_rigid, free_capacity
-from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule
+from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule, shown_values
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
 from allocsolve.model.options import Options, Within
@@ -58,7 +58,6 @@ __all__ = [
     "schedule_of_sizes",
     "serial_order",
     "serial_plan",
-    "shown_values",
 ]
 
 #: The order in which jobs are planned; ties are broken by submission.
@@ -182,8 +181,6 @@ def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tupl
 
     Parameters
     ----------
-    problem
-        The problem.
     order
         Shape (jobs,): each job once.
     sizes
@@ -223,13 +220,6 @@ class SerialGeneration(Options):
     window
         Seconds: the order holds among the jobs that are submitted in one window of so many seconds, and
         earlier windows come first. None for one order of all jobs.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such order.
-    InvalidOption
-        If the window is not above 0.
 
     Notes
     -----
@@ -354,18 +344,11 @@ def plan_values(
     return tuple(values)
 
 
-def shown_values(values: tuple[float, ...]) -> Value:
-    """Return values in the form of results, where a single term is a number."""
-    return values[0] if len(values) == 1 else values
-
-
 class Plan:
     """The places of all jobs, and what they leave free over time.
 
     Parameters
     ----------
-    problem
-        The problem.
     sizes
         The sizes that jobs may take.
     starts, chosen
@@ -440,8 +423,6 @@ class BestPlan:
 
     Parameters
     ----------
-    problem, objective
-        The problem and its objective.
     clock
         The clock that gives the times of the incumbents.
     """

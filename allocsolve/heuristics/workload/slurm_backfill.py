@@ -62,13 +62,6 @@ class SlurmBackfill(CompiledSolver):
     order
         The priority of jobs; see `allocsolve.heuristics.workload.policies.QueueOrder`.
 
-    Raises
-    ------
-    InvalidOption
-        If a number is out of range.
-    UnknownName
-        If there is no such order.
-
     Notes
     -----
     Names, units, ranges and defaults are Slurm's. Passes take no time here, so that ``bf_continue``,

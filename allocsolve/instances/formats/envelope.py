@@ -128,13 +128,6 @@ def problem_from_columns(columns: Mapping[str, Any], source: str = "table") -> P
         Arrays or lists of equal length by the names of columns, such as a ``pandas.DataFrame``; a single
         value stands for a column of it. See `allocsolve.instances.formats.evolution` and
         ``partition_table`` for the columns.
-    source
-        What messages call the table.
-
-    Raises
-    ------
-    FormatError
-        If it is no valid problem: every faulty row is named, counted from 0.
 
     Examples
     --------
@@ -195,13 +188,6 @@ def parse_problem(document: Document, source: str) -> Problem:
     ----------
     document
         As `problem_document` returns it.
-    source
-        What messages call it.
-
-    Raises
-    ------
-    FormatError
-        If it is no valid problem: every faulty field is named.
     """
     by_kind = {family.kind: family for family in families()}
     family = by_kind[_kind(document, source, list(by_kind))]
@@ -222,8 +208,6 @@ def write_problem(problem: Problem, path: PathLike) -> None:
 
     Raises
     ------
-    FormatError
-        If the file cannot be written, or the problem's ``meta`` holds something that is not JSON.
     InvalidProblem
         If a table cannot hold it, see `problem_columns`.
     """
@@ -241,8 +225,6 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
 
     Parameters
     ----------
-    path
-        The file.
     problem
         That it answers.
     tell
@@ -273,8 +255,6 @@ def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: 
         As `problem_from_columns` takes them.
     problem
         That it answers.
-    source
-        What messages call the table.
 
     Raises
     ------
@@ -290,8 +270,6 @@ def solution_columns(problem: Problem, answer: Answer) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidAnswer
-        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
     FormatError
         If the family of the problem has no tables.
     """
@@ -325,8 +303,6 @@ def parse_solution(
     ----------
     document
         As `solution_document` returns it.
-    source
-        What messages call it.
     problem
         That it answers.
     problem_digest
@@ -352,13 +328,6 @@ def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mappi
     """Write a solution of `problem`, one application a line; as a table if the name ends in ``.csv``.
 
     The file appears whole or not at all. A table has no room for `meta`.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
-    FormatError
-        If the file cannot be written, or `meta` holds something that is not JSON.
     """
     if is_table(path):
         write_columns(_answer_table(problem, str(path)).columns(problem, answer), path)
@@ -377,11 +346,6 @@ def solution_document(
         What is solved, the answer, and what is carried along: JSON values.
     problem_digest
         The `digest` of the problem where it has been computed before; None computes it.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
     """
     codec = family_of(problem).codec
     envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": problem_digest or digest(problem)}
@@ -389,13 +353,7 @@ def solution_document(
 
 
 def solution_digest(problem: Problem, answer: Answer) -> str:
-    """Return the SHA-256, in hexadecimal, of a solution as JSON with sorted keys, but without its ``meta``.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
-    """
+    """Return the SHA-256, in hexadecimal, of a solution as JSON with sorted keys, without its ``meta``."""
     document = solution_document(problem, answer, {})
     del document["meta"]
     return hashlib.sha256(canonical(document)).hexdigest()
@@ -431,19 +389,12 @@ def write_certificate(
 
     Parameters
     ----------
-    path
-        The file.
     problem, objective
         What was solved.
     certificate
         That of the result.
     meta
         What else readers may want to know, such as the bound; nobody believes it.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be written, or something is not JSON.
     """
     document = {
         "format": FORMAT,

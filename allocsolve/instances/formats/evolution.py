@@ -37,6 +37,7 @@ from allocsolve.families import Fields, FileKind, TableFormat
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.schema import cells, certificate, listing, maybe, real, record, text, whole
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
+from allocsolve.model.columns import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,7 +85,7 @@ def _values_of(problem: EvolutionProblem) -> Document:
     return {
         "name": problem.name,
         "num_nodes": int(problem.num_nodes),
-        "expand_limit": None if math.isinf(limit) else int(limit) if limit.is_integer() else limit,
+        "expand_limit": None if math.isinf(limit) else plain(limit),
         "applications": [
             {"name": name, "release": release, "steps": app.steps} for name, release, app in apps
         ],
@@ -158,13 +159,7 @@ def _faultless(applications: Any, problem: EvolutionProblem) -> EvolutionSchedul
 
 
 def _schedule_values(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Document:
-    """Return the applications of a schedule without the envelope.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule has other steps or node counts than the problem: the file could not show it.
-    """
+    """Return the applications of a schedule without the envelope."""
     packed = problem.packed
     for what in ("offsets", "nodes"):
         if not np.array_equal(getattr(schedule, what), getattr(packed, what)):
@@ -275,13 +270,7 @@ def _is_integer(cell: object) -> bool:
 
 
 def _schedule_columns(problem: EvolutionProblem, schedule: EvolutionSchedule) -> dict[str, Any]:
-    """Return the columns of a schedule.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule has other steps or node counts than the problem.
-    """
+    """Return the columns of a schedule."""
     _schedule_values(problem, schedule)
     offsets, durations = schedule.offsets, schedule.durations
     ends = np.cumsum(durations)

@@ -66,13 +66,7 @@ class _Pipe(io.FileIO):
 
 
 def open_input(path: PathLike) -> io.BufferedReader:
-    """Open a file, a device or a pipe. A pipe into which nobody writes is empty.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened.
-    """
+    """Open a file, a device or a pipe. A pipe into which nobody writes is empty."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - a path of any type
     except ValueError as error:  # a null character
@@ -87,8 +81,6 @@ def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
 
     Raises
     ------
-    OSError
-        If it cannot be read.
     FormatError
         If it has more than `max_bytes` (`MAX_BYTES` by default), packed or unpacked, as endless devices have;
         or if it begins as files of gzip do and is none.
@@ -190,13 +182,7 @@ def _integer(digits: str) -> float:
 
 
 def load(path: PathLike) -> Document:
-    """Read a JSON object from a file.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or as `parse`.
-    """
+    """Read a JSON object from a file."""
     try:
         data = read_input(path)
     except OSError as error:
@@ -211,8 +197,6 @@ def parse(data: bytes, source: str) -> Document:
     ----------
     data
         The text.
-    source
-        What messages call it.
 
     Raises
     ------
@@ -310,13 +294,7 @@ def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
 
 
 def save(document: Document, path: PathLike) -> None:
-    """Write a JSON object with a line for each field, and for each object in a list.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be written, or the document holds something that is not JSON.
-    """
+    """Write a JSON object with a line for each field, and for each object in a list."""
     try:
         data = _layout(document).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -325,13 +303,7 @@ def save(document: Document, path: PathLike) -> None:
 
 
 def replace_file(path: PathLike, data: bytes) -> None:
-    """Write a file, packed if its name ends in ``.gz``; it appears whole or not at all.
-
-    Raises
-    ------
-    FormatError
-        If it cannot be written.
-    """
+    """Write a file, packed if its name ends in ``.gz``; it appears whole or not at all."""
     target = Path(path)
     temporary = target.parent / f".{target.name}.{os.getpid()}"
     if is_compressed(path):

@@ -37,14 +37,10 @@ def columns_of(
 
     Parameters
     ----------
-    table
-        The format.
     names
         Names of the columns of the file, and of those that are computed of them.
     unit
         What sizes shall count; by default the first of the format for which there is a column.
-    source
-        What messages call the file.
     fields
         What is read beside plain jobs.
 

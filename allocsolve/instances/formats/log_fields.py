@@ -137,11 +137,6 @@ def tres_needs(text: str) -> str:
     GPUs are called ``gpus``, those of a type ``gpus:a100``; ``gres/`` and ``license/`` are left out of other
     names, and processors, nodes, memory and the rest are no counted resources. GPUs may be counted with and
     without their type, which are the same ones.
-
-    Raises
-    ------
-    ValueError
-        If it is no such list, or a count is no whole number.
     """
     if not text:
         return ""
@@ -175,13 +170,7 @@ def listed_needs(needs: Mapping[str, object]) -> str:
 
 @functools.lru_cache(maxsize=2**12)
 def read_needs(text: str) -> tuple[tuple[str, int], ...] | None:
-    """Return what a list such as ``gpus=4,cfd=1`` says; None if it is empty.
-
-    Raises
-    ------
-    ValueError
-        If it is no such list.
-    """
+    """Return what a list such as ``gpus=4,cfd=1`` says; None if it is empty."""
     if not text:
         return None
     found = []
@@ -223,13 +212,7 @@ class FieldTexts:
 
 
 def priority(text: str) -> float:
-    """Return a priority as a number; NaN if it is not known.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Return a priority as a number; NaN if it is not known."""
     if text.lower() in {"", "unknown", "n/a", "none", "(null)", "nan"}:
         return math.nan
     if not _PRIORITY.fullmatch(text):

@@ -70,16 +70,12 @@ class JobRows:
 
     Parameters
     ----------
-    table
-        The format.
     names
         Names of the columns of the file.
     unit
         See `columns_of`.
     times
         Reads points in time.
-    source
-        What messages call the file.
     place
         What messages call a row, such as ``line``.
     fields
@@ -331,12 +327,6 @@ def read_table_log(
         If the file cannot be read, is too large, is of another format, has no such columns, nothing tells
         the size of the machine, what is written beside the file is of another one, or its times are not in
         the unit.
-    InvalidOption
-        If an option is out of range.
-    UnknownName
-        If there is no such format.
-    SolverUnavailable
-        If the file is Parquet and pyarrow is not installed.
     """
     if table not in LOG_TABLES:
         raise UnknownName("format of logs", table, LOG_TABLES)
@@ -469,13 +459,7 @@ def _read_text(text: LogText, layout: LogTable, options: LogOptions, times: Cloc
 
 
 def _delimited(text: LogText, layout: LogTable) -> LogRows:
-    """Return the rows of lines of cells, of which the first has the names of the columns.
-
-    Raises
-    ------
-    FormatError
-        If there is no such line.
-    """
+    """Return the rows of lines of cells, of which the first has the names of the columns."""
     lines = text.lines(layout.max_line)
     _, head = next(((number, text) for number, text in lines if text.strip()), (0, ""))
     separator = max(layout.separators, key=head.count)
@@ -536,13 +520,7 @@ def _read_columns(path: PathLike, layout: LogTable, options: LogOptions, times: 
 
 
 def _beside(path: PathLike, sha256: str) -> dict[str, str]:
-    """Return what the file of metadata beside a log tells, which must be of this log.
-
-    Raises
-    ------
-    FormatError
-        If it cannot be read, or names another SHA-256.
-    """
+    """Return what the file of metadata beside a log tells, which must be of this log."""
     beside = Path(path).with_suffix(".metadata.json")
     if not beside.is_file():
         return {}

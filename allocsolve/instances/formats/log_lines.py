@@ -68,8 +68,6 @@ class LogText:
     ----------
     stream
         The text.
-    source
-        What messages call the file.
     head
         The first characters, which are still in the stream.
     """
@@ -142,11 +140,6 @@ def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
     tuple
         What the function returns, and the SHA-256 of the file as it lies on disk, in hexadecimal (of what was
         read of it).
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or unpacked.
     """
     path = Path(path)
     try:
@@ -168,8 +161,6 @@ def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) 
 
     Parameters
     ----------
-    path
-        The file.
     parse
         Takes pairs of a number, from 1, and a line, of which `MAX_LINE` characters at most are given.
 
@@ -223,8 +214,6 @@ def read_parquet(
 
     Parameters
     ----------
-    path
-        The file.
     wanted
         Takes the names of all columns and returns the places of those that are read. Nothing else is
         unpacked.
@@ -241,8 +230,6 @@ def read_parquet(
     ------
     FormatError
         If the file cannot be read, or has more than 2^30 bytes of cells.
-    SolverUnavailable
-        If pyarrow is not installed.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency

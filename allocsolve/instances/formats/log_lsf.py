@@ -99,13 +99,7 @@ def _hosts(text: str) -> Iterator[tuple[str, int]]:
 
 
 def hosts(text: str) -> str:
-    """Return how many hosts ``4*n01 4*n02`` or ``n01 n01 n02`` names; empty if none.
-
-    Raises
-    ------
-    ValueError
-        If a word is none.
-    """
+    """Return how many hosts ``4*n01 4*n02`` or ``n01 n01 n02`` names; empty if none."""
     return str(len({host for host, _ in _hosts(text)})) if text else ""
 
 

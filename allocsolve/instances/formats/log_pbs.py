@@ -125,13 +125,7 @@ def _size(numbers: str) -> int:
 
 
 def hosts_of_exec_host(text: str) -> str:
-    """Return how many hosts ``n1/0+n1/1``, ``n1/0-3``, ``n1/0*4`` or ``n1[0]/0*4`` name; empty if unknown.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    """
+    """Return how many hosts ``n1/0+n1/1``, ``n1/0-3``, ``n1/0*4`` or ``n1[0]/0*4`` name; empty if unknown."""
     return str(_counted(text)[0]) if text else ""
 
 
@@ -160,24 +154,12 @@ def _vnodes(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def hosts_of_exec_vnode(text: str) -> str:
-    """Return how many hosts ``(n1[0]:ncpus=4)+(n2:ncpus=4)`` names; empty if unknown.
-
-    Raises
-    ------
-    ValueError
-        If it is no such text.
-    """
+    """Return how many hosts ``(n1[0]:ncpus=4)+(n2:ncpus=4)`` names; empty if unknown."""
     return str(len({host for host, _ in _vnodes(text)})) if text else ""
 
 
 def sum_of_exec_vnode(name: str, text: str) -> str:
-    """Return the sum of a resource, such as ncpus, over all parts of exec_vnode; empty if it is not named.
-
-    Raises
-    ------
-    ValueError
-        If it is no such text, or a count is no number.
-    """
+    """Return the sum of a resource, such as ncpus, over all parts of exec_vnode; empty if it is not named."""
     if not text:
         return ""
     counts = [
@@ -200,11 +182,6 @@ def chunks(name: str, text: str) -> str:
         nodes. Where a part names its processors, one that does not has one.
     text
         Chunks of Resource_List.select, or nodes of Resource_List.nodes, with ``#`` and flags behind.
-
-    Raises
-    ------
-    ValueError
-        If a count is no number.
     """
     if not text:
         return ""

@@ -34,11 +34,6 @@ def tres_count(resource: str, text: str) -> str:
         same ones.
     text
         The list; empty if nothing is known.
-
-    Raises
-    ------
-    ValueError
-        If a count is no whole number.
     """
     if not text:
         return ""

@@ -375,8 +375,6 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
 
     Parameters
     ----------
-    path
-        The file.
     num_nodes
         Processors of the machine; by default MaxProcs of the header, else MaxNodes.
 
@@ -385,8 +383,6 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
     FormatError
         If the file cannot be read or unpacked, has more than 2^29 characters or 4,000,000 jobs, or
         nothing tells the size of the machine.
-    InvalidOption
-        If `num_nodes` is not in 1..2^53.
     """
     if num_nodes is not None and not 1 <= num_nodes <= MAX_INTEGER:
         msg = f"num_nodes {num_nodes} is not in 1..2^53"
@@ -452,8 +448,6 @@ def swf_problem(log: SwfLog, *, from_job: int, jobs: int, queued: bool = False) 
 
     Parameters
     ----------
-    log
-        The log.
     from_job
         First job of the window: its position, from 1, among the kept jobs in order of submission.
     jobs

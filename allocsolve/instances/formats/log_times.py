@@ -42,13 +42,7 @@ _NO_LIMIT: Final = frozenset({0, 2**32 - 2, 2**32 - 1})
 
 
 def zone(name: str) -> tzinfo:
-    """Return a time zone such as ``Europe/Berlin`` or ``UTC``.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none of this name.
-    """
+    """Return a time zone such as ``Europe/Berlin`` or ``UTC``."""
     if name.upper() == "UTC":
         return UTC
     import zoneinfo  # noqa: PLC0415 - few logs have local times
@@ -120,11 +114,6 @@ class Clock:
             Unix seconds, or an ISO date and time.
         later
             Which of two equal local times is meant when clocks are set back.
-
-        Raises
-        ------
-        ValueError
-            If it is neither.
         """
         if _ISO.fullmatch(text):  # nearly all: zones are looked at once in ten minutes of the log
             key = text[:15], later
@@ -237,13 +226,7 @@ _UNIT_NAMES: Final = {
 
 
 def duration(text: str) -> float | None:
-    """Return seconds of a plain number of them, or of ``[[DD-]HH:]MM:SS``; None if unknown.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """Return seconds of a plain number of them, or of ``[[DD-]HH:]MM:SS``; None if unknown."""
     text = text.strip()
     if text.lower() in _UNKNOWN:
         return None
@@ -256,11 +239,6 @@ def time_limit(text: str) -> float | None:
     """Return seconds of a time limit; None if there is none, or none is known.
 
     It is a plain number of minutes, or ``MM:SS``, ``HH:MM:SS``, ``DD-HH[:MM[:SS]]``.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
     """
     text = text.strip()
     if text.lower() in _UNKNOWN:

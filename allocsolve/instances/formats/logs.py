@@ -117,11 +117,6 @@ class LogOptions:
         ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
     fields
         What is read beside plain jobs.
-
-    Raises
-    ------
-    InvalidOption
-        If a value is none of these.
     """
 
     num_nodes: int | None = None
@@ -199,8 +194,6 @@ def log_problem(
 
     Parameters
     ----------
-    log
-        The log.
     from_job, jobs
         The first job of the window (its position, from 1, among the kept jobs in order of submission), and
         how many; by default all.
@@ -280,8 +273,6 @@ def recorded_schedule(
     ------
     FormatError
         If the log tells no start of any job of the window.
-    InvalidOption
-        See `log_problem`.
     """
     window = _window(log, from_job, jobs)
     starts, ends = log.starts[window], log.ends[window]

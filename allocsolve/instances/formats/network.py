@@ -111,8 +111,6 @@ def network_problem(
 
     Raises
     ------
-    InvalidProblem
-        As the constructor of the problem.
     InvalidOption
         If levels, segments or balance are asked of a ring or a torus.
     """
@@ -148,13 +146,7 @@ class Entry(NamedTuple):
 
 
 def names_at(source: str, place: str, text: str) -> list[str]:
-    """Return the names of a hostlist in a file.
-
-    Raises
-    ------
-    FormatError
-        As `expand_hostlist`, with the place.
-    """
+    """Return the names of a hostlist in a file."""
     try:
         return host_names(text)
     except ValueError as fault:
@@ -196,8 +188,6 @@ def block_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
 
     Parameters
     ----------
-    source
-        What messages call the file.
     entries
         The blocks.
 

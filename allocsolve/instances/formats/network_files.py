@@ -66,8 +66,6 @@ def read_network(*paths: PathLike, topology: str = "", nodes: Sequence[str] = ()
     FormatError
         If a file cannot be read, is none of these, or does not describe a tree, a ring or a torus; the
         message names the place.
-    SolverUnavailable
-        If a file is YAML, and there is no PyYAML.
     """
     documents: list[Document] = []
     for path in paths:

@@ -117,13 +117,7 @@ def conf_network(text: str, source: str) -> NetworkFile:
 
 
 def _told_sizes(lines: Sequence[tuple[str, Mapping[str, str]]], source: str) -> tuple[list[str], str]:
-    """Return the sizes of blocks, which stand in one line, or each with its block; and where the first is.
-
-    Raises
-    ------
-    FormatError
-        If there are two such lines.
-    """
+    """Return the sizes of blocks, which stand in one line, or each with its block; and where the first is."""
     told = [(place, pairs["blocksizes"].split(",")) for place, pairs in lines if "blocksizes" in pairs]
     if len(told) > 1:
         raise FormatError(source, [f"{told[1][0]}: BlockSizes also stand at {told[0][0]}"])
@@ -134,13 +128,7 @@ def _told_sizes(lines: Sequence[tuple[str, Mapping[str, str]]], source: str) -> 
 
 
 def _own_nodes(source: str, entries: Sequence[Entry], above: AbstractSet[str]) -> list[Entry]:
-    """Return switches without the nodes of those below them, which scontrol prints for each.
-
-    Raises
-    ------
-    FormatError
-        If a switch has other nodes than those below it.
-    """
+    """Return switches without the nodes of those below them, which scontrol prints for each."""
     known = {entry.name: entry for entry in entries}
     found = []
     for entry in entries:
@@ -239,8 +227,6 @@ def yaml_network(value: object, source: str, name: str, nodes: Sequence[str]) ->
     ----------
     value
         The document, in which all numbers are texts.
-    source
-        What messages call the file.
     name
         Which one; that of ``cluster_default`` if empty, or the only one.
     nodes
@@ -448,13 +434,7 @@ def sinfo_lines(text: str, source: str) -> StatedNodes:
 
 
 def sinfo_json(document: Mapping[str, object], source: str) -> StatedNodes:
-    """Return the nodes of ``sinfo --json``.
-
-    Raises
-    ------
-    FormatError
-        If an entry is not of its form.
-    """
+    """Return the nodes of ``sinfo --json``."""
     rows = document.get("sinfo")
     if not isinstance(rows, list):
         raise FormatError(source, [f"sinfo must be a list, not {show(rows)}"])

@@ -75,8 +75,6 @@ def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
 
     Parameters
     ----------
-    path
-        The file.
     timezone
         Of its times, such as ``Europe/Berlin``.
 
@@ -84,8 +82,6 @@ def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
     ------
     FormatError
         If it cannot be read, or an event cannot; the message names the lines and the values.
-    InvalidOption
-        If there is no such zone.
     """
     source = str(path)
     clock = Clock(zone(timezone))
@@ -154,13 +150,7 @@ def _split(line: str, spans: Sequence[slice] | None) -> list[str]:
 
 
 def _event(cells: Mapping[str, str], clock: Clock) -> NodeEvent | None:
-    """Return an event; None if it is of the cluster, or of nodes that were not closed.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read.
-    """
+    """Return an event; None if it is of the cluster, or of nodes that were not closed."""
     names, state = cells["nodename"], cells["state"].upper()
     start = _time(cells["timestart"], "TimeStart", clock)
     is_open = cells["timeend"].lower() in _OPEN or cells["timeend"].startswith(("1970-01-01", "0000-"))

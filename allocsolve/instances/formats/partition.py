@@ -200,13 +200,7 @@ def _partition_fields(rows: Rows, problem: PartitionProblem) -> Document:
 
 
 def _partition_columns(problem: PartitionProblem, partition: Partition) -> dict[str, Any]:
-    """Return the columns of an answer.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a node is not of the topology.
-    """
+    """Return the columns of an answer."""
     ANSWER.values(problem, partition)
     return _places(problem.topology, partition.nodes)
 

@@ -60,6 +60,7 @@ from allocsolve.model import (
     ReservationProblem,
     ReservationSchedule,
 )
+from allocsolve.model.columns import plain
 
 if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document
@@ -186,13 +187,7 @@ def _holds_of(check: Checker, job: Document, place: str) -> list[tuple[int, floa
 
 
 def _schedule_values(problem: ReservationProblem, schedule: ReservationSchedule) -> Document:
-    """Return the jobs of a schedule without the envelope.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it has another number of jobs than the problem.
-    """
+    """Return the jobs of a schedule without the envelope."""
     if len(schedule.outcomes) != len(problem.jobs):
         msg = f"the schedule has {len(schedule.outcomes)} jobs, the problem has {len(problem.jobs)}"
         raise InvalidAnswer(msg)
@@ -206,26 +201,21 @@ def _outcome_values(schedule: ReservationSchedule, idx: int) -> Document:
     starts, ends, end = schedule.hold_starts[at], schedule.hold_ends[at], float(schedule.ends[idx])
     document: Document = {"outcome": OUTCOMES[schedule.outcomes[idx]]}
     if len(starts) and (starts == starts[0]).all() and (ends == end).all():
-        document |= {"start": _plain(starts[0]), "end": _plain(end), "nodes": schedule.nodes[at].tolist()}
+        document |= {"start": plain(starts[0]), "end": plain(end), "nodes": schedule.nodes[at].tolist()}
     else:
         if not math.isnan(end):
-            document["end"] = _plain(end)
+            document["end"] = plain(end)
         if len(starts):
             rows: list[Any] = [
-                [node, _plain(start), _plain(stop)]
+                [node, plain(start), plain(stop)]
                 for node, start, stop in zip(
                     schedule.nodes[at].tolist(), starts.tolist(), ends.tolist(), strict=True
                 )
             ]
             document["holds"] = rows
     if schedule.computed is not None:
-        document["computed"] = _plain(float(schedule.computed[idx]))
+        document["computed"] = plain(float(schedule.computed[idx]))
     return document
-
-
-def _plain(value: float) -> float:
-    """Return a whole number as an integer, so that files show it as one."""
-    return int(value) if float(value).is_integer() else float(value)
 
 
 def problem_fields() -> Fields:

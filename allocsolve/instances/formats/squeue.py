@@ -148,8 +148,6 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
 
     Parameters
     ----------
-    path
-        The file.
     timezone
         Of times without one, such as ``Europe/Berlin``.
 
@@ -157,8 +155,6 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     ------
     FormatError
         If it cannot be read, or a job cannot; the message names the lines and the values.
-    InvalidOption
-        If there is no such zone.
 
     Notes
     -----
@@ -408,13 +404,7 @@ def _read_all(
 
 
 def _row(cells: Mapping[str, str], clock: Clock, *, in_minutes: bool) -> _Row:
-    """Read the cells of one job.
-
-    Raises
-    ------
-    ValueError
-        If one cannot be read.
-    """
+    """Read the cells of one job."""
     name, tasks, at_once, is_cut = cells["JOBID"], None, 0, False
     state = cells["STATE"]
     is_running = state in _RUNNING

@@ -229,13 +229,7 @@ def _whole(value: float) -> float:
 
 
 def write_columns(columns: Mapping[str, Any], path: PathLike) -> None:
-    """Write columns as a CSV file, which appears whole or not at all.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be written.
-    """
+    """Write columns as a CSV file, which appears whole or not at all."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(columns)

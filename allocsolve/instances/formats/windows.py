@@ -52,8 +52,6 @@ def time_origin(
 
     Parameters
     ----------
-    log
-        The log.
     timezone
         Of points in time without one, as when the log was read.
     from_job, origin

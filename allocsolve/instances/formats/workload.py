@@ -65,6 +65,7 @@ from allocsolve.model import (
     WorkloadProblem,
     WorkloadSchedule,
 )
+from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import size_set
 from allocsolve.model.jobs import stated_range
 
@@ -134,23 +135,21 @@ def add_evolving(jobs: Jobs, rows: list[Document]) -> None:
 
 def _encode_evolution(evolution: Evolution) -> Document:
     if isinstance(evolution, Requests):
-        return {"requests": [[_plain(remaining), change] for remaining, change in evolution.events]}
+        return {"requests": [[plain(remaining), change] for remaining, change in evolution.events]}
     if isinstance(evolution, Phases):
-        fields: Document = {"phases": [[_plain(work), max_size] for work, max_size in evolution.phases]}
+        fields: Document = {"phases": [[plain(work), max_size] for work, max_size in evolution.phases]}
         return (
-            {**fields, "release_delay": _plain(evolution.release_delay)}
-            if evolution.release_delay
-            else fields
+            {**fields, "release_delay": plain(evolution.release_delay)} if evolution.release_delay else fields
         )
     fields = {"profile": [[*step] for step in evolution.steps]}
     if evolution.expand_limit < math.inf:
-        fields["expand_limit"] = _plain(evolution.expand_limit)
+        fields["expand_limit"] = plain(evolution.expand_limit)
     return fields
 
 
 def _encode_reconfiguration(cost: Reconfiguration) -> Document:
     name = "stall" if isinstance(cost, Stall) else "join"
-    fields: Document = {key: _plain(getattr(cost, key)) for key in _COSTS[name] if getattr(cost, key)}
+    fields: Document = {key: plain(getattr(cost, key)) for key in _COSTS[name] if getattr(cost, key)}
     if isinstance(cost, Stall) and cost.holds != "new":
         fields["holds"] = cost.holds
     return {name: fields}
@@ -176,12 +175,12 @@ def _speedup_of(check: Checker, fields: Document | None, place: str) -> Speedup 
 def encode_speedup(law: Speedup) -> Document:
     """Return the field of a law."""
     if isinstance(law, Amdahl):
-        return {"amdahl": _plain(law.parallel)}
+        return {"amdahl": plain(law.parallel)}
     if isinstance(law, PowerLaw):
-        return {"power": _plain(law.exponent)}
+        return {"power": plain(law.exponent)}
     if isinstance(law, Overhead):
-        return {"overhead": _plain(law.overhead)}
-    return {"table": [[nodes, _plain(seconds)] for nodes, seconds in law.rows]}
+        return {"overhead": plain(law.overhead)}
+    return {"table": [[nodes, plain(seconds)] for nodes, seconds in law.rows]}
 
 
 _REQUIRED: Final = ("submit", "nodes", "runtime")
@@ -339,7 +338,7 @@ def plain_numbers(values: FloatArray) -> list[float]:
     if bool((values == np.floor(values)).all()):
         whole: list[float] = values.astype(np.int64).tolist()
         return whole
-    return [*map(_plain, values.tolist())]
+    return [*map(plain, values.tolist())]
 
 
 def _values_of(problem: WorkloadProblem) -> Document:
@@ -355,12 +354,12 @@ def _values_of(problem: WorkloadProblem) -> Document:
         )
     ]
     for idx in np.flatnonzero(~np.isnan(jobs.limit)).tolist():
-        rows[idx]["limit"] = _plain(jobs.limit[idx])
+        rows[idx]["limit"] = plain(jobs.limit[idx])
     for idx, user in enumerate(jobs.users):
         if user is not None:
             rows[idx]["user"] = user
     for idx in np.flatnonzero(packed.weight != 1).tolist():
-        rows[idx]["weight"] = _plain(packed.weight[idx])
+        rows[idx]["weight"] = plain(packed.weight[idx])
     for idx, law in enumerate(jobs.speedups):
         if law is not None:
             rows[idx]["min_nodes"] = int(packed.min_nodes[idx])
@@ -380,10 +379,6 @@ def _values_of(problem: WorkloadProblem) -> Document:
         "jobs": rows,
         "meta": dict(problem.meta),
     }
-
-
-def _plain(value: float) -> float:
-    return int(value) if float(value).is_integer() else float(value)
 
 
 def _schedule_of(check: Checker, problem: WorkloadProblem, jobs: list[Document]) -> WorkloadSchedule | None:
@@ -443,13 +438,7 @@ def _sound_jobs(items: Any, _problem: WorkloadProblem) -> list[Document] | None:
 
 
 def schedule_values(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Document:
-    """Return the jobs of a schedule without the envelope.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is one of another number of jobs.
-    """
+    """Return the jobs of a schedule without the envelope."""
     if len(schedule.offsets) != len(problem.jobs) + 1:
         msg = f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted"
         raise InvalidAnswer(msg)

@@ -64,10 +64,6 @@ def write_batsim(problem: WorkloadProblem, path: PathLike, *, version: str = "5"
 
     Parameters
     ----------
-    problem
-        The problem.
-    path
-        The file.
     version
         One of `BATSIM_VERSIONS`.
 
@@ -75,13 +71,6 @@ def write_batsim(problem: WorkloadProblem, path: PathLike, *, version: str = "5"
     -------
     Unheld
         What the file does not hold, or Batsim does not do.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such version.
-    FormatError
-        If the file cannot be written.
     """
     choice("version of Batsim", version, BATSIM_VERSIONS)
     unheld, jobs = Unheld(), []
@@ -121,20 +110,11 @@ def read_batsim(path: PathLike, *, num_nodes: int | None = None, limits: str = "
 
     Parameters
     ----------
-    path
-        The file.
     num_nodes
         Nodes of the machine; None for ``nb_res``.
     limits
         ``cut``: a job ends at its walltime if it has not ended before, as in Batsim. ``keep``: it runs to its
         end.
-
-    Raises
-    ------
-    UnknownName
-        If limits are neither.
-    FormatError
-        If it cannot be read or is faulty: every faulty job and every profile without a run time is named.
     """
     choice("limits", limits, ("cut", "keep"))
     document = load(path) | ({} if num_nodes is None else {"nb_res": num_nodes})

@@ -162,8 +162,6 @@ def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Pa
         If the format takes no problems of this family, needs a schedule, or holds none.
     InvalidProblem
         If it cannot hold a job at all.
-    FormatError
-        If a file cannot be written.
     """
     conversion = CONVERSIONS[name]
     if not isinstance(problem, WorkloadProblem):
@@ -207,8 +205,6 @@ def read_workload(
 
     Raises
     ------
-    FormatError
-        If it cannot be read, or is faulty.
     InvalidOption
         If a number of nodes is given for a problem of this program, or limits for another one than a
         workload.

@@ -40,6 +40,7 @@ from allocsolve.instances.formats.files import replace_file, save, show
 from allocsolve.instances.formats.formula import parse_formula
 from allocsolve.instances.formats.workload_foreign import Unheld
 from allocsolve.model import Amdahl, Overhead, PowerLaw, Requests, SpeedupTable, Stall
+from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import ALL_SIZES, job_kind, size_set
 
 if TYPE_CHECKING:
@@ -100,12 +101,6 @@ def write_elastisim(
     ------
     InvalidProblem
         If a job has phases or a profile.
-    InvalidAnswer
-        If the schedule is one of other jobs.
-    InvalidOption
-        If `tick` is not above 0.
-    FormatError
-        If a file cannot be written.
     """
     if not 0 < tick < math.inf:
         msg = f"tick {tick} is not above 0"
@@ -139,7 +134,7 @@ def _job(
     if evolution is not None and not isinstance(evolution, Requests):
         msg = f"job {jobs.names[idx]!r} has {type(evolution).__name__.lower()}, which ElastiSim cannot run"
         raise InvalidProblem(msg)
-    row: Document = {"type": kind, "submit_time": _plain(packed.submit[idx])}
+    row: Document = {"type": kind, "submit_time": plain(packed.submit[idx])}
     if kind == "rigid":
         row["num_nodes"] = int(packed.nodes[idx])
     else:
@@ -327,13 +322,9 @@ def _statistics(problem: WorkloadProblem, schedule: WorkloadSchedule, unheld: Un
     return "\n".join(lines) + "\n"
 
 
-def _plain(value: float) -> float:
-    return int(value) if float(value).is_integer() else float(value)
-
-
 def _text(value: float) -> str:
     """Return the shortest decimals that read back as the same double."""
-    return str(_plain(value))
+    return str(plain(value))
 
 
 _SIZES: Final = frozenset({"num_nodes", "num_nodes_min", "num_nodes_max", "num_gpus", "num_gpus_per_node"})

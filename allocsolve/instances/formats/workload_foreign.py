@@ -119,13 +119,7 @@ def _batsim_fields(rows: Rows, problem: WorkloadProblem) -> Document:
 
 
 def interval_count(intervals: str) -> str:
-    """Return how many resources an interval set holds, such as 4 of ``0-2 5``; empty if it is empty.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Return how many resources an interval set holds, such as 4 of ``0-2 5``; empty if it is empty."""
     if not intervals.strip():
         return ""
     if not _INTERVALS.fullmatch(intervals.strip()):
@@ -273,8 +267,6 @@ def node_intervals(
 
     Parameters
     ----------
-    problem
-        The problem.
     schedule
         Of its jobs.
     pieces

@@ -17,6 +17,7 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import ClosedWindow
+from allocsolve.model.columns import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,14 +71,10 @@ def machine_values(problem: WorkloadProblem, rows: list[Document]) -> Document:
     fields: Document = {"resources": dict(problem.resources)} if problem.resources else {}
     if problem.closed:
         fields["closed"] = [
-            {"start": _plain(window.start), "end": _plain(window.end), **dict(window.amounts)}
+            {"start": plain(window.start), "end": plain(window.end), **dict(window.amounts)}
             for window in problem.closed
         ]
     return fields
-
-
-def _plain(seconds: float) -> float:
-    return int(seconds) if float(seconds).is_integer() else float(seconds)
 
 
 def machine_of_rows(rows: Rows, jobs: list[Document]) -> Document:

@@ -32,6 +32,7 @@ from allocsolve.instances.formats.workload_machine import (
 )
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
+from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import job_kind, size_set
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _line(text: str) -> str:
 
 
 def _text(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+    return str(plain(value))
 
 
 _PLAIN: Final = (

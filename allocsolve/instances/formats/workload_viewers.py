@@ -41,8 +41,6 @@ def evalys_rows(
 
     Parameters
     ----------
-    problem
-        The problem.
     schedule
         An answer to it, feasible or not.
     window
@@ -111,8 +109,6 @@ def perfetto_events(
 
     Parameters
     ----------
-    problem
-        The problem.
     schedule
         An answer to it, feasible or not.
     window

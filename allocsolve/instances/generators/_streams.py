@@ -68,13 +68,7 @@ Seed: TypeAlias = int | Sequence[int]
 
 
 def seed_words(seed: Seed) -> tuple[int, ...]:
-    """Return the integers of a seed.
-
-    Raises
-    ------
-    InvalidOption
-        If it is not made of integers >= 0.
-    """
+    """Return the integers of a seed."""
     try:
         words = tuple(map(operator.index, seed if isinstance(seed, Sequence) else [seed]))
     except TypeError:

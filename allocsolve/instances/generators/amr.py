@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
+    MOST_JOBS,
     Seed,
     check_stream,
     poisson_submits,
@@ -18,6 +19,7 @@ from allocsolve.instances.generators._streams import (
 )
 from allocsolve.instances.generators.evolution_workload import workload_of_evolution
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,8 +102,6 @@ def amr(
     InvalidOption
         If a range is empty or reaches beyond its limits, `change` is not a finite number above 0, or the seed
         is not made of integers >= 0.
-    InvalidProblem
-        If `num_nodes` or `expand_limit` is below 1.
 
     References
     ----------
@@ -192,12 +192,12 @@ def _profile(data: NDArray[np.float64], change: float) -> EvolutionProfile:
 def amr_stream(
     seed: Seed,
     *,
-    num_jobs: int,
-    num_nodes: int = 100,
-    load: float = 0.8,
-    peak: tuple[int, int] = (25, 75),
+    num_jobs: Annotated[int, Within(0, MOST_JOBS)],
+    num_nodes: Annotated[int, Within(1)] = 100,
+    load: Annotated[float, Within(0, above=True)] = 0.8,
+    peak: Annotated[tuple[int, int], Within(2)] = (25, 75),
     change: float = 0.1,
-    expand_limit: float = math.inf,
+    expand_limit: Annotated[float, Within(1, infinite=True)] = math.inf,
 ) -> WorkloadProblem:
     """Draw jobs with the profiles of `amr`, submitted by a Poisson process in whole seconds.
 
@@ -206,27 +206,22 @@ def amr_stream(
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     num_jobs
-        How many jobs, >= 0. Each is drawn step by step: 1000 jobs take a few seconds.
+        Jobs of a problem. Each is drawn step by step: 1000 jobs take a few seconds.
     num_nodes
         Nodes of the cluster.
     load
-        Expected node-seconds of the profiles per node and second, above 0.
-    peak, change
+        Expected node-seconds of the profiles per node and second; above 0.
+    peak
+        Largest demand of a job in nodes; see `amr`.
+    change
         As in `amr`.
     expand_limit
-        The expand limit of the jobs, see `allocsolve.model.Profile`; it does not influence the draws.
+        The expand limit of the jobs; see `allocsolve.model.Profile`; it does not influence the draws.
 
     Returns
     -------
     WorkloadProblem
         Named after the seed, such as ``amr-stream-s7``, with every parameter in its ``meta``.
-
-    Raises
-    ------
-    InvalidOption
-        If an option is out of range.
-    InvalidProblem
-        If `expand_limit` is below 1.
 
     Examples
     --------

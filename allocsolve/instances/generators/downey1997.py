@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, Jobs, WorkloadProblem
 from allocsolve.model.checks import integer, items, real
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +29,11 @@ _MOST_JOBS: Final = 2**24
 def downey1997(
     seed: Seed,
     *,
-    num_jobs: int = 10_000,
-    num_nodes: int = 10_000,
-    load: float = 0.75,
-    nodes: Sequence[int] = (2, 5000),
-    runtime: Sequence[int] = (296, 20_131),
+    num_jobs: Annotated[int, Within(0, _MOST_JOBS)] = 10_000,
+    num_nodes: Annotated[int, Within(1)] = 10_000,
+    load: Annotated[float, Within(0, above=True)] = 0.75,
+    nodes: Annotated[Sequence[int], Within(1)] = (2, 5000),
+    runtime: Annotated[Sequence[int], Within(1)] = (296, 20_131),
 ) -> WorkloadProblem:
     """Draw a workload of rigid jobs that arrive at random.
 
@@ -44,13 +46,15 @@ def downey1997(
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     num_jobs
-        How many jobs, 0..2^24.
+        Jobs of a problem; at most 2^24.
     num_nodes
         Nodes of the cluster.
     load
-        Above 0; at 1 or above the queue grows without limit.
-    nodes, runtime
-        The smallest and largest number of nodes, and of seconds, of a job.
+        Share of the cluster that the jobs need, above 0; from 1 on the queue grows without limit.
+    nodes
+        Nodes of a job: the smallest and the largest number.
+    runtime
+        Seconds of a job: the smallest and the largest number.
 
     Returns
     -------

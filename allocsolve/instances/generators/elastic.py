@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from allocsolve.instances.generators._streams import (
 )
 from allocsolve.model import MAX_INTEGER, Amdahl, Jobs, WorkloadProblem
 from allocsolve.model.checks import real
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, JobKind
@@ -49,7 +50,11 @@ _MOST: Final = tuple(_most_nodes(share, _LEAST_EFFICIENCY) for share in _SHARES)
 
 
 def elastic_workload(
-    problem: WorkloadProblem, *, share: float, seed: Seed, tick: float = 10
+    problem: WorkloadProblem,
+    *,
+    share: Annotated[float, Within(0, 1)],
+    seed: Seed,
+    tick: Annotated[float, Within(0)] = 10,
 ) -> WorkloadProblem:
     """Make malleable jobs of a share of the jobs of a rigid workload.
 
@@ -64,26 +69,19 @@ def elastic_workload(
     problem
         A workload all jobs of which are rigid.
     share
-        How many jobs become malleable, 0..1: each with this probability.
+        Share of the jobs that become malleable, 0..1: each with this probability.
     seed
         One or more integers >= 0 for `numpy.random.default_rng`, from which one number is drawn per job: jobs
         that are malleable at one share are so at every larger one.
     tick
-        Seconds of a part of the work on the preferred nodes, between which the size may change: there are run
-        time / tick parts, rounded down, one at least. 0: the size may change at any time.
+        Seconds between the points where a size may change, 0 for any time; on the preferred nodes a part of
+        the work takes so long. There are run time / tick parts, rounded down, one at least.
 
     Returns
     -------
     WorkloadProblem
         Named after the workload, share and seed, such as ``cori-knl-elastic0.4-s1``. Its ``meta`` has the
         recipe with its parameters, and under ``workload`` the ``meta`` and the name of `problem`.
-
-    Raises
-    ------
-    InvalidProblem
-        If a job is not rigid.
-    InvalidOption
-        If an option is out of range.
 
     Notes
     -----

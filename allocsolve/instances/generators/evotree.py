@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
+    MOST_JOBS,
     Seed,
     check_share,
     check_stream,
@@ -28,6 +29,7 @@ from allocsolve.model import (
     WorkloadProblem,
 )
 from allocsolve.model.checks import choice
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,8 +101,6 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     ------
     InvalidOption
         If `seed` is not an integer >= 0, or `evolving` is not in 0..100.
-    InvalidProblem
-        If `expand_limit` is below 1.
 
     References
     ----------
@@ -154,7 +154,11 @@ _SCALE: Final = (_RUNTIME - _JOIN.start) / (2 * TREE + BRANCH)
 
 
 def evotree_batch(
-    seed: int, *, share: float = 1, kind: EvotreeKind = "evolving", release_delay: float = 10
+    seed: int,
+    *,
+    share: Annotated[float, Within(0, 1)] = 1,
+    kind: EvotreeKind = "evolving",
+    release_delay: Annotated[float, Within(0)] = 10,
 ) -> WorkloadProblem:
     """Draw a batch of 20 jobs on 10 nodes, as the published configuration of the experiments does.
 
@@ -169,25 +173,18 @@ def evotree_batch(
     seed
         For `random.Random`; the batches of the paper have 42 to 46.
     share
-        How many jobs are not rigid, 0..1, rounded down to jobs. Which ones is drawn; those of a smaller
-        share are not always among those of a larger one.
+        Share of the jobs that are not rigid, 0..1: rounded down to jobs. Which ones is drawn; those of a
+        smaller share are not always among those of a larger one.
     kind
         What they are: ``evolving``, or ``moldable`` with a table of the run times on every size.
     release_delay
-        The delay of evolving jobs, see `allocsolve.model.Phases`. The paper does not give it; 10 s fit its
-        figures.
+        Seconds after which an evolving job gives back an idle node; see `allocsolve.model.Phases`. The
+        paper does not give it; 10 s fit its figures.
 
     Returns
     -------
     WorkloadProblem
         Named after the seed, such as ``evotree-batch-s42``, with every parameter in its ``meta``.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is out of range or unknown.
-    InvalidProblem
-        If `release_delay` is out of range.
 
     References
     ----------
@@ -222,12 +219,12 @@ def evotree_batch(
 def evotree_stream(
     seed: Seed,
     *,
-    num_jobs: int,
-    num_nodes: int = NUM_NODES,
-    load: float = 0.8,
-    share: float = 1,
+    num_jobs: Annotated[int, Within(0, MOST_JOBS)],
+    num_nodes: Annotated[int, Within(1)] = NUM_NODES,
+    load: Annotated[float, Within(0, above=True)] = 0.8,
+    share: Annotated[float, Within(0, 1)] = 1,
     kind: EvotreeKind = "evolving",
-    release_delay: float = 10,
+    release_delay: Annotated[float, Within(0)] = 10,
 ) -> WorkloadProblem:
     """Draw a stream of the jobs of `evotree_batch`, submitted by a Poisson process in whole seconds.
 
@@ -236,11 +233,11 @@ def evotree_stream(
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     num_jobs
-        How many jobs, >= 0.
+        Jobs of a stream.
     num_nodes
-        Nodes of the cluster, 10 or more: jobs have the sizes of the paper on every cluster.
+        Nodes of the cluster of a stream: 10 or more, since jobs have the sizes of the paper on every cluster.
     load
-        Expected node-seconds per node and second if all jobs were rigid, above 0.
+        Expected node-seconds of a stream per node and second if all jobs were rigid, above 0.
     share
         How many jobs are not rigid, 0..1: each with this probability; those of a smaller share are among
         those of a larger one.
@@ -251,13 +248,6 @@ def evotree_stream(
     -------
     WorkloadProblem
         Named after the seed, such as ``evotree-stream-s7``, with every parameter in its ``meta``.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is out of range or unknown.
-    InvalidProblem
-        If `release_delay` is out of range.
 
     Examples
     --------

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
+from allocsolve.model.options import Within
 
 #: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
+
+#: More applications or steps are no problem that anybody keeps in files.
+_MANY = 10**6
 
 
 def klein2011(
     seed: Seed,
     *,
-    num_apps: tuple[int, int] = (15, 20),
-    num_steps: tuple[int, int] = (1, 10),
-    duration: tuple[int, int] = (500, 3600),
-    nodes: tuple[int, int] = (1, 75),
-    num_nodes: int = 100,
-    expand_limit: float = math.inf,
+    num_apps: Annotated[tuple[int, int], Within(1, _MANY)] = (15, 20),
+    num_steps: Annotated[tuple[int, int], Within(1, _MANY)] = (1, 10),
+    duration: Annotated[tuple[int, int], Within(1)] = (500, 3600),
+    nodes: Annotated[tuple[int, int], Within(0)] = (1, 75),
+    num_nodes: Annotated[int, Within(1)] = 100,
+    expand_limit: Annotated[float, Within(1, infinite=True)] = math.inf,
 ) -> EvolutionProblem:
     """Draw a problem of applications with random steps; everything is uniform over a range of integers.
 
@@ -32,13 +37,14 @@ def klein2011(
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem (and
         so does a seed with zeros at its end, which numpy adds itself).
     num_apps
-        Least and largest number of applications (both can be drawn, as in all these ranges).
+        Applications of a problem: the least and the largest number, which both can be drawn, as in all these
+        ranges.
     num_steps
-        Steps of an application, >= 1.
+        Steps of an application; 1 or more.
     duration
-        Duration of a step in seconds, >= 1.
+        Seconds of a step; 1 or more.
     nodes
-        Nodes of a step, >= 0 and at most `num_nodes`.
+        Nodes of a step; at most `num_nodes`.
     num_nodes
         Nodes of the cluster.
     expand_limit

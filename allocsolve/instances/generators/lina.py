@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from allocsolve.instances.generators._streams import (
 )
 from allocsolve.model import Jobs, Overhead, Requests, Stall, WorkloadProblem
 from allocsolve.model.checks import choice, real
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, JobKind
@@ -32,11 +33,11 @@ Holds: TypeAlias = Literal["new", "larger"]
 
 #: Ranges of sizes: from half of the nodes to 8 times as many; from 1 to the number on which a job is fastest;
 #: or from 1 to all nodes.
-LINA_FLEXIBILITIES: Final = ("limited", "full", "uncapped")
+LINA_FLEXIBILITIES: Final[tuple[Flexibility, ...]] = get_args(Flexibility)
 #: Moments of requests as shares of all work of a job, or of the work left at the request before.
-LINA_MOMENTS: Final = ("absolute", "recursive")
+LINA_MOMENTS: Final[tuple[Moments, ...]] = get_args(Moments)
 #: Nodes that a job holds while it stalls.
-STALL_HOLDS: Final = ("new", "larger")
+STALL_HOLDS: Final[tuple[Holds, ...]] = get_args(Holds)
 
 #: Ranges of uniform draws: the share of parallel overhead; the costs of a change in seconds per node, in
 #: seconds times nodes, and in seconds for synchronisation and for negotiation; the share of work left at a
@@ -77,7 +78,7 @@ class _Draws(NamedTuple):
 def lina_workload(
     problem: WorkloadProblem,
     *,
-    share: float,
+    share: Annotated[float, Within(0, 1)],
     seed: Seed,
     flexibility: Flexibility = "limited",
     moments: Moments = "absolute",
@@ -98,33 +99,28 @@ def lina_workload(
     problem
         A workload all jobs of which are rigid.
     share
-        How many jobs become malleable or evolving, 0..1: each with this probability.
+        Share of the jobs that become malleable or evolving, one in two each, 0..1: each with
+        this probability.
     seed
         One or more integers >= 0 for `numpy.random.default_rng`. The jobs chosen are those that
         `elastic_workload` chooses. What a job becomes does not depend on the share: those of a share are at
         every larger one, the same.
     flexibility
-        ``limited``: as above. ``full``: from 1 node to floor(P sqrt((1 - x) / x)), x being the overhead, on
-        which the job is fastest. ``uncapped``: from 1 node to all of the cluster, as the paper has it for
-        "100 % flexibility"; on many of them a job is slower.
+        P/2 to 8 P nodes, 1 to the fastest number, or 1 to all nodes. ``limited``: as above. ``full``: from 1
+        node to floor(P sqrt((1 - x) / x)), x being the overhead, on which the job is fastest. ``uncapped``:
+        from 1 node to all of the cluster, as the paper has it for "100 % flexibility"; on many of them a job
+        is slower.
     moments
-        What shares of work left refer to. ``absolute``: to all work; requests come in the order of what is
-        drawn. ``recursive``: to what is left at the request before.
+        Requests at shares of all work, or of what is left at the one before. ``absolute``: to all work;
+        requests come in the order of what is drawn. ``recursive``: to what is left at the request before.
     holds
-        The nodes that a job holds while it stalls: the ``new`` number, or the ``larger`` one of both.
+        Nodes that a job holds while it stalls: the ``new`` number, or the ``larger`` one of both.
 
     Returns
     -------
     WorkloadProblem
         Named after the workload, share and seed, such as ``kit-lina0.4-s1``. Its ``meta`` has the recipe
         with its parameters, and under ``workload`` the ``meta`` and the name of `problem`.
-
-    Raises
-    ------
-    InvalidProblem
-        If a job is not rigid.
-    InvalidOption
-        If an option is out of range.
 
     Notes
     -----

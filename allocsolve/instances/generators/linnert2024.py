@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import MOST_JOBS
 from allocsolve.model import MAX_INTEGER, PROGRAM_KINDS, DeadlineJob, Mesh, ReservationProblem, Topology
 from allocsolve.model.checks import choice, instance, integer, real
+from allocsolve.model.columns import plain
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,8 +66,8 @@ _STREAMS: Final[Mapping[LinnertStream, _Stream]] = MappingProxyType(
 def linnert2024(
     seed: int,
     *,
-    gap: float = 1500,
-    num_jobs: int = 1000,
+    gap: Annotated[float, Within(0, above=True)] = 1500,
+    num_jobs: Annotated[int, Within(0, MOST_JOBS)] = 1000,
     stream: LinnertStream = "linnert",
     program: int | Literal["mixed"] | None = "mixed",
     topology: Topology = _MACHINE,
@@ -87,30 +89,24 @@ def linnert2024(
         Seconds between arrivals in the mean, above 0. The paper has 1500 (normal load), 150 (heavy) and 1
         (very heavy).
     num_jobs
-        How many jobs, 0..2^24.
+        Jobs of a problem; at most 2^24.
     stream
-        ``linnert``: P(n) like n^-.5, run times with means of 360 s (with probability .84 - .05 n/N) and 16 h,
-        slack of 17 run times. ``feitelson96``: P(n) like n^-1.5, means of 14 h (.95 - .20 n/N) and seven
-        times as much, slack of 4 run times, and each job comes r times at once, P(r) like r^-2.5.
+        What the jobs are. ``linnert``: P(n) like n^-.5, run times with means of 360 s (with probability .84 -
+        .05 n/N) and 16 h, slack of 17 run times. ``feitelson96``: P(n) like n^-1.5, means of 14 h (.95 - .20
+        n/N) and seven times as much, slack of 4 run times, and each job comes r times at once, P(r) like
+        r^-2.5.
     program
         What all jobs do: a kind from 0 to 3, ``mixed`` for a kind drawn for each job, None if nothing is
         known.
     topology
         The machine; by default a mesh of 16 x 8 nodes.
     leaking
-        Whether jobs may run without a booking, see `allocsolve.model.ReservationProblem`.
+        Whether jobs may run without a booking; see `allocsolve.model.ReservationProblem`.
 
     Returns
     -------
     ReservationProblem
         Named after its parameters, such as ``linnert2024-g1500-s7``, with every one in its ``meta``.
-
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range.
-    UnknownName
-        If there is no such stream.
 
     Notes
     -----
@@ -191,7 +187,7 @@ def _checked(seed: int, num_jobs: int, gap: float) -> tuple[int, int, float]:
     if not 0 < gap < math.inf:
         msg = f"gap {gap:g} is not a finite number above 0"
         raise InvalidOption(msg)
-    return seed, num_jobs, int(gap) if gap.is_integer() else gap
+    return seed, num_jobs, plain(gap)
 
 
 def _kind(program: int | str | None) -> int | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import MOST_JOBS, Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.checks import choice
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 _VERSION = 1
 
 #: Batch and interactive jobs together, one kind of jobs in place of both, or one of the two kinds.
-LUBLIN_MODELS: Final = ("types", "typeless", "batch", "interactive")
+LublinModel: TypeAlias = Literal["types", "typeless", "batch", "interactive"]
+LUBLIN_MODELS: Final[tuple[LublinModel, ...]] = get_args(LublinModel)
 
 #: The nodes of the cluster for which the constants were fitted, and the range of clusters.
 _FITTED_NODES: Final = 128
@@ -86,7 +88,11 @@ class _Drawn(NamedTuple):
 
 
 def lublin1999(
-    seed: Seed, *, num_jobs: int, num_nodes: int = _FITTED_NODES, model: str = "types"
+    seed: Seed,
+    *,
+    num_jobs: Annotated[int, Within(0, MOST_JOBS)],
+    num_nodes: Annotated[int, Within(_LEAST_NODES, _MOST_NODES)] = _FITTED_NODES,
+    model: LublinModel = "types",
 ) -> WorkloadProblem:
     """Draw a workload from the model of Lublin & Feitelson, with the constants of its published program.
 
@@ -99,24 +105,20 @@ def lublin1999(
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     num_jobs
-        How many jobs, >= 0.
+        Jobs of a problem.
     num_nodes
-        Nodes of the cluster, 32..2^30. The constants are those of 128; elsewhere the largest size is all of
+        Nodes of the cluster: 32..2^30. The constants are those of 128; elsewhere the largest size is all of
         the nodes, and the border of the two stages is 2.5 powers of two below it. Interactive jobs
         reach 1.5 powers of two less far.
     model
-        ``types``: batch and interactive jobs, drawn apart and merged by submission; names say which is
-        which. ``typeless``: one kind in place of both. ``batch``, ``interactive``: that kind alone.
+        Batch and interactive jobs, one kind for both, or one of the two. ``types``: batch and interactive
+        jobs, drawn apart and merged by submission; names say which is which. ``typeless``: one kind in place
+        of both. ``batch``, ``interactive``: that kind alone.
 
     Returns
     -------
     WorkloadProblem
         Named after the seed, such as ``lublin1999-s7``, with every parameter in its ``meta``.
-
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range.
 
     References
     ----------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.model import Mesh, PartitionProblem
+from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 _VERSION = 1
 
 
-def median_worst_case(size: int, distance: int, step: int = 2) -> PartitionProblem:
+def median_worst_case(
+    size: Annotated[int, Within(8)], distance: Annotated[int, Within(1)], step: Annotated[int, Within(1)] = 2
+) -> PartitionProblem:
     """Return a problem on which the median method of Bender et al. is nearly 7/4 times the optimum.
 
     Two compact blobs of size/2 free nodes lie at a distance from each other, and are the optimum. In each of
@@ -28,11 +31,11 @@ def median_worst_case(size: int, distance: int, step: int = 2) -> PartitionProbl
     Parameters
     ----------
     size
-        How many nodes to choose, a multiple of 8.
+        Nodes to choose, a multiple of 8.
     distance
-        Hops between the blobs.
+        Hops between the two blobs.
     step
-        How many hops nearer the decoys are, >= 1; with too few, other nodes are nearest.
+        Hops that the decoys are nearer; with too few, other nodes are nearest.
 
     Returns
     -------

@@ -78,8 +78,6 @@ def uniform_occupancy(
     InvalidOption
         If `busy_share` is not in 0..1, the seed is not made of integers >= 0, or the nodes of a tree must be
         connected.
-    InvalidProblem
-        If `size` is below 1 or above the free nodes, or the sides of the box do not fit.
 
     Examples
     --------
@@ -165,8 +163,6 @@ def churned_occupancy(
     ------
     InvalidOption
         As in `uniform_occupancy`, or if `job_sizes` is no range within 1..nodes, or `steps` is negative.
-    InvalidProblem
-        If `size` is below 1 or above the free nodes, or the sides of the box do not fit.
     InvalidAnswer
         If the allocator returns another number of nodes, or one that is not free.
     """

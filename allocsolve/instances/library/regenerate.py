@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidOption
@@ -26,7 +27,7 @@ from allocsolve.instances.generators.occupancy import churned_occupancy, uniform
 from allocsolve.model import SwitchTree, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from allocsolve.model import BoolArray, IntArray, Problem
 
@@ -86,24 +87,9 @@ def regenerate(
     return problem
 
 
-def _counterexample(*, case: str, reason: str) -> Problem:
-    del reason
-    return next(problem for problem in counterexamples() if problem.name == case)
-
-
-def _easy_counterexample(*, case: str, **expected: object) -> Problem:
-    del expected
-    return next(problem for problem in easy_counterexamples() if problem.name == case)
-
-
-def _shape_counterexample(*, case: str, accepted: int) -> Problem:
-    del accepted
-    return next(problem for problem in shape_counterexamples() if problem.name == case)
-
-
-def _network_counterexample(*, case: str, **expected: object) -> Problem:
-    del expected
-    return next(problem for problem in network_counterexamples() if problem.name == case)
+def _read(cases: Callable[[], Iterable[Problem]], *, case: str, **_: object) -> Problem:
+    """Return the problem of a case: those of counterexamples are not drawn, the library has them."""
+    return next(problem for problem in cases() if problem.name == case)
 
 
 _GENERATORS: dict[str, Callable[..., Problem]] = {
@@ -116,13 +102,13 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "uniform": uniform_occupancy,
     "churned": churned_occupancy,
     "median-worst-case": median_worst_case,
-    "counterexamples": _counterexample,
+    "counterexamples": partial(_read, counterexamples),
     "lublin1999": lublin1999,
     "downey1997": downey1997,
     "elastic": elastic_workload,
     "lina": lina_workload,
     "linnert2024": linnert2024,
-    "easy-counterexamples": _easy_counterexample,
-    "shape-counterexamples": _shape_counterexample,
-    "network-counterexamples": _network_counterexample,
+    "easy-counterexamples": partial(_read, easy_counterexamples),
+    "shape-counterexamples": partial(_read, shape_counterexamples),
+    "network-counterexamples": partial(_read, network_counterexamples),
 }

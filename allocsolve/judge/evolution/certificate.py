@@ -40,8 +40,6 @@ def evolution_certified_bound(
 
     Parameters
     ----------
-    problem
-        The problem.
     certificate
         ``kind`` says which one. ``area``: nothing else. ``learned-clauses``: ``points``, the pairs
         [application, step] of the steps that may start by themselves: the first one of each application, and

@@ -10,7 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.messages import overloads
 from allocsolve.judge.sums import held_after, summable
-from allocsolve.model import UNLIMITED, expand_ratio
+from allocsolve.model import UNLIMITED, expand_ratio, shown_values
 
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective, EvolutionProblem, EvolutionSchedule, IntArray, Value
@@ -204,11 +204,6 @@ def evolution_metrics(
         Account for each application as a reservation of its peak for its whole span, as a resource manager
         that knows no evolution would make it.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule has another number of applications.
-
     References
     ----------
     Klein & Perez, "Towards scheduling evolving applications", 2011, section 5.1.
@@ -265,4 +260,4 @@ def value_of_evolution_metrics(metrics: EvolutionMetrics, objective: EvolutionOb
         "waste": metrics.total_waste,
     }
     values = tuple(by_term[term] for term in objective)
-    return values[0] if len(values) == 1 else values
+    return shown_values(values)

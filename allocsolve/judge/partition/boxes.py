@@ -68,13 +68,7 @@ def partition_box_bound(problem: PartitionProblem, certificate: Mapping[str, obj
 
 
 def _all_sides(topology: Topology, size: int) -> list[Sides]:
-    """Return the sides of all boxes of this many nodes that fit the machine.
-
-    Raises
-    ------
-    InvalidAnswer
-        If they are too many.
-    """
+    """Return the sides of all boxes of this many nodes that fit the machine."""
     divisors = [
         [side for side in range(1, min(length, size) + 1) if size % side == 0] for length in topology.shape
     ]

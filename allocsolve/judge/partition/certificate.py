@@ -457,13 +457,7 @@ class _Root(NamedTuple):
 
 
 def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int) -> None:
-    """Refuse a root whose tree does not exclude all sets with these medians that cost at most the target.
-
-    Raises
-    ------
-    InvalidAnswer
-        With the name of the root and what is wrong.
-    """
+    """Refuse a root whose tree does not exclude all sets with these medians that cost at most the target."""
     checked_sums(axes, root.multipliers, root.name)
     windows = axes.windows(axes.layers_from(medians))
     first = axes.first_counts(medians, windows, target)
@@ -558,8 +552,6 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
 
     Parameters
     ----------
-    problem
-        Any problem.
     certificate
         Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
         `partition_tree_bound`. For boxes there is the ``kind`` ``"boxes"``: see `partition_box_bound`.

@@ -66,13 +66,6 @@ def partition_value(
     take the place of cuts: the number of arcs that hold just one of two nodes is twice their distance. On a
     complete axis its layers do: two layers hold just one of two nodes that differ along it, none if they
     agree. O(axes * nodes + sum of sides).
-
-    Raises
-    ------
-    InvalidAnswer
-        If a node is not of the topology or chosen twice, or there is none.
-    UnknownName
-        If the objective is another than ``pairwise``, the only one of this family.
     """
     _check_objective(objective)
     return _total_distance(problem.topology, _coordinates(problem, partition))
@@ -121,13 +114,6 @@ def partition_metrics(
     order
         All nodes, shape (nodes,), on which `span` and `runs` are counted; by default by node id, the
         row-major order.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a node is not of the topology or chosen twice, or there is none.
-    InvalidOption
-        If `order` is not a permutation of the nodes.
 
     Notes
     -----

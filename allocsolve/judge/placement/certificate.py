@@ -25,8 +25,6 @@ def placement_certificate_bound(
 
     Parameters
     ----------
-    problem
-        Any problem.
     certificate
         ``kind``: "knapsack". ``term``: the first term of the objective. ``bound``: what is claimed, an
         integer, or a number of a bottleneck.

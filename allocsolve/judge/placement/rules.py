@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.errors import UnknownName
 from allocsolve.judge.node_sets import checked_nodes, node_violations
-from allocsolve.model import PLACEMENT_OBJECTIVES
+from allocsolve.model import PLACEMENT_OBJECTIVES, shown_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,11 +76,6 @@ def placement_metrics(problem: PlacementProblem, placement: Placement) -> Placem
 
     Pairs of nodes without a common switch have no distance; the level is then above all levels.
 
-    Raises
-    ------
-    InvalidAnswer
-        If a node is not of the tree or chosen twice, or there is none.
-
     Notes
     -----
     The distance of two nodes is the weight of the way from one to the root and back to the other, less twice
@@ -120,15 +115,7 @@ def placement_metrics(problem: PlacementProblem, placement: Placement) -> Placem
 def placement_value(
     problem: PlacementProblem, placement: Placement, objective: Sequence[str] = PLACEMENT_OBJECTIVES[:1]
 ) -> float | tuple[float, ...]:
-    """Return the value of a placement under an objective, to be minimised; a tuple for several terms.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a node is not of the tree or chosen twice, or there is none.
-    UnknownName
-        If the objective has a term that is not in `PLACEMENT_OBJECTIVES`.
-    """
+    """Return the value of a placement under an objective, to be minimised; a tuple for several terms."""
     return value_of_placement_metrics(placement_metrics(problem, placement), objective)
 
 
@@ -149,7 +136,7 @@ def value_of_placement_metrics(
     if unknown is not None:
         raise UnknownName("objective", unknown, PLACEMENT_OBJECTIVES)
     values = tuple(terms[term] for term in objective)
-    return values[0] if len(values) == 1 else values
+    return shown_values(values)
 
 
 def _counts(tree: SwitchTree, nodes: IntArray) -> IntArray:

@@ -34,8 +34,6 @@ def reservation_certified_bound(
 
     Parameters
     ----------
-    problem
-        The problem.
     certificate
         JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a node costs in
         a second of each slot between two edges, integers >= 0 in units of weight / ``unit``. Outside of the

@@ -65,8 +65,6 @@ def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatAr
 
     Parameters
     ----------
-    topology
-        The machine.
     offsets
         Shape (sets + 1,): the nodes of set ``i`` are ``nodes[offsets[i]:offsets[i + 1]]``.
     nodes
@@ -296,11 +294,6 @@ class ReservationMetrics:
 
 def reservation_metrics(problem: ReservationProblem, schedule: ReservationSchedule) -> ReservationMetrics:
     """Return all metrics of a schedule. It need not be feasible, but its jobs and nodes must exist.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule and the problem differ in the number of jobs, or a node is not of the topology.
 
     Notes
     -----

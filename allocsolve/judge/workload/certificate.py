@@ -46,8 +46,6 @@ def workload_certified_bound(
 
     Parameters
     ----------
-    problem
-        The problem.
     certificate
         The ``kind`` says what else it has. ``time-prices``: ``term``, a mean over the jobs; ``edges``, rising
         integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot;

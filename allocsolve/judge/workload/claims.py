@@ -595,13 +595,8 @@ def workload_breaches(
 
     Raises
     ------
-    UnknownName
-        If a claim is not one of `WORKLOAD_CLAIMS`.
     InvalidOption
         If a claim needs expected ends, and there are jobs that change their sizes.
-    InvalidAnswer
-        If the schedule has another number of jobs than the problem, or a job of several pieces where a claim
-        needs expected ends.
 
     Notes
     -----

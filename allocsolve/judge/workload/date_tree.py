@@ -88,13 +88,7 @@ def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
 
 
 def check_totals(certificate: Mapping[str, object], totals: list[int | None], where: str = "") -> None:
-    """Refuse ``totals`` that are not those which the judge has found.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a total is another one.
-    """
+    """Refuse ``totals`` that are not those which the judge has found."""
     said = items(certificate, "totals")
     if len(said) != len(totals):
         msg = f"{len(said)} totals{where} in the certificate for {len(totals)} leaves"
@@ -118,13 +112,7 @@ def bound_of_totals(problem: WorkloadProblem, certificate: Mapping[str, Any], ob
 def leaf_totals(
     problem: WorkloadProblem, certificate: Mapping[str, object], objective: str
 ) -> list[int | None]:
-    """Return the total of each leaf of a certificate as the judge finds it, whatever ``totals`` it has.
-
-    Raises
-    ------
-    InvalidAnswer
-        As `date_tree_bound`.
-    """
+    """Return the total of each leaf of a certificate as the judge finds it, whatever ``totals`` it has."""
     check_kind(problem, certificate, _KIND, objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
@@ -168,13 +156,7 @@ class DateTree(NamedTuple):
         tick: int,
         shared: WindowPrices,
     ) -> DateTree:
-        """Return the ``lists``, ``jobs`` and ``cuts`` of some jobs, which pay `shared` prices besides.
-
-        Raises
-        ------
-        InvalidAnswer
-            As `date_tree_bound`.
-        """
+        """Return the ``lists``, ``jobs`` and ``cuts`` of some jobs, which pay `shared` prices besides."""
         lists = _price_lists(certificate, edges, len(rows.submit), shared)
         leaves = [*_leaves(certificate, len(rows.submit), len(lists), tick)]
         fixed = np.zeros(len(lists[0].prices), dtype=np.int64)

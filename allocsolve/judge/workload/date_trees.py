@@ -49,11 +49,6 @@ def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object]
     objective
         ``turnaround``, ``slowdown`` or ``wait``.
 
-    Raises
-    ------
-    InvalidAnswer
-        As `date_tree_bound`; or if a job is of no tree, or has shared prices outside of the edges of its own.
-
     Notes
     -----
     *Proof.* In any schedule the jobs pay at most W(t) of shared prices at the instant t, the greatest sum of
@@ -92,13 +87,7 @@ def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], obj
 def tree_totals(
     problem: WorkloadProblem, certificate: Mapping[str, object], objective: str
 ) -> list[list[int | None]]:
-    """Return the totals of the leaves of each tree as the judge finds them, whatever ``totals`` it has.
-
-    Raises
-    ------
-    InvalidAnswer
-        As `date_trees_bound`.
-    """
+    """Return the totals of the leaves of each tree as the judge finds them, whatever ``totals`` it has."""
     check_kind(problem, certificate, _KIND, objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))

@@ -122,13 +122,7 @@ class Machine(NamedTuple):
 def check_kind(
     problem: WorkloadProblem, certificate: Mapping[str, object], kind: str, objective: str
 ) -> None:
-    """Refuse a certificate that is of another kind or term, or whose kind is not for this problem or term.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is.
-    """
+    """Refuse a certificate that is of another kind or term, or whose kind is not for this problem or term."""
     if objective not in _TERMS:
         msg = f"certificates of the kind {kind} bound {', '.join(_TERMS)}, not {objective}"
         raise InvalidAnswer(msg)
@@ -173,13 +167,7 @@ def edges_of(certificate: Mapping[str, object], tick: int) -> IntArray:
 
 
 def price_windows(certificate: Mapping[str, object], edges: IntArray, jobs: int) -> WindowPrices:
-    """Return the prices of each job in the slots between edges, in ticks.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form.
-    """
+    """Return the prices of each job in the slots between edges, in ticks."""
     first, offsets = integers(certificate, "first_slots", 0), integers(certificate, "offsets", 0)
     prices = integers(certificate, "prices", 0)
     if len(first) != jobs or len(offsets) != jobs + 1:
@@ -250,13 +238,7 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
 
 
 def check_slots(windows: WindowPrices) -> None:
-    """Refuse prices of which those in one slot might not fit into 64 bits together.
-
-    Raises
-    ------
-    InvalidAnswer
-        If they might not.
-    """
+    """Refuse prices of which those in one slot might not fit into 64 bits together."""
     counts = np.diff(windows.offsets)
     slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
     full = np.bincount(slots, windows.prices.astype(np.float64))

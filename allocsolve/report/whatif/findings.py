@@ -266,8 +266,6 @@ def what_if(
 
     Parameters
     ----------
-    log
-        The log.
     planned
         Its `variants`.
     store
