@@ -16,7 +16,6 @@ from strategies import evolution_problems
 from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
-from allocsolve.errors import UnknownName
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution import _makespan_lanes
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
@@ -279,8 +278,3 @@ def test_times_beyond_32_bits_are_handed_to_cpsat() -> None:
     result = EvolutionConflictSearch()(problem, Budget(seconds=600))
     assert result.status is Status.OPTIMAL
     assert result.objective == 3 * LATEST  # the steps on two nodes do not overlap
-
-
-def test_an_unknown_objective_is_named() -> None:
-    with pytest.raises(UnknownName, match="makespam"):
-        EvolutionConflictSearch(("makespam",))  # type: ignore[arg-type]  # what a typo does
