@@ -116,8 +116,8 @@ def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
     }
     assert problem_faults(tmp_path, document) == (
         "num_nodes: 0 is below 1",
-        "applications[0].steps[0][0]: 0 is below 1",
-        "applications[0].steps[1][1]: -1 is below 0",
+        "applications[0].steps[0][0]: duration 0 is below 1",
+        "applications[0].steps[1][1]: nodes -1 is below 0",
         "applications[1].name: must be a string, not 1",
         "applications[1].steps: has 0 entries, at least 1 are needed",
         "applications[2].steps: missing",

@@ -111,7 +111,7 @@ def test_the_schemas_of_files_say_nothing_that_the_reader_does_not_know() -> Non
         *(*PROBLEM_ENVELOPE.values(), *ANSWER_ENVELOPE.values()),
     ]
     used = {word for part in parts for word in keywords(part)}
-    assert used - {"description", "maxItems"} <= known
+    assert used - {"description", "maxItems", "title"} <= known
     assert {*keywords({"items": {"anyOf": [{"pattern": "x"}]}})} == {"items", "anyOf", "pattern"}
 
 
@@ -128,6 +128,16 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_schema() -> None:
         "f[2].steps: missing",
         "f[2]: unknown field 'step' (extra data belongs in meta)",
     ]
+
+
+def test_a_title_names_what_has_no_name_in_its_place() -> None:
+    pair = [{"type": "integer", "minimum": 1, "title": "duration"}, {"enum": ["a"], "title": "word"}]
+    for bad, fault in (
+        ([0, "a"], "f[0]: duration 0 is below 1"),
+        ([None, "a"], "f[0]: duration must be an integer, not null"),
+        ([1, "b"], "f[1]: word 'b' is none of a"),
+    ):
+        assert read(bad, {"prefixItems": pair})[1] == [fault]
 
 
 def test_of_several_schemas_that_with_the_fewest_faults_is_told() -> None:
