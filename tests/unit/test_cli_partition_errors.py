@@ -92,15 +92,12 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
     ("options", "parts"),
     [
         (["occupancy", "--shape", "4x0"], ["--shape", "'0' is below 1"]),
-        (["occupancy", "--shape", "4by3"], ["--shape", "'4by3' is not an integer"]),
         (["occupancy", "--shape", "9999x9999"], ["2^24"]),
         (["occupancy", "--machine", "titen"], ["--machine", "'titen'; did you mean titan"]),
         (["occupancy", "--machine", "titan", "--shape", "4x3"], ["--shape", "--machine"]),
         (["occupancy", "--machine", "titan", "--torus"], ["--machine titan has its own rings"]),
         (["occupancy", "--shape", "4x3", "--wrap", "1"], ["wrap has 1 entries for the 2 axes"]),
-        (["occupancy", "--shape", "4x3", "--wrap", "yes"], ["--wrap", "'yes'"]),
         (["occupancy", "--shape", "4x3", "--wrap", "1,1", "--torus"], ["--torus", "--wrap"]),
-        (["occupancy", "--shape", "4x3", "--complete", "1,2"], ["--complete", "'1,2' is not 0 or 1"]),
         (
             ["occupancy", "--shape", "4x3", "--complete", "1,0", "--torus"],
             ["axis 0 is a ring by wrap and complete"],
@@ -110,9 +107,7 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
         (["occupancy", "--shape", "4x3", "--box", "3x2"], ["box [3, 2] has 6 nodes"]),
         (["occupancy"], ["--machine --shape"]),
         (["occupancy", "--shape", "4x3", "--busy", "1.5"], ["--busy", "1.5 is not in 0..1"]),
-        (["occupancy", "--shape", "4x3", "--size", "0"], ["--size", "'0' is below 1"]),
         (["occupancy", "--shape", "4x3", "--size", "13"], ["size 13 is above the"]),
-        (["churn", "--shape", "4x3", "--allocator", "growht"], ["--allocator", "'growht'", "growth"]),
         (
             ["churn", "--shape", "4x3", "--allocator", "branch-and-bound"],
             ["--allocator", "'branch-and-bound'"],
@@ -123,7 +118,6 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
         (["churn", "--shape", "4x3"], ["--allocator"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "5-2"], ["--jobs", "5-2"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "13"], ["13"]),
-        (["occupanci", "--shape", "4x3"], ["occupanci", "occupancy"]),
     ],
 )
 def test_bad_options_of_generate(
