@@ -46,6 +46,7 @@ class Solver(Options):
     free: float = 0.0
     label: str = ""
     word: Literal["first", "best"] = "first"
+    level: Literal[1, 2] = 1
     first: Annotated[int, Within(1)] | Literal["all"] = "all"
     pair: Annotated[int, Parsed(even, "even numbers", (1, "x"))] = 2
     part: Part = field(default_factory=Part)
@@ -73,6 +74,7 @@ KINDS: dict[str, tuple[str, list[tuple[object, object]], list[object]]] = {
     "free": ("a number", [(-1e300, -1e300), (math.inf, math.inf)], [math.nan, -math.inf, 2**63, "x", True]),
     "label": ("text", [("", ""), ("x y", "x y")], [1, None, b"x", True]),
     "word": ("first or best", [("best", "best")], ["First", "", 0, None, True]),
+    "level": ("1 or 2", [(2, 2), (np.int8(1), 1)], [True, 3, 1.5, "1", None]),
     "first": ("all or a whole number of at least 1", [("all", "all"), (2, 2)], ["none", 0, True, None]),
     "pair": ("even numbers", [(4, 4)], [3, "4"]),
     "part": ("Part", [(Part(2), Part(2))], [None, 1, "Part()"]),

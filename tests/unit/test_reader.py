@@ -42,6 +42,7 @@ RULES: list[tuple[str, Any, Any, Any, str]] = [
     ("enum", {"enum": ["any", "run"]}, "run", "round", "f: 'round' is none of any, run"),
     ("const", {"const": "pair"}, "pair", 4, "f: must be 'pair', not 4"),
     ("minimum", {"type": "integer", "minimum": 1}, 1, 0, "f: 0 is below 1"),
+    ("minimum", {"type": ["number", "null"], "minimum": 1}, 1.5, 0.9, "f: 0.9 is below 1"),
     ("minimum", {"minimum": -(2**53)}, -(2**53), -BIG, f"f: {-BIG} is below {-(2**53)}"),
     ("exclusiveMinimum", {"exclusiveMinimum": 0}, 0.1, 0, "f: 0 is not above 0"),
     ("maximum", {"maximum": 1}, 1, 1.5, "f: 1.5 is beyond 1"),
