@@ -23,10 +23,11 @@ GOLDEN = Path(__file__).parent
 
 def stated(schema: dict[str, Any], place: str) -> Iterator[str]:
     """Yield what a schema and those in it say, a line for each; but for what they say to people."""
-    own, inner = {}, {}
+    own: dict[str, Any] = {}
+    inner: dict[str, Any] = {}
     for key, part in schema.items():
         if isinstance(part, list) and any(isinstance(one, dict) for one in part):
-            inner[key] = dict(enumerate(part))
+            inner[key] = {str(idx): one for idx, one in enumerate(part)}
         elif isinstance(part, dict) and part:
             inner[key] = part
         elif key not in ("description", "title"):

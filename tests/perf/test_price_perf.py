@@ -109,7 +109,7 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS.values(), ids=KINDS)
+@pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
 def priced(request: pytest.FixtureRequest) -> tuple[WorkloadProblem, dict[str, Any]]:
     """A workload and prices for it."""
     problem, certificate = map(request.getfixturevalue, request.param)

@@ -57,7 +57,7 @@ class Solver(Options):
 OPTIONS = {option.name: option for option in field_options(Solver)}
 
 #: By option: what it takes, what is read as what, and what is refused.
-KINDS: dict[str, tuple[str, list[tuple[object, object]], list[object]]] = {
+KINDS: dict[str, tuple[str, list[tuple[Any, Any]], list[Any]]] = {
     "flag": ("True or False", [(True, True), (np.True_, True)], [0, 1, 1.0, "True", None]),
     "count": (
         "a whole number in 1..2^53",
@@ -97,7 +97,7 @@ def test_what_an_option_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_bad_examples_are_never_missing_and_always_refused(name: str) -> None:
-    bad = [*OPTIONS[name].invalid_examples()]
+    bad: list[Any] = [*OPTIONS[name].invalid_examples()]
     assert bad
     for value in bad:
         with pytest.raises((InvalidOption, UnknownName), match=name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -30,7 +30,7 @@ FRACTION = (
 
 EARLY = "is not in 100..2^53 (seconds from the origin on)"
 #: Calls that are refused, with what is said of them, by the kind of error.
-BAD: dict[type[AllocsolveError], list[tuple[Callable[[ResourceProfile], object], str]]] = {
+BAD: dict[type[AllocsolveError], list[tuple[Callable[[Any], object], str]]] = {
     InvalidProblem: [
         (lambda _: ResourceProfile(0), "num_nodes 0 is not in 1..2^53"),
         (lambda _: ResourceProfile(2**53 + 1), "num_nodes 9007199254740993 is not in 1..2^53"),
