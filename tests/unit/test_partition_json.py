@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-BIG = 2**53 + 1
 MINIMAL: dict[str, Any] = {
     "format": "allocsolve/1",
     "kind": "partition",
