@@ -122,7 +122,7 @@ def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
         "applications[1].steps: has 0 entries, at least 1 are needed",
         "applications[2].steps: missing",
         "applications[2].name: must be a string, not 2",
-        "applications[2]: unknown field 'step' (extra data belongs in meta)",
+        "applications[2]: unknown field 'step' (known: name, release, steps)",
     )
 
 

@@ -5,17 +5,17 @@ No codec checks the form of fields by itself, so what is tested here holds for t
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from allocsolve.families import families
+from allocsolve.cli.schema import schemas
 from allocsolve.instances.formats import reader
-from allocsolve.instances.formats.files import Checker
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.reader import read_value
-from allocsolve.instances.formats.schema import ANSWER_ENVELOPE, PROBLEM_ENVELOPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ PAIR = {"prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False
 FIELDS = {"properties": {"a": {"type": "integer"}, "b": {"type": "string", "default": "x"}}}
 LAW = {"type": "object", **FIELDS, "minProperties": 1, "maxProperties": 1}
 EITHER = {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "integer", "minimum": 1}}]}
+DIGEST = {"type": "string", "pattern": "^[0-9a-f]+$", "maxLength": 4, "description": "a digest"}
 CLOSED = {**FIELDS, "additionalProperties": False}
 
 #: By keyword: a schema, a value that it takes, one that it does not, and what is said of that at `f`.
@@ -49,11 +50,14 @@ RULES: list[tuple[str, Any, Any, Any, str]] = [
     ("maximum", {"type": "integer", "maximum": 2**53}, 2**53, BIG, f"f: {BIG} is beyond 2^53"),
     ("maximum", {"maximum": 2**53}, 2.0**53, 1e300, "f: 1e+300 is beyond 2^53"),
     ("multipleOf", {"type": "integer", "multipleOf": 600}, 1200, 1201, "f: 1201 is no multiple of 600"),
+    ("minLength", {"type": "string", "minLength": 1}, "a", "", "f: must not be empty"),
+    ("pattern", DIGEST, "0f", "0g", "f: '0g' is not a digest"),
+    ("maxLength", DIGEST, "0" * 4, "0" * 5, "f: '00000' is not a digest"),
     ("properties", FIELDS, {"a": 1, "c": None}, {"a": "1"}, "f.a: must be an integer, not '1'"),
     ("required", {"required": ["a"]}, {"a": None}, {"b": 1}, "f.a: missing"),
     (
         *("additionalProperties", CLOSED, {"b": "y"}, {"c": 1}),
-        "f: unknown field 'c' (extra data belongs in meta)",
+        "f: unknown field 'c' (known: a, b)",
     ),
     (
         *("additionalProperties", {"additionalProperties": {"minimum": 1}}, {"x": 1}, {"y": 0}),
@@ -105,15 +109,12 @@ def keywords(schema: Any) -> Iterator[str]:
 
 def test_the_schemas_of_files_say_nothing_that_the_reader_does_not_know() -> None:
     known = {rule[0] for rule in RULES}
-    assert known == {*re.findall(r"``(\$?\w+)``", reader.__doc__ or "")}
-    kinds = [kind.fields() for family in families() for kind in (family.codec.problem, family.codec.answer)]
-    parts = [
-        *(part for kind in kinds for part in (*kind.properties.values(), *kind.definitions.values())),
-        *(*PROBLEM_ENVELOPE.values(), *ANSWER_ENVELOPE.values()),
-    ]
+    assert known == {*re.findall(r"``(\$?\w+)``", (reader.__doc__ or "").partition("\n\n")[2])}
+    read_by_it = {kind: schema for kind, schema in schemas().items() if kind != "certificate"}
+    parts = [part for schema in read_by_it.values() for part in (schema, *schema.get("$defs", {}).values())]
     used = {word for part in parts for word in keywords(part)}
-    assert used - {"description", "maxItems", "title"} <= known
-    assert {*keywords({"items": {"anyOf": [{"pattern": "x"}]}})} == {"items", "anyOf", "pattern"}
+    assert used - {"$defs", "$schema", "description", "maxItems", "title"} <= known
+    assert {*keywords({"items": {"anyOf": [{"format": "x"}]}})} == {"items", "anyOf", "format"}
 
 
 def test_all_faults_are_told_at_once_in_the_order_of_the_schema() -> None:
@@ -127,7 +128,7 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_schema() -> None:
         "f[0].b: must be a string, not 2",
         "f[1].steps: has 0 entries, at least 1 are needed",
         "f[2].steps: missing",
-        "f[2]: unknown field 'step' (extra data belongs in meta)",
+        "f[2]: unknown field 'step' (known: a, b, steps)",
     ]
 
 
@@ -139,6 +140,18 @@ def test_a_title_names_what_has_no_name_in_its_place() -> None:
         ([1, "b"], "f[1]: word 'b' is none of a"),
     ):
         assert read(bad, {"prefixItems": pair})[1] == [fault]
+
+
+def test_an_unknown_field_is_told_with_what_may_be_meant() -> None:
+    schema = {"properties": {"steps": {}, "meta": {}}, "additionalProperties": False}
+    assert read({"step": 1}, schema)[1] == ["f: unknown field 'step'; did you mean steps?"]
+    assert read({"x": 1}, schema)[1] == ["f: unknown field 'x' (extra data belongs in meta)"]
+
+
+def test_infinity_and_nan_are_where_a_number_or_null_may_be() -> None:
+    for value in (math.inf, math.nan):
+        assert read(value, {"type": ["number", "null"], "maximum": 9})[1] == []
+        assert read(value, {"type": "number"})[1] == [f"f: must be a number, not {show(value)}"]
 
 
 def test_of_several_schemas_that_with_the_fewest_faults_is_told() -> None:
