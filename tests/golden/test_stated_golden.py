@@ -1,7 +1,7 @@
 """What fields of files and options of solvers take, line by line, as it was when somebody last looked at it.
 
 Readers, validators and refusals are made from these statements, so none of them would notice that one has
-been loosened. After a change that is meant, run ``python tests/golden/test_stated_golden.py``.
+been loosened. After a change that is meant: ``PYTHONPATH=. python tests/golden/test_stated_golden.py``.
 """
 
 from __future__ import annotations
