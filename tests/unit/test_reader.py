@@ -159,6 +159,15 @@ def test_of_several_schemas_that_with_the_fewest_faults_is_told() -> None:
     assert read([1, "a", 2], {"anyOf": lists})[1] == ["f[1]: must be an integer, not 'a'"]
 
 
+def test_of_several_schemas_of_objects_that_which_knows_the_fields_is_told() -> None:
+    whole = {"properties": {name: {"type": "integer"} for name in "abc"}, "additionalProperties": False}
+    short = {"properties": {"a": {}}, "additionalProperties": False}
+    assert read({"a": "x", "b": "y"}, {"anyOf": [short, whole]})[1] == [
+        "f.a: must be an integer, not 'x'",
+        "f.b: must be an integer, not 'y'",
+    ]
+
+
 def test_defaults_are_filled_in_each_time_anew() -> None:
     schema = {"properties": {"a": {"type": "object", "default": {}}, "b": {"default": None}, "c": {}}}
     first, second = (read({}, schema)[0] for _ in range(2))
