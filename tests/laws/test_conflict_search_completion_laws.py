@@ -27,16 +27,10 @@ from allocsolve.judge import confirm
 from allocsolve.model import Limit
 
 if TYPE_CHECKING:
-    from allocsolve.model import EvolutionObjective, IntArray
+    from allocsolve.model import IntArray
 
 rigid_problems = evolution_problems(
     min_apps=2, max_apps=4, max_steps=4, max_nodes=6, expand_limits=(1,), releases=True
-)
-OBJECTIVES: tuple[EvolutionObjective, ...] = (
-    ("completion",),
-    ("completion", "waste"),
-    ("completion", "makespan"),
-    ("makespan", "completion"),
 )
 
 
@@ -192,28 +186,6 @@ def test_bounds_from_below_end_at_the_optimum(seed: int) -> None:
     assert shared.bound == shared.value == int(best.answer.completions.sum())
 
 
-@settings(max_examples=examples(60))
-@given(rigid_problems, st.sampled_from(OBJECTIVES), st.sampled_from((1, 2, 3)))
-def test_optima_are_those_of_brute_force(
-    problem: EvolutionProblem, objective: EvolutionObjective, workers: int
-) -> None:
-    result = EvolutionConflictSearch(objective)(problem, Budget(seconds=600, workers=workers))
-    confirm(problem, result, objective)
-    assert result.status is Status.OPTIMAL
-    found = result.objective if isinstance(result.objective, tuple) else (result.objective,)
-    assert found == optimum(problem, objective)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_both_exact_methods_agree(seed: int) -> None:
-    """Enough conflicts to learn, forget and restart."""
-    problem = replace(klein2011([77, seed], num_apps=(6, 9)), expand_limit=1)
-    clauses = EvolutionConflictSearch(("completion",))(problem, Budget(seconds=600))
-    cpsat = EvolutionCpSat(("completion",))(problem, Budget(seconds=600, workers=2))
-    assert (clauses.status, cpsat.status) == (Status.OPTIMAL, Status.OPTIMAL)
-    assert clauses.objective == cpsat.objective
-
-
 @settings(max_examples=examples(250))
 @given(
     evolution_problems(
@@ -238,13 +210,6 @@ def test_the_search_alone_agrees_with_cpsat_on_larger_problems(
     least = int(best.answer.completions.sum())
     assert verdict(problem, least, slices=slices) == ANSWER
     assert verdict(problem, least - 1, slices=slices) == NO_ANSWER
-
-
-def test_same_seed_same_answer_with_one_worker() -> None:
-    problem = replace(klein2011([77, 5], num_apps=(9, 9)), expand_limit=1)
-    results = [EvolutionConflictSearch(("completion",))(problem, Budget(seed=4)) for _ in range(2)]
-    assert results[0].answer == results[1].answer
-    assert [value for _, value in results[0].incumbents] == [value for _, value in results[1].incumbents]
 
 
 def test_a_problem_with_more_applications_than_bits_gets_a_schedule_and_a_bound() -> None:

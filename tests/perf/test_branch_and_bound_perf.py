@@ -7,9 +7,6 @@ To be had on two cores: 16x8 0.2 s at the 99th percentile of 500, 16x16 3 s each
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +20,6 @@ from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, T
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -120,41 +116,3 @@ def test_checking_a_proof(benchmark: BenchmarkFixture, name: str) -> None:
     benchmark.extra_info["check_cpu_s"] = round(checked - searched, 4)
     benchmark.extra_info["ratio"] = round((checked - searched) / (searched - begun), 2)
     assert bound == result.objective
-
-
-@pytest.mark.parametrize(
-    ("machine", "solver", "value"),
-    [
-        ("Mesh", "branch-and-bound", 156),
-        ("Mesh", "manhattan-median", 156),
-        ("Mesh", "growth-best", 156),
-        ("Torus", "branch-and-bound", 154),
-        ("Torus", "manhattan-median", 156),
-        ("Torus", "growth-best", 154),
-    ],
-)
-def test_the_first_call_on_an_empty_cache(
-    benchmark: BenchmarkFixture, tmp_path: Path, machine: str, solver: str, value: int
-) -> None:
-    """CPU seconds are in ``extra_info``; aim on idle cores: 8 s for branch and bound, 3 s for the others."""
-    code = (
-        "import time\n"
-        "from allocsolve import solve\n"
-        "from allocsolve.instances import uniform_occupancy\n"
-        f"from allocsolve.model import {machine}\n"
-        f"problem = uniform_occupancy({machine}((16, 8)), 0.3, 12, 1)\n"
-        "begun = time.process_time()\n"
-        f"result = solve(problem, '{solver}')\n"
-        "print(time.process_time() - begun, result.objective)\n"
-    )
-
-    def run() -> list[str]:
-        environment = os.environ | {"ALLOCSOLVE_KERNELS": str(tmp_path)}
-        called = [sys.executable, "-c", code]
-        return subprocess.run(
-            called, env=environment, check=True, capture_output=True, text=True
-        ).stdout.split()
-
-    seconds, objective = benchmark.pedantic(run, rounds=1)
-    benchmark.extra_info["first_call_cpu_seconds"] = float(seconds)
-    assert int(objective) == value

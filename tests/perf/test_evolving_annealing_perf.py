@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from allocsolve import solve
 from allocsolve.bounds.workload import time_prices
 from allocsolve.families import quick_answers
 from allocsolve.heuristics import EvolvingAnnealing
-from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
-from allocsolve.instances import evotree_batch, evotree_stream, klein2011, workload_of_evolution
+from allocsolve.instances import evotree_batch, klein2011, workload_of_evolution
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import Budget, Clock, Status, terms
 
@@ -49,25 +47,6 @@ def ratios(problem: EvolutionProblem) -> tuple[float, ...]:
     assert bound <= optimum * (1 + 1e-9)
     assert optimum <= best * (1 + 1e-9)
     return bound / optimum, best / optimum, policy / optimum
-
-
-@pytest.mark.parametrize("count", [20, 200])
-def test_lists(benchmark: BenchmarkFixture, count: int) -> None:
-    """1,000 lists: .03 and .5 s of CPU."""
-    problem = evotree_stream(1, num_jobs=count, num_nodes=40, load=0.9)
-    server = Server(problem, "turnaround")
-    start = server.list_by_area()
-
-    def anneal() -> ServiceAnnealer:
-        search = ServiceAnnealer(server, start, 1)
-        search.run(server.cost(start) / count, 1_000)
-        return search
-
-    search = benchmark.pedantic(anneal, rounds=3, warmup_rounds=1)
-    found = server.schedule(search.best())
-    assert found is not None
-    assert workload_violations(problem, found) == ()
-    assert search.best_cost <= server.cost(start)
 
 
 def test_gaps_of_batches(benchmark: BenchmarkFixture) -> None:

@@ -16,8 +16,7 @@ import pytest
 from allocsolve.bounds.workload import time_prices
 from allocsolve.exact import Prices
 from allocsolve.families import quick_answers
-from allocsolve.heuristics import ListAnnealing, Market, Reinsertion, SrptArea
-from allocsolve.heuristics.workload.list_decoding import Decoder, ListAnnealer
+from allocsolve.heuristics import ListAnnealing, Market, Reinsertion
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import Amdahl, Budget, Clock, Job, PowerLaw, WorkloadProblem, WorkloadSchedule, terms
 
@@ -95,27 +94,6 @@ def shown(gaps: dict[tuple[int, int], float]) -> dict[str, float]:
     counts = sorted({count for count, _ in gaps})
     means = {str(count): float(np.mean([gaps[at] for at in gaps if at[0] == count])) for count in counts}
     return {key: round(mean, 2) for key, mean in {**means, "all": float(np.mean([*gaps.values()]))}.items()}
-
-
-@pytest.mark.parametrize("count", [10, 40, 150])
-def test_lists(benchmark: BenchmarkFixture, count: int) -> None:
-    """10,000 lists: .005, .03 and .2 s of CPU."""
-    problem = workload_of(count, 0)
-    decoder = Decoder(problem, "turnaround")
-    schedule = SrptArea()(problem, Budget()).answer
-    assert schedule is not None
-    start = decoder.lists_of(schedule)[0]
-
-    def anneal() -> ListAnnealer:
-        search = ListAnnealer(decoder, start, 1)
-        search.run(decoder.cost(start) / count, 10_000)
-        return search
-
-    search = benchmark.pedantic(anneal, rounds=3, warmup_rounds=1)
-    found = decoder.schedule(search.best())
-    assert found is not None
-    assert workload_violations(problem, found) == ()
-    assert search.best_cost <= decoder.cost(start)
 
 
 def test_gaps_of_small_workloads(benchmark: BenchmarkFixture) -> None:

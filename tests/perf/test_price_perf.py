@@ -34,7 +34,7 @@ def month() -> WorkloadProblem:
 
 
 @pytest.fixture(scope="module")
-def certificate() -> dict[str, Any]:
+def hourly() -> dict[str, Any]:
     rng = np.random.default_rng(13)
     prices = np.where(rng.random(HOURS) < 0.3, rng.integers(0, 100, HOURS), 0)
     edges = (np.arange(HOURS + 1) * HOUR).tolist()
@@ -45,16 +45,6 @@ def certificate() -> dict[str, Any]:
         "prices": prices.tolist(),
         "unit": 1000,
     }
-
-
-def test_one_evaluation(
-    benchmark: BenchmarkFixture, month: WorkloadProblem, certificate: dict[str, Any]
-) -> None:
-    dual = TimeDual(month, job_costs(month, "turnaround"), 0.0)
-    dual.on(frozen(np.array(certificate["edges"])))
-    prices = np.array(certificate["prices"]) / certificate["unit"]
-    dual(prices)
-    benchmark(dual, prices)
 
 
 @pytest.fixture(scope="module")
@@ -70,37 +60,6 @@ def malleable_month(month: WorkloadProblem) -> WorkloadProblem:
         kinds=["malleable"] * JOBS,
     )
     return WorkloadProblem(256, jobs)
-
-
-def test_one_evaluation_of_malleable_jobs(
-    benchmark: BenchmarkFixture, malleable_month: WorkloadProblem, certificate: dict[str, Any]
-) -> None:
-    dual = TimeDual(malleable_month, job_costs(malleable_month, "turnaround"), 0.0)
-    dual.on(frozen(np.array(certificate["edges"])))
-    prices = np.array(certificate["prices"]) / certificate["unit"]
-    dual(prices)
-    benchmark(dual, prices)
-
-
-def test_judge_of_malleable_jobs(
-    benchmark: BenchmarkFixture, malleable_month: WorkloadProblem, certificate: dict[str, Any]
-) -> None:
-    workload_certified_bound(malleable_month, certificate, ("turnaround",))
-    benchmark(workload_certified_bound, malleable_month, certificate, ("turnaround",))
-
-
-def test_judge(benchmark: BenchmarkFixture, month: WorkloadProblem, certificate: dict[str, Any]) -> None:
-    workload_certified_bound(month, certificate, ("turnaround",))
-    benchmark(workload_certified_bound, month, certificate, ("turnaround",))
-
-
-def test_ascent_on_coarse_slots(
-    benchmark: BenchmarkFixture, month: WorkloadProblem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    time_prices(month, clock=Budget(seconds=1e-9).start())
-    # The function has the name of its module.
-    monkeypatch.setattr(import_module("allocsolve.bounds.workload.time_prices"), "_MOST_WIDTHS", 2)
-    benchmark.pedantic(time_prices, (month,), rounds=3)
 
 
 @pytest.fixture(scope="module")
@@ -143,18 +102,40 @@ def falling() -> dict[str, Any]:
     return {"kind": "time-prices", "term": "turnaround", "edges": edges, "prices": prices, "unit": 1000}
 
 
-def test_one_evaluation_of_evolving_jobs(
-    benchmark: BenchmarkFixture, evolving: WorkloadProblem, falling: dict[str, Any]
-) -> None:
-    dual = TimeDual(evolving, job_costs(evolving, "turnaround"), 0.0)
-    dual.on(frozen(np.array(falling["edges"])))
-    prices = np.array(falling["prices"]) / falling["unit"]
-    dual(prices)
-    benchmark(dual, prices)
+KINDS = {
+    "rigid": ("month", "hourly"),
+    "malleable": ("malleable_month", "hourly"),
+    "evolving": ("evolving", "falling"),
+}
 
 
-def test_judge_of_evolving_jobs(
-    benchmark: BenchmarkFixture, evolving: WorkloadProblem, falling: dict[str, Any]
+@pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
+def priced(request: pytest.FixtureRequest) -> tuple[WorkloadProblem, dict[str, Any]]:
+    """A workload and prices for it."""
+    problem, certificate = map(request.getfixturevalue, request.param)
+    return problem, certificate
+
+
+def test_one_evaluation(benchmark: BenchmarkFixture, priced: tuple[WorkloadProblem, dict[str, Any]]) -> None:
+    problem, certificate = priced
+    dual = TimeDual(problem, job_costs(problem, "turnaround"), 0.0)
+    dual.on(frozen(np.array(certificate["edges"])))
+    prices = np.array(certificate["prices"]) / certificate["unit"]
+    first = dual(prices)
+    again = benchmark(dual, prices)
+    assert again[0] == first[0]
+
+
+def test_judge(benchmark: BenchmarkFixture, priced: tuple[WorkloadProblem, dict[str, Any]]) -> None:
+    problem, certificate = priced
+    first = workload_certified_bound(problem, certificate, ("turnaround",))
+    assert benchmark(workload_certified_bound, problem, certificate, ("turnaround",)) == first
+
+
+def test_ascent_on_coarse_slots(
+    benchmark: BenchmarkFixture, month: WorkloadProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workload_certified_bound(evolving, falling, ("turnaround",))
-    benchmark(workload_certified_bound, evolving, falling, ("turnaround",))
+    time_prices(month, clock=Budget(seconds=1e-9).start())
+    # The function has the name of its module.
+    monkeypatch.setattr(import_module("allocsolve.bounds.workload.time_prices"), "_MOST_WIDTHS", 2)
+    benchmark.pedantic(time_prices, (month,), rounds=3)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from allocsolve import Jobs, WorkloadProblem
 from allocsolve.instances import read_problem, write_problem
@@ -50,18 +46,3 @@ def test_a_log_is_read(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     assert isinstance(problem, WorkloadProblem)
     assert len(problem.jobs) == JOBS
     benchmark.pedantic(read_problem, (file,), rounds=3)
-
-
-@pytest.mark.parametrize("command", [("-c", "import allocsolve"), ("-m", "allocsolve", "--help")])
-def test_how_long_it_takes_to_begin(benchmark: BenchmarkFixture, command: tuple[str, ...]) -> None:
-    """Seconds of CPU, the interpreter included, are in the extra information."""
-
-    def begin() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    begin()
-    benchmark.extra_info["cpu_s"] = round(min(begin() for _ in range(5)), 3)
-    benchmark.pedantic(begin, rounds=3)

@@ -1,4 +1,4 @@
-"""The event engine: a log and 300,000 generated jobs from problem to judged value, and a policy in Python."""
+"""The event engine: 300,000 generated jobs from problem to judged value, and policies in Python."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from workload_traces import knl_problem, window_turnaround
+from workload_traces import knl_problem
 
 from allocsolve import Budget
-from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
+from allocsolve.heuristics import MalleableMin
+from allocsolve.heuristics.workload.policies import Easy, FirstFit
 from allocsolve.instances import lublin1999
+from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.judge import confirm
 from allocsolve.model import Jobs, Result, WorkloadProblem, WorkloadSchedule
-from allocsolve.simulation import Start, simulate
+from allocsolve.simulation import Start, run_policy, simulate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,22 +23,6 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
     from allocsolve.simulation import QueueView
-
-#: Window turnaround in seconds.
-KNL = {Fcfs(): 6822.59, FirstFit(): 4550.60, Easy(): 5077.82, Easy(extra_nodes=False): 5205.63}
-
-
-@pytest.mark.parametrize("policy", KNL)
-def test_a_run_of_cori_knl(benchmark: BenchmarkFixture, traces: Path, policy: Fcfs | FirstFit | Easy) -> None:
-    problem = knl_problem(traces)
-    policy(problem, Budget())  # compiled
-
-    def judged_run() -> Result[WorkloadSchedule]:
-        return confirm(problem, policy(problem, Budget()), ("turnaround",))
-
-    result = benchmark.pedantic(judged_run, rounds=20)
-    assert result.answer is not None
-    assert window_turnaround(problem, result.answer) == pytest.approx(KNL[policy], abs=0.05)
 
 
 def generated(count: int) -> WorkloadProblem:
@@ -76,3 +62,12 @@ def test_a_policy_in_python(benchmark: BenchmarkFixture) -> None:
 
     schedule = benchmark.pedantic(simulate, (problem, first_fit), rounds=3, warmup_rounds=1)
     assert schedule == FirstFit().simulated(problem).schedule
+
+
+def test_a_policy_that_resizes_jobs_in_python(benchmark: BenchmarkFixture, traces: Path) -> None:
+    log = knl_problem(traces)
+    problem = elastic_workload(WorkloadProblem(log.num_nodes, log.jobs[:2000]), share=1, seed=1)
+    policy = MalleableMin()
+    expected = policy.simulated(problem).schedule
+    run = benchmark.pedantic(run_policy, (problem, policy.decide), rounds=2, warmup_rounds=1)
+    assert run.schedule == expected

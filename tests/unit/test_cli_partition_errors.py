@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,52 +25,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "square.json"
     write_problem(SQUARE, path)
     return path
-
-
-@pytest.mark.parametrize(
-    ("change", "parts"),
-    [
-        ({"size": 0}, ["size", "0 is below 1"]),
-        ({"size": 11}, ["size", "11 is above"]),
-        ({"size": 2.5}, ["size", "2.5"]),
-        ({"busy": [5, 12]}, ["busy[1]", "12"]),
-        ({"busy": [-1]}, ["busy[0]", "-1 is below 0"]),
-        ({"busy": [5, 8, 5]}, ["busy[2]", "5 is also busy[0]"]),
-        ({"busy": list(range(12))}, ["busy", "all 12 nodes are busy"]),
-        ({"topology": {"shape": [4, 0]}}, ["topology.shape[1]", "0 is below 1"]),
-        ({"topology": {"shape": []}}, ["topology", "axes"]),
-        ({"topology": {"shape": [4, 3], "wrap": [False]}}, ["topology.wrap", "1 entries for the 2 axes"]),
-        ({"topology": {"shape": [4, 3], "wrap": []}}, ["topology.wrap", "0 entries for the 2 axes"]),
-        ({"topology": {"shape": [2**13, 2**13]}}, ["topology", "2^24"]),
-        (
-            {"topology": {"shape": [4, 3], "complete": [True]}},
-            ["topology.complete", "1 entries for the 2 axes"],
-        ),
-        ({"box": [2, 3]}, ["box", "has 6 nodes, but size is 4"]),
-        ({"topology": [4, 3]}, ["topology", "a list of 2"]),
-        ({"contiguous": "yes"}, ["contiguous", "'yes'"]),
-        ({"expand_limit": 2}, ["expand_limit"]),
-        ({"kind": "partitoin"}, ["kind", "partitoin", "partition"]),
-    ],
-)
-def test_bad_problem(change: dict[str, object], parts: list[str], tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "problem.json"
-    good = {
-        "format": "allocsolve/1",
-        "kind": "partition",
-        "topology": {"shape": [4, 3], "wrap": [False, False]},
-        "busy": [5, 8],
-        "size": 4,
-    }
-    path.write_text(json.dumps(good | change))
-    for argv in (
-        ["solve", path, "--solver", "growth"],
-        ["check", path, path],
-        ["score", path, "--solvers", "growth", "--out", tmp_path / "out"],
-    ):
-        err = refused(capsys, *argv)
-        for part in [str(path), *parts]:
-            assert part in err
 
 
 @pytest.mark.parametrize(
@@ -139,15 +92,12 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
     ("options", "parts"),
     [
         (["occupancy", "--shape", "4x0"], ["--shape", "'0' is below 1"]),
-        (["occupancy", "--shape", "4by3"], ["--shape", "'4by3' is not an integer"]),
         (["occupancy", "--shape", "9999x9999"], ["2^24"]),
         (["occupancy", "--machine", "titen"], ["--machine", "'titen'; did you mean titan"]),
         (["occupancy", "--machine", "titan", "--shape", "4x3"], ["--shape", "--machine"]),
         (["occupancy", "--machine", "titan", "--torus"], ["--machine titan has its own rings"]),
         (["occupancy", "--shape", "4x3", "--wrap", "1"], ["wrap has 1 entries for the 2 axes"]),
-        (["occupancy", "--shape", "4x3", "--wrap", "yes"], ["--wrap", "'yes'"]),
         (["occupancy", "--shape", "4x3", "--wrap", "1,1", "--torus"], ["--torus", "--wrap"]),
-        (["occupancy", "--shape", "4x3", "--complete", "1,2"], ["--complete", "'1,2' is not 0 or 1"]),
         (
             ["occupancy", "--shape", "4x3", "--complete", "1,0", "--torus"],
             ["axis 0 is a ring by wrap and complete"],
@@ -157,9 +107,7 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
         (["occupancy", "--shape", "4x3", "--box", "3x2"], ["box [3, 2] has 6 nodes"]),
         (["occupancy"], ["--machine --shape"]),
         (["occupancy", "--shape", "4x3", "--busy", "1.5"], ["--busy", "1.5 is not in 0..1"]),
-        (["occupancy", "--shape", "4x3", "--size", "0"], ["--size", "'0' is below 1"]),
         (["occupancy", "--shape", "4x3", "--size", "13"], ["size 13 is above the"]),
-        (["churn", "--shape", "4x3", "--allocator", "growht"], ["--allocator", "'growht'", "growth"]),
         (
             ["churn", "--shape", "4x3", "--allocator", "branch-and-bound"],
             ["--allocator", "'branch-and-bound'"],
@@ -170,7 +118,6 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
         (["churn", "--shape", "4x3"], ["--allocator"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "5-2"], ["--jobs", "5-2"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "13"], ["13"]),
-        (["occupanci", "--shape", "4x3"], ["occupanci", "occupancy"]),
     ],
 )
 def test_bad_options_of_generate(

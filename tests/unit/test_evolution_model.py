@@ -11,9 +11,8 @@ from hypothesis import given
 from naive import longest
 from strategies import evolution_problems
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
 from allocsolve.model import (
-    EVOLUTION_OBJECTIVES,
     MAX_INTEGER,
     UNLIMITED,
     EvolutionProblem,
@@ -233,12 +232,6 @@ def test_a_problem_survives_pickling() -> None:
 )
 def test_objectives_are_read(text: str, objective: tuple[str, ...]) -> None:
     assert parse_evolution_objective(text) == objective
-
-
-@pytest.mark.parametrize("term", EVOLUTION_OBJECTIVES)
-def test_an_objective_twice_is_refused(term: str) -> None:
-    with pytest.raises(InvalidOption, match=f"{term} twice"):
-        parse_evolution_objective(f"{term},{term}")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 from json_tools import (
-    BIG,
     MINIMAL,
     PROBLEM,
     changed,
@@ -72,84 +71,11 @@ def test_largest_integers_are_read(tmp_path: Path) -> None:
 STEP = ("applications", 1, "steps", 0)
 
 FAULTY_PROBLEMS = {
-    "missing num_nodes": (without(MINIMAL, "num_nodes"), "num_nodes: missing"),
-    "missing applications": (without(MINIMAL, "applications"), "applications: missing"),
-    "missing steps": (without(MINIMAL, "applications", 1, "steps"), "applications[1].steps: missing"),
-    "unknown field": ({**MINIMAL, "nodes": 8}, "unknown field 'nodes'; did you mean num_nodes?"),
-    "unknown application field": (
-        changed(MINIMAL, ("applications", 1, "user"), "me"),
-        "applications[1]: unknown field 'user' (known: name, release, steps)",
-    ),
-    "num_nodes text": ({**MINIMAL, "num_nodes": "8"}, "num_nodes: must be an integer, not '8'"),
-    "num_nodes fraction": ({**MINIMAL, "num_nodes": 8.5}, "num_nodes: must be an integer, not 8.5"),
-    "num_nodes bool": ({**MINIMAL, "num_nodes": True}, "num_nodes: must be an integer, not true"),
-    "num_nodes 0": ({**MINIMAL, "num_nodes": 0}, "num_nodes: 0 is below 1"),
-    "num_nodes big": ({**MINIMAL, "num_nodes": BIG}, f"num_nodes: {BIG} is beyond 2^53"),
-    "name": ({**MINIMAL, "name": None}, "name: must be a string, not null"),
-    "meta": ({**MINIMAL, "meta": [1]}, "meta: must be an object, not a list of 1"),
-    "limit 0.9": ({**MINIMAL, "expand_limit": 0.9}, "expand_limit: 0.9 is below 1"),
-    "limit bool": ({**MINIMAL, "expand_limit": True}, "expand_limit: must be a number or null, not true"),
-    "limit text": ({**MINIMAL, "expand_limit": "inf"}, "expand_limit: must be a number or null, not 'inf'"),
-    "limit big": ({**MINIMAL, "expand_limit": BIG}, f"expand_limit: {BIG} is beyond 2^53"),
-    "applications object": (
-        {**MINIMAL, "applications": {"a": 1}},
-        "applications: must be a list, not an object of 1",
-    ),
-    "application list": (
-        changed(MINIMAL, ("applications", 1), []),
-        "applications[1]: must be an object, not a list of 0",
-    ),
-    "application name": (
-        changed(MINIMAL, ("applications", 1, "name"), 7),
-        "applications[1].name: must be a string, not 7",
-    ),
     "same names": (
         changed(MINIMAL, ("applications", 0, "name"), "a1"),
         "applications[1].name: 'a1' also names applications[0]",
     ),
-    "release": (
-        changed(MINIMAL, ("applications", 1, "release"), -1),
-        "applications[1].release: -1 is below 0",
-    ),
-    "release fraction": (
-        changed(MINIMAL, ("applications", 1, "release"), 0.5),
-        "applications[1].release: must be an integer, not 0.5",
-    ),
-    "release big": (
-        changed(MINIMAL, ("applications", 1, "release"), BIG),
-        f"applications[1].release: {BIG} is beyond 2^53",
-    ),
-    "no steps": (
-        changed(MINIMAL, ("applications", 1, "steps"), []),
-        "applications[1].steps: has 0 entries, at least 1 are needed",
-    ),
-    "steps text": (
-        changed(MINIMAL, ("applications", 1, "steps"), "60x2"),
-        "applications[1].steps: must be a list, not '60x2'",
-    ),
-    "step triple": (
-        changed(MINIMAL, STEP, [1, 2, 3]),
-        "applications[1].steps[0]: must have 2 entries, not 3",
-    ),
-    "step number": (
-        changed(MINIMAL, STEP, 60),
-        "applications[1].steps[0]: must be a list, not 60",
-    ),
-    "duration 0": (changed(MINIMAL, (*STEP, 0), 0), "applications[1].steps[0][0]: duration 0 is below 1"),
-    "duration null": (
-        changed(MINIMAL, (*STEP, 0), None),
-        "applications[1].steps[0][0]: duration must be an integer, not null",
-    ),
-    "duration big": (
-        changed(MINIMAL, (*STEP, 0), BIG),
-        f"applications[1].steps[0][0]: duration {BIG} is beyond 2^53",
-    ),
-    "nodes -1": (changed(MINIMAL, (*STEP, 1), -1), "applications[1].steps[0][1]: nodes -1 is below 0"),
     "nodes 9": (changed(MINIMAL, (*STEP, 1), 9), "applications[1].steps[0][1]: nodes 9 is above num_nodes 8"),
-    "nodes big": (
-        changed(MINIMAL, (*STEP, 1), BIG),
-        f"applications[1].steps[0][1]: nodes {BIG} is beyond 2^53",
-    ),
     "horizon": (
         changed(changed(MINIMAL, (*STEP, 0), 2**53), ("applications", 0, "release"), 2**53),
         "latest release plus all durations is 18014398509482094 s, beyond 2^53",
@@ -171,7 +97,7 @@ FAULTY_PROBLEMS = {
     "missing kind": (without(MINIMAL, "kind"), "kind: missing"),
     "list": ([MINIMAL], "must be an object, not a list of 1"),
     "number": (7, "must be an object, not 7"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("document", "fault"), FAULTY_PROBLEMS.values(), ids=FAULTY_PROBLEMS.keys())

@@ -15,7 +15,7 @@ from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedu
 if TYPE_CHECKING:
     from pathlib import Path
 
-from json_tools import BIG, PROBLEM, SOLUTION, changed, faults_of, saved, solution_faults, without
+from json_tools import PROBLEM, SOLUTION, changed, faults_of, saved, solution_faults, without
 
 
 def test_a_solution_is_matched_by_name(tmp_path: Path) -> None:
@@ -65,42 +65,14 @@ FAULTY_SOLUTIONS = {
         {**SOLUTION, "problem": 5},
         f"problem: this solves another problem, 5, not '{digest(PROBLEM)[:12]}'",
     ),
-    "missing applications": (without(SOLUTION, "applications"), "applications: missing"),
     "kind": ({**SOLUTION, "kind": "evolution"}, "kind: 'evolution' is not 'evolution-schedule'"),
     "unknown field": ({**SOLUTION, "score": 1}, "unknown field 'score' (extra data belongs in meta)"),
-    "meta": ({**SOLUTION, "meta": "cpsat"}, "meta: must be an object, not 'cpsat'"),
     "missing application": (without(SOLUTION, *ANSWER), "applications: 'a1' is missing"),
-    "missing start": (without(SOLUTION, *ANSWER, "start"), "applications[0].start: missing"),
-    "missing durations": (without(SOLUTION, *ANSWER, "durations"), "applications[0].durations: missing"),
-    "start": (
-        changed(SOLUTION, (*ANSWER, "start"), -BIG),
-        f"applications[0].start: {-BIG} is below -{2**53}",
-    ),
-    "start big": (
-        changed(SOLUTION, (*ANSWER, "start"), BIG),
-        f"applications[0].start: {BIG} is beyond 2^53",
-    ),
-    "start fraction": (
-        changed(SOLUTION, (*ANSWER, "start"), 3.5),
-        "applications[0].start: must be an integer, not 3.5",
-    ),
-    "durations number": (
-        changed(SOLUTION, (*ANSWER, "durations"), 31),
-        "applications[0].durations: must be a list, not 31",
-    ),
     "too few durations": (
         changed(SOLUTION, (*ANSWER, "durations"), [31]),
         "applications[0].durations: 1 durations for the 2 steps of 'a1'",
     ),
-    "durations bool": (
-        changed(SOLUTION, (*ANSWER, "durations"), [11, True]),
-        "applications[0].durations[1]: duration must be an integer, not true",
-    ),
-    "duration big": (
-        changed(SOLUTION, (*ANSWER, "durations", 1), BIG),
-        f"applications[0].durations[1]: duration {BIG} is beyond 2^53",
-    ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("document", "fault"), FAULTY_SOLUTIONS.values(), ids=FAULTY_SOLUTIONS.keys())

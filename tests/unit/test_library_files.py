@@ -82,17 +82,12 @@ INDEX: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("document", "fault"),
     [
-        (without(INDEX, "suites"), "suites: missing"),
         (changed(INDEX, ("format",), "x/1"), "format: must be 'allocsolve-library/1', not 'x/1'"),
         (changed(INDEX, ("suites", 1, "name"), "a"), "suites[1].name: 'a' stands twice"),
         (changed(INDEX, ("selections", 0, "name"), "a"), "selections[0].name: 'a' stands twice"),
         (
             changed(INDEX, ("selections", 0, "instances"), ["d/one"]),
             "selections[0].instances[0]: 'd/one' is not <suite>/<instance> of a suite above",
-        ),
-        (
-            changed(INDEX, ("selections", 0, "instances"), ["a", 5]),
-            "selections[0].instances[1]: must be a string, not 5",
         ),
     ],
 )
@@ -140,7 +135,6 @@ def best_known_faults(folder: Path, *rows: object) -> tuple[str, ...]:
         (("lower",), 8, "rows[0].lower: 8, but the history says 7"),
         (("upper",), None, "rows[0].upper: null, but the history says 9"),
         (("status",), "optimal", "rows[0].status: 'optimal', but the history says 'open'"),
-        (("history", 1, "value"), True, "rows[0].history[1].value: must be a number, not true"),
         (("history", 1, "value"), 10, "rows[0]: history[1]: the bound 10 is above the solution 9"),
         (
             ("history", 1, "kind"),
@@ -148,11 +142,6 @@ def best_known_faults(folder: Path, *rows: object) -> tuple[str, ...]:
             "rows[0].history[1]: a solution without the digest of a solution",
         ),
         (("history", 1, "solution"), "s", "rows[0].history[1]: a bound with the digest of a solution"),
-        (
-            ("history", 1, "date"),
-            "20.11.2026",
-            "rows[0].history[1].date: '20.11.2026' is not a day such as 2026-11-20",
-        ),
         (
             ("history", 1, "date"),
             "2026-11-19",
@@ -163,7 +152,6 @@ def best_known_faults(folder: Path, *rows: object) -> tuple[str, ...]:
             "2026-02-30",
             "rows[0].history[1].date: '2026-02-30' is no day of the calendar",
         ),
-        (("history", 1, "versions"), {"a": 1}, "rows[0].history[1].versions.a: must be a string, not 1"),
     ],
 )
 def test_a_faulty_row(place: tuple[str | int, ...], value: object, fault: str, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.backends.cpsat import run_cpsat
-from allocsolve.errors import UnknownName
 from allocsolve.exact import EvolutionLns
 from allocsolve.exact.evolution._order_model import OrderModel
 from allocsolve.heuristics import Annealing, ListScheduling
@@ -88,5 +87,3 @@ def test_limits_are_told() -> None:
     assert EvolutionLns()(problem, Budget(seconds=1e-9)).limit is Limit.TIME
     assert EvolutionLns(max_applications=3)(problem, Budget()).limit is Limit.SIZE
     assert EvolutionLns()(klein2011(1, num_apps=(9, 9)), Budget(iterations=1)).limit is Limit.ITERATIONS
-    with pytest.raises(UnknownName, match="makespam"):
-        EvolutionLns(("makespam",))  # type: ignore[arg-type]  # what a typo does

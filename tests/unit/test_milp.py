@@ -15,7 +15,7 @@ from naive_optimum import optimum
 
 from allocsolve.backends import cbc
 from allocsolve.bounds import makespan_bound
-from allocsolve.errors import InvalidOption, SolverUnavailable, UnknownName
+from allocsolve.errors import SolverUnavailable
 from allocsolve.exact import EvolutionMilp
 from allocsolve.exact.evolution import milp
 from allocsolve.judge import evolution_value, evolution_violations
@@ -244,14 +244,3 @@ def test_a_cbc_that_does_not_run_is_named(
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(broken))
     with pytest.raises(SolverUnavailable, match="pip install"):
         EvolutionMilp()(INCOMPLETE, Budget())
-
-
-@pytest.mark.parametrize("objective", [(), ("makespan", "makespan"), ("span",), "span"])
-def test_wrong_objectives_are_refused(objective: EvolutionObjective) -> None:
-    with pytest.raises((InvalidOption, UnknownName), match="objective"):
-        EvolutionMilp(objective)
-
-
-def test_a_negative_size_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="-1"):
-        EvolutionMilp(max_variables=-1)

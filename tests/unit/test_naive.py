@@ -9,15 +9,12 @@ import pytest
 from hypothesis import assume, given, strategies as st
 from naive import (
     NaiveFit,
-    TooManyLoops,
     all_schedules,
     earliest_fit,
-    exponential_instance,
     latest_fit,
     list_schedule,
     longest,
     objective_values,
-    published_fit,
     violates,
 )
 from naive_optimum import optimum
@@ -83,13 +80,6 @@ def ends(fit: NaiveFit) -> tuple[int, ...]:
 # --- fits ----------------------------------------------------------------------------------------------
 
 
-@given(fits())
-def test_the_published_fit_is_the_earliest(
-    case: tuple[EvolutionProfile, EvolutionProfile, int, float, int],
-) -> None:
-    assert published_fit(*case)[:2] == earliest_fit(*case)
-
-
 @given(fits(max_steps=3, max_duration=2))
 def test_the_earliest_fit_is_the_least_of_all_placements(
     case: tuple[EvolutionProfile, EvolutionProfile, int, float, int],
@@ -127,28 +117,6 @@ def test_the_latest_fit_is_the_greatest_of_all_placements(
             latest_fit(request, occupied, num_nodes, limit, completion, first)
 
 
-@given(fits())
-def test_compacting_keeps_the_completion_and_starts_no_earlier(
-    case: tuple[EvolutionProfile, EvolutionProfile, int, float, int],
-) -> None:
-    request, occupied, num_nodes, limit, first = case
-    early = earliest_fit(*case)
-    late = latest_fit(request, occupied, num_nodes, limit, ends(early)[-1], first)
-    assert ends(late)[-1] == ends(early)[-1]
-    assert all(t <= u for t, u in zip(ends(early), ends(late), strict=True))
-
-
-@given(fits())
-def test_a_larger_limit_never_completes_later(
-    case: tuple[EvolutionProfile, EvolutionProfile, int, float, int],
-) -> None:
-    request, occupied, num_nodes, _, first = case
-    completions = [
-        ends(earliest_fit(request, occupied, num_nodes, limit, first))[-1] for limit in sorted(EXPAND_LIMITS)
-    ]
-    assert completions == sorted(completions, reverse=True)
-
-
 def test_a_step_that_may_not_be_held_waits_for_the_next_gap() -> None:
     """Both nodes are free during [0, 1), [3, 4) and from 6 on, one node in between."""
     occupied = EvolutionProfile(((1, 0), (2, 1), (1, 0), (2, 1)))
@@ -170,52 +138,11 @@ def test_the_first_step_is_delayed_and_the_others_are_expanded() -> None:
     assert earliest_fit(EvolutionProfile(((1, 1), (1, 2))), occupied, 2, math.inf) == (5, (1, 1))
 
 
-def test_too_many_nodes_are_refused_at_once() -> None:
-    request, occupied = EvolutionProfile(((1, 5),)), EvolutionProfile()
-    with pytest.raises(ValueError, match="5 nodes"):
-        published_fit(request, occupied, 4, 1)
-    with pytest.raises(ValueError, match="5 nodes"):
-        earliest_fit(request, occupied, 4, 1)
-    with pytest.raises(ValueError, match="5 nodes"):
-        latest_fit(request, occupied, 4, 1, 9)
-
-
 def test_the_limit_is_read_as_a_decimal() -> None:
     assert longest(10, 1.7) == 17
     assert longest(501, 1.5) == 751
     assert longest(3, 1) == 3
     assert math.isinf(longest(3, math.inf))
-
-
-# --- the exponential instance --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("limit", "factor", "sizes"), [(1.5, 2, range(4, 9)), (2, 3, range(4, 8)), (3, 5, range(4, 7))]
-)
-def test_the_published_recursion_is_exponential(limit: float, factor: int, sizes: range) -> None:
-    loops = [published_fit(*exponential_instance(size), limit).loops for size in sizes]
-    assert all(more > factor * less for less, more in itertools.pairwise(loops))
-
-
-@pytest.mark.parametrize("limit", [1.5, 2, 3, 5])
-def test_sixteen_steps_are_out_of_its_reach(limit: float) -> None:
-    with pytest.raises(TooManyLoops):
-        published_fit(*exponential_instance(16), limit, max_loops=30_000)
-
-
-def test_the_same_instance_is_easy_without_a_limit_and_without_expansion() -> None:
-    for size in (4, 8, 16, 32):
-        assert published_fit(*exponential_instance(size), math.inf).loops == size + 8
-        assert published_fit(*exponential_instance(size), 1).loops < 50 * size**2
-
-
-@pytest.mark.parametrize("limit", [1, 1.5, 2])
-def test_nothing_fits_the_exponential_instance_before_it_is_idle(limit: float) -> None:
-    request, occupied, num_nodes = exponential_instance(5)
-    fit = published_fit(request, occupied, num_nodes, limit)
-    assert fit.start + sum(fit.durations[:-3]) == occupied.duration
-    assert fit.durations[-3:] == (1, 1, 1)
 
 
 # --- schedules -----------------------------------------------------------------------------------------
@@ -259,17 +186,6 @@ def test_list_schedules_are_schedules_and_no_better_than_the_optimum(
 def test_waste_alone_is_always_avoidable(problem: EvolutionProblem) -> None:
     assert optimum(problem, ("waste",)) == (0,)
     assert optimum(problem, ("waste", "makespan"))[0] == 0
-
-
-def test_list_scheduling_misses_an_optimum() -> None:
-    alone = EvolutionProfile(((2, 1),))
-    problem = EvolutionProblem(3, (EvolutionProfile(((1, 2), (2, 2), (2, 3))), alone, alone), expand_limit=1)
-    best = min(
-        objective_values(problem, list_schedule(problem, order), ("makespan",))
-        for order in itertools.permutations(range(3))
-    )
-    assert best == (7,)
-    assert optimum(problem, ("makespan",)) == (6,)
 
 
 def test_optima_by_hand() -> None:

@@ -278,8 +278,3 @@ def test_median_cuts_hold_for_every_count() -> None:
             model.add(variables.counts[0] == count)
             model.add(variables.costs[0] == count * (size - count))
             assert has_answer(model)
-
-
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    assert solved(random_problem(Mesh((6, 6)), 10, 8, 4, contiguous=True)).status is Status.OPTIMAL
-    assert capfd.readouterr() == ("", "")

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-BIG = 2**53 + 1
 MINIMAL: dict[str, Any] = {
     "format": "allocsolve/1",
     "kind": "partition",
@@ -88,61 +87,19 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
 
 
 FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
-    **{
-        f"missing {name}": (without(MINIMAL, name), f"{name}: missing")
-        for name in ("topology", "busy", "size")
-    },
-    "unknown field": ({**MINIMAL, "free": [1]}, "unknown field 'free' (extra data belongs in meta)"),
-    "evolution field": (
-        {**MINIMAL, "num_nodes": 12},
-        "unknown field 'num_nodes' (extra data belongs in meta)",
-    ),
-    "topology list": ({**MINIMAL, "topology": [4, 3]}, "topology: must be an object, not a list of 2"),
-    "missing shape": ({**MINIMAL, "topology": {"wrap": [False]}}, "topology.shape: missing"),
-    "unknown topology field": (
-        {**MINIMAL, "topology": {"shape": [4, 3], "torus": True}},
-        "topology: unknown field 'torus' (known: shape, wrap, complete)",
-    ),
-    "shape number": ({**MINIMAL, "topology": {"shape": 12}}, "topology.shape: must be a list, not 12"),
     "no axis": ({**MINIMAL, "topology": {"shape": []}}, "topology: shape has 0 axes, not 1 to 32"),
-    "side 0": ({**MINIMAL, "topology": {"shape": [4, 0]}}, "topology.shape[1]: 0 is below 1"),
-    "side bool": (
-        {**MINIMAL, "topology": {"shape": [12, True]}},
-        "topology.shape[1]: must be an integer, not true",
-    ),
-    "side fraction": (
-        {**MINIMAL, "topology": {"shape": [4.5, 3]}},
-        "topology.shape[0]: must be an integer, not 4.5",
-    ),
-    "side big": ({**MINIMAL, "topology": {"shape": [BIG]}}, f"topology.shape[0]: {BIG} is beyond 2^53"),
     "too many nodes": (
         {**MINIMAL, "topology": {"shape": [4096, 8192]}},
         "topology: shape [4096, 8192] has 33554432 nodes, more than 2^24",
-    ),
-    "wrap bool": (
-        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": True}},
-        "topology.wrap: must be a list, not true",
-    ),
-    "wrap number": (
-        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [True, 0]}},
-        "topology.wrap[1]: must be true or false, not 0",
     ),
     "short wrap": (
         {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [True]}},
         "topology.wrap: 1 entries for the 2 axes of the shape",
     ),
-    "complete number": (
-        {**MINIMAL, "topology": {"shape": [4, 3], "complete": [True, 0]}},
-        "topology.complete[1]: must be true or false, not 0",
-    ),
     "ring and complete": (
         {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [False, True], "complete": [True, True]}},
         "topology: axis 1 is a ring by wrap and complete: it is one of them at most",
     ),
-    "box text": ({**MINIMAL, "box": "2x2"}, "box: must be true or false or a list, not '2x2'"),
-    "box null": ({**MINIMAL, "box": None}, "box: must be true or false or a list, not null"),
-    "box fraction": ({**MINIMAL, "box": [2, 1.5]}, "box[1]: must be an integer, not 1.5"),
-    "box side 0": ({**MINIMAL, "box": [0, 2]}, "box[0]: 0 is below 1"),
     "box axes": ({**MINIMAL, "box": [4]}, "box: box has 1 sides for the 2 axes of shape [4, 3]"),
     "box above": (
         {**MINIMAL, "size": 5, "box": [5, 1]},
@@ -153,21 +110,10 @@ FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
         {**MINIMAL, "topology": {"shape": [4, 3], "wrap": []}},
         "topology.wrap: 0 entries for the 2 axes of the shape",
     ),
-    "busy object": ({**MINIMAL, "busy": {"1": 5}}, "busy: must be a list, not an object of 1"),
-    "busy below": ({**MINIMAL, "busy": [5, -1]}, "busy[1]: -1 is below 0"),
     "busy above": ({**MINIMAL, "busy": [12, 5]}, "busy[0]: node 12 is above the last node 11"),
     "busy twice": ({**MINIMAL, "busy": [5, 1, 5]}, "busy[2]: 5 is also busy[0]"),
-    "busy bool": ({**MINIMAL, "busy": [5, True]}, "busy[1]: must be an integer, not true"),
-    "busy text": ({**MINIMAL, "busy": ["5"]}, "busy[0]: must be an integer, not '5'"),
-    "busy big": ({**MINIMAL, "busy": [BIG]}, f"busy[0]: {BIG} is beyond 2^53"),
     "all busy": ({**MINIMAL, "busy": [*range(12)], "size": 1}, "busy: all 12 nodes are busy"),
-    "size 0": ({**MINIMAL, "size": 0}, "size: 0 is below 1"),
-    "size bool": ({**MINIMAL, "size": True}, "size: must be an integer, not true"),
     "size above": ({**MINIMAL, "size": 11}, "size: value 11 is above the number of free nodes 10"),
-    "contiguous number": ({**MINIMAL, "contiguous": 1}, "contiguous: must be true or false, not 1"),
-    "contiguous null": ({**MINIMAL, "contiguous": None}, "contiguous: must be true or false, not null"),
-    "name": ({**MINIMAL, "name": 7}, "name: must be a string, not 7"),
-    "meta": ({**MINIMAL, "meta": None}, "meta: must be an object, not null"),
     "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
     "kind": (
         {**MINIMAL, "kind": "partitions"},
@@ -181,29 +127,6 @@ def test_a_faulty_problem_is_refused_with_place_and_value(
     tmp_path: Path, document: object, fault: str
 ) -> None:
     assert faults_of(lambda: read_problem(saved(tmp_path, document))) == (fault,)
-
-
-def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
-    document = {
-        "format": "allocsolve/1",
-        "kind": "partition",
-        "topology": {"shape": [0, "x"], "wrap": [1]},
-        "busy": [-1, 3, 3, None],
-        "size": "all",
-        "contiguous": "yes",
-        "meta": [],
-    }
-    assert faults_of(lambda: read_problem(saved(tmp_path, document))) == (
-        "topology.shape[0]: 0 is below 1",
-        "topology.shape[1]: must be an integer, not 'x'",
-        "topology.wrap[0]: must be true or false, not 1",
-        "busy[0]: -1 is below 0",
-        "busy[3]: must be an integer, not null",
-        "busy[2]: 3 is also busy[1]",
-        "size: must be an integer, not 'all'",
-        "contiguous: must be true or false, not 'yes'",
-        "meta: must be an object, not a list of 0",
-    )
 
 
 # --- solutions -----------------------------------------------------------------------------------------
@@ -230,19 +153,12 @@ FAULTY_SOLUTIONS: dict[str, tuple[dict[str, Any], str]] = {
         {**SOLUTION, "problem": "f" * 64},
         f"problem: this solves another problem, 'ffffffffffff', not '{digest(PROBLEM)[:12]}'",
     ),
-    "missing nodes": (without(SOLUTION, "nodes"), "nodes: missing"),
     "kind": ({**SOLUTION, "kind": "partition"}, "kind: 'partition' is not 'partition-set'"),
     "evolution": (
         {**SOLUTION, "kind": "evolution-schedule"},
         "kind: 'evolution-schedule' is not 'partition-set'",
     ),
     "unknown field": ({**SOLUTION, "cost": 8}, "unknown field 'cost' (extra data belongs in meta)"),
-    "nodes number": ({**SOLUTION, "nodes": 4}, "nodes: must be a list, not 4"),
-    "node text": ({**SOLUTION, "nodes": [1, "2"]}, "nodes[1]: must be an integer, not '2'"),
-    "node bool": ({**SOLUTION, "nodes": [False]}, "nodes[0]: must be an integer, not false"),
-    "node below": ({**SOLUTION, "nodes": [3, 4, -BIG]}, f"nodes[2]: {-BIG} is below -{2**53}"),
-    "node big": ({**SOLUTION, "nodes": [BIG]}, f"nodes[0]: {BIG} is beyond 2^53"),
-    "meta": ({**SOLUTION, "meta": "cpsat"}, "meta: must be an object, not 'cpsat'"),
 }
 
 

@@ -221,8 +221,3 @@ def test_a_broken_cbc_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", fail)
     with pytest.raises(SolverUnavailable, match="CBC that comes with PuLP does not run"):
         PartitionMilp()(PartitionProblem.of(Mesh((5,)), size=3), Budget())
-
-
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    assert solved(random_problem(Mesh((5, 5)), 8, 6, 4, contiguous=True)).status is Status.OPTIMAL
-    assert capfd.readouterr() == ("", "")

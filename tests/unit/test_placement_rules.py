@@ -50,9 +50,7 @@ def test_wrong_block_sizes_are_refused(sizes: Any, message: str) -> None:
             SlurmBlock(block_sizes=sizes)
 
 
-def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(InvalidOption):
-        heuristics.volcano(PODS, all_free(PODS), 1, seed=-1)
+def test_what_a_mode_does_not_know_is_refused() -> None:
     with pytest.raises(UnsupportedProblem, match="within 1: Kueue's unconstrained jobs know nothing of it"):
         kueue(PODS, all_free(PODS), 1, mode="unconstrained", within=1)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds.reservation import PriceAscent, node_prices
-from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
+from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.exact.reservation._model import connected_sets, scaled_term
 from allocsolve.heuristics.reservation.greedy import ReservationGreedy, placed
@@ -75,14 +75,6 @@ def test_equal_terms_are_proven_together() -> None:
     for objective in (("rejected", "unsuccessful"), ("unsuccessful", "rejected-area", "rejected")):
         result = ReservationCpSat(objective)(problem, Budget())
         assert result.status is Status.OPTIMAL
-
-
-@pytest.mark.parametrize("solver", [ReservationPrices, ReservationCpSat, ReservationGreedy])
-def test_wrong_options_are_refused(solver: Callable[[Any], Any]) -> None:
-    with pytest.raises(UnknownName):
-        solver("turnaround")
-    with pytest.raises(InvalidOption):
-        solver("rejected,rejected")
 
 
 def test_a_run_goes_on_from_an_earlier_one() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,116 +28,46 @@ FRACTION = (
 )
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda _: ResourceProfile(0), InvalidProblem, "num_nodes 0 is not in 1..2^53"),
-        (
-            lambda _: ResourceProfile(2**53 + 1),
-            InvalidProblem,
-            "num_nodes 9007199254740993 is not in 1..2^53",
-        ),
-        (
-            lambda _: ResourceProfile(1.5),  # type: ignore[arg-type]  # what a caller without types does
-            InvalidOption,
-            "num_nodes 1.5 is not an integer",
-        ),
-        (
-            lambda _: ResourceProfile(1, origin=-1),
-            InvalidOption,
-            "origin -1 is not in 0..2^53 (seconds from the origin on)",
-        ),
-        (
-            lambda cluster: cluster.reserve(100, ONE),
-            InvalidAnswer,
-            "step 1: fewer than 6 of 8 nodes are free on [110, 130)",
-        ),
-        (
-            lambda cluster: cluster.reserve(99, ONE),
-            InvalidOption,
-            "start 99 is not in 100..2^53 (seconds from the origin on)",
-        ),
-        (
-            lambda cluster: cluster.reserve(2**53 - 29, ONE),
-            InvalidOption,
-            "completion 9007199254740993 is not in 100..2^53 (seconds from the origin on)",
-        ),
-        (
-            lambda cluster: cluster.reserve(0.5, ONE),
-            InvalidOption,
-            f"start 0.5 {FRACTION}",
-        ),
-        (
-            lambda cluster: cluster.reserve(100, EvolutionProfile([(1, 9)])),
-            InvalidProblem,
-            "step 0: 9 nodes on a cluster of 8",
-        ),
-        (
-            lambda cluster: cluster.reserve(100, EvolutionProfile()),
-            InvalidProblem,
-            "the requested profile has no steps",
-        ),
-        (lambda cluster: cluster.earliest_window(9, 1), InvalidProblem, "step 0: 9 nodes on a cluster of 8"),
-        (
-            lambda cluster: cluster.earliest_window(-1, 1),
-            InvalidProblem,
-            "step 0: nodes -1 is not in 0..2^53",
-        ),
-        (
-            lambda cluster: cluster.earliest_window(1, 0),
-            InvalidProblem,
-            "step 0: duration 0 is not in 1..2^53",
-        ),
-        (
-            lambda cluster: cluster.earliest_window(1, 1, earliest_start=3),
-            InvalidOption,
-            "earliest_start 3 is not in 100..2^53 (seconds from the origin on)",
-        ),
-        (
-            lambda cluster: cluster.earliest_window(1, 1.5),
-            InvalidProblem,
-            f"duration 1.5 {FRACTION}",
-        ),
-        (
-            lambda cluster: cluster.earliest_window(1, 1, earliest_start=100.5),
-            InvalidOption,
-            f"earliest_start 100.5 {FRACTION}",
-        ),
-        (
-            lambda cluster: cluster.used_at(100.5),
-            InvalidOption,
-            f"time 100.5 {FRACTION}",
-        ),
-        (lambda cluster: cluster.fit(ONE, 0.5), InvalidProblem, "expand limit 0.5 is below 1"),
-        (
-            lambda cluster: cluster.fit(ONE, earliest_start=-2),
-            InvalidOption,
-            "earliest_start -2 is not in 100..2^53 (seconds from the origin on)",
-        ),
-        (
-            lambda cluster: cluster.release(2),
-            InvalidOption,
-            "reservation 2 is unknown: never made, released or past",
-        ),
-        (
-            lambda cluster: cluster.release(1, since=7),
-            InvalidOption,
-            "since 7 is not in 100..2^53 (seconds from the origin on)",
-        ),
-        (
-            lambda cluster: cluster.used_at(99),
-            InvalidOption,
-            "time 99 is not in 100..2^53 (seconds from the origin on)",
-        ),
-        (
-            lambda cluster: cluster.forget(99),
-            InvalidOption,
-            "before 99 is not in 100..2^53 (seconds from the origin on)",
-        ),
+EARLY = "is not in 100..2^53 (seconds from the origin on)"
+#: Calls that are refused, with what is said of them, by the kind of error.
+BAD: dict[type[AllocsolveError], list[tuple[Callable[[Any], object], str]]] = {
+    InvalidProblem: [
+        (lambda _: ResourceProfile(0), "num_nodes 0 is not in 1..2^53"),
+        (lambda _: ResourceProfile(2**53 + 1), "num_nodes 9007199254740993 is not in 1..2^53"),
+        (lambda it: it.reserve(100, EvolutionProfile([(1, 9)])), "step 0: 9 nodes on a cluster of 8"),
+        (lambda it: it.reserve(100, EvolutionProfile()), "the requested profile has no steps"),
+        (lambda it: it.earliest_window(9, 1), "step 0: 9 nodes on a cluster of 8"),
+        (lambda it: it.earliest_window(-1, 1), "step 0: nodes -1 is not in 0..2^53"),
+        (lambda it: it.earliest_window(1, 0), "step 0: duration 0 is not in 1..2^53"),
+        (lambda it: it.earliest_window(1, 1.5), f"duration 1.5 {FRACTION}"),
+        (lambda it: it.fit(ONE, 0.5), "expand limit 0.5 is below 1"),
     ],
+    InvalidAnswer: [
+        (lambda it: it.reserve(100, ONE), "step 1: fewer than 6 of 8 nodes are free on [110, 130)"),
+    ],
+    InvalidOption: [
+        (lambda _: ResourceProfile(1.5), "num_nodes 1.5 is not an integer"),  # type: ignore[arg-type]  # without types
+        (lambda _: ResourceProfile(1, origin=-1), "origin -1 is not in 0..2^53 (seconds from the origin on)"),
+        (lambda it: it.reserve(99, ONE), f"start 99 {EARLY}"),
+        (lambda it: it.reserve(2**53 - 29, ONE), f"completion 9007199254740993 {EARLY}"),
+        (lambda it: it.reserve(0.5, ONE), f"start 0.5 {FRACTION}"),
+        (lambda it: it.earliest_window(1, 1, earliest_start=3), f"earliest_start 3 {EARLY}"),
+        (lambda it: it.earliest_window(1, 1, earliest_start=100.5), f"earliest_start 100.5 {FRACTION}"),
+        (lambda it: it.used_at(100.5), f"time 100.5 {FRACTION}"),
+        (lambda it: it.fit(ONE, earliest_start=-2), f"earliest_start -2 {EARLY}"),
+        (lambda it: it.release(2), "reservation 2 is unknown: never made, released or past"),
+        (lambda it: it.release(1, since=7), f"since 7 {EARLY}"),
+        (lambda it: it.used_at(99), f"time 99 {EARLY}"),
+        (lambda it: it.forget(99), f"before 99 {EARLY}"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "message"), [(error, *case) for error, cases in BAD.items() for case in cases]
 )
 def test_bad_calls_are_named_and_change_nothing(
-    call: Callable[[ResourceProfile], object], error: type[AllocsolveError], message: str
+    error: type[AllocsolveError], call: Callable[[ResourceProfile], object], message: str
 ) -> None:
     cluster = busy()
     before = cluster.occupied()

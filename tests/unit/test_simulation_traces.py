@@ -1,13 +1,15 @@
-"""Queue policies on the log of Cori KNL: figures of two independent programs."""
+"""Queue policies on whole logs: figures of two independent programs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from workload_traces import knl_problem, window_turnaround
+from workload_traces import knl_problem, kth_problem, window_turnaround
 
+from allocsolve.heuristics.workload.conservative import Compression, Conservative, conservative_plan
 from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
+from allocsolve.model import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,3 +29,24 @@ def test_window_turnaround_of_cori_knl(traces: Path) -> None:
     }
     values = {policy: window_turnaround(problem, policy.simulated(problem).schedule) for policy in expected}
     assert values == pytest.approx(expected, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("compression", "knl", "kth"), [("compress", 5003.21, 16_205.93), ("replan", 5199.86, 16_941.74)]
+)
+def test_conservative_backfilling_of_two_logs(
+    traces: Path, compression: Compression, knl: float, kth: float
+) -> None:
+    cori, kth_sp2 = knl_problem(traces), kth_problem(traces)
+    schedule = Conservative(compression)(cori, Budget()).answer
+    assert schedule is not None
+    assert window_turnaround(cori, schedule) == pytest.approx(knl, abs=0.05)
+    schedule = Conservative(compression)(kth_sp2, Budget()).answer
+    assert schedule is not None
+    assert (schedule.last_ends - kth_sp2.packed.submit).mean() == pytest.approx(kth, abs=0.05)
+
+
+def test_no_job_of_two_logs_starts_after_its_promise(traces: Path) -> None:
+    for problem in (knl_problem(traces), kth_problem(traces)):
+        plan = conservative_plan(problem)
+        assert (plan.starts <= plan.promised).all()

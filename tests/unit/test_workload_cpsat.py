@@ -10,7 +10,7 @@ import pytest
 
 from allocsolve.bench.runs.execution import execute
 from allocsolve.bench.runs.tasks import plan
-from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer, UnsupportedProblem
 from allocsolve.exact.workload import WorkloadCpSat
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
@@ -128,10 +128,3 @@ def test_what_has_no_model_is_refused_by_name(kind: str) -> None:
         WorkloadCpSat()(problem, Budget())
     (task,) = plan([("", problem)], ["cpsat"], budgets=[Budget()])
     assert execute(task, WorkloadCpSat()).record.error.startswith(f"UnsupportedProblem: job 'two' is {kind}")
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(UnknownName):
-        WorkloadCpSat(("tardiness",))  # type: ignore[arg-type]  # is refused
-    with pytest.raises(InvalidOption):
-        WorkloadCpSat(max_jobs=-1)

@@ -21,7 +21,6 @@ from allocsolve import (
     PartitionProblem,
     Topology,
     Torus,
-    exact,
     heuristics,
 )
 from allocsolve.heuristics import Fit, PlacedProfile, ResourceProfile
@@ -47,7 +46,7 @@ def _call(method: str, **arguments: Any) -> Any:
     return getattr(reserved(), method)(**arguments)
 
 
-#: Each with arguments that are right.
+#: Each with arguments that are right. Options of classes of solvers have the contract, see `test_options`.
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "EvolutionProfile": (EvolutionProfile, {"steps": [(3, 2)]}),
     "EvolutionProblem": (
@@ -119,29 +118,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "best_fit_run": (heuristics.best_fit_run, {**REQUEST, "order": "snake", "fallback": "fail"}),
     "min_span": (heuristics.min_span, {**REQUEST, "order": "snake"}),
     "largest_runs": (heuristics.largest_runs, {**REQUEST, "order": "snake"}),
-    "ListScheduling": (heuristics.ListScheduling, {"fit": Fit(), "order": "random"}),
-    "Rigid": (heuristics.Rigid, {"order": "random"}),
-    "Annealing": (heuristics.Annealing, {"objective": ("waste",)}),
-    "CurveFit": (
-        heuristics.CurveFit,
-        {"method": "best-fit", "order": "hilbert", "bits": 5, "fallback": "fail"},
-    ),
-    "Growth": (heuristics.Growth, {"seeds": "all"}),
-    "Leak": (heuristics.Leak, {"contiguous": True, "start_row": 1}),
-    "ManhattanMedian": (
-        heuristics.ManhattanMedian,
-        {"centres": "all", "last_ring": "greedy", "swaps_from": 1},
-    ),
-    "Mc1x1": (heuristics.Mc1x1, {"last_shell": "greedy"}),
-    "Paging": (heuristics.Paging, {"exponent": 1, "order": "snake"}),
-    "Submesh": (heuristics.Submesh, {"choice": "best", "all_shapes": True}),
-    "EvolutionCpSat": (exact.EvolutionCpSat, {"objective": ("waste",), "max_applications": 3}),
-    "EvolutionLns": (exact.EvolutionLns, {"objective": ("waste",), "max_applications": 3}),
-    "EvolutionMilp": (exact.EvolutionMilp, {"objective": ("waste",), "max_variables": 3}),
-    "EvolutionConflictSearch": (
-        exact.EvolutionConflictSearch,
-        {"objective": ("waste",), "max_applications": 3},
-    ),
 }
 
 HUGE = 10**5000
