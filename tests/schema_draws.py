@@ -18,8 +18,8 @@ from allocsolve import solve
 from allocsolve.bench.gate.timing import References
 from allocsolve.errors import FormatError
 from allocsolve.families import family_named
-from allocsolve.instances.formats.envelope import problem_document, solution_document
 from allocsolve.instances.formats.files import parse
+from allocsolve.instances.formats.own.envelope import problem_document, solution_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

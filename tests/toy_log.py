@@ -6,7 +6,7 @@ from allocsolve.instances import LogTable
 
 __all__ = ["LOG", "TABLE"]
 
-#: The line of the table of formats, in `allocsolve/instances/formats/log_tables.py`.
+#: The line of the table of formats, in `allocsolve/instances/formats/logs/tables.py`.
 TABLE = LogTable(
     name="toy",
     summary="a CSV file of jobs of the toy machine",

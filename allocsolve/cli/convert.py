@@ -12,8 +12,8 @@ from allocsolve.cli.output import plain, remark, say, time_bar, write_json
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
 from allocsolve.families import families, family_of
 from allocsolve.instances.formats.files import save
-from allocsolve.instances.formats.logs import shared_advice
-from allocsolve.instances.formats.workload_conversion import (
+from allocsolve.instances.formats.logs.log import shared_advice
+from allocsolve.instances.formats.simulators.conversion import (
     CONVERSIONS,
     format_by_name,
     read_workload,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINE_SOURCES
-from allocsolve.instances.formats.log_times import TIME_UNITS
+from allocsolve.instances.formats.logs.times import TIME_UNITS
 from allocsolve.judge import WORKLOAD_CLAIMS
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.result import POLICY_SECONDS

@@ -16,9 +16,9 @@ from allocsolve.cli.solvers import conformance, warm
 from allocsolve.cli.study import report_study
 from allocsolve.families import families
 from allocsolve.instances import PACKAGED
-from allocsolve.instances.formats.log_tables import LOG_TABLES
-from allocsolve.instances.formats.logs import LIMITS, ORIGINS, SWF_UNITS
-from allocsolve.instances.formats.workload_conversion import CONVERSIONS
+from allocsolve.instances.formats.logs.log import LIMITS, ORIGINS, SWF_UNITS
+from allocsolve.instances.formats.logs.tables import LOG_TABLES
+from allocsolve.instances.formats.simulators.conversion import CONVERSIONS
 from allocsolve.judge import WORKLOAD_CLAIMS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.cli.parser import Commands
-    from allocsolve.instances.formats.log_tables import LogTable
+    from allocsolve.instances.formats.logs.tables import LogTable
 
 
 def add_solve(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from allocsolve.bench.runs.study_file import study_schema
 from allocsolve.cli.output import say, show_table, write_json, write_whole
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import UnknownName
-from allocsolve.instances.formats.envelope import certificate_schema, family_schemas
+from allocsolve.instances.formats.own.envelope import certificate_schema, family_schemas
 from allocsolve.instances.library.files import best_known_schema, library_schema
 
 if TYPE_CHECKING:

@@ -24,12 +24,12 @@ from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.families import family_named
 from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
 from allocsolve.instances.formats.files import replace_file
-from allocsolve.instances.formats.log_fields import ASKED_FIELDS
-from allocsolve.instances.formats.log_lines import read_text
-from allocsolve.instances.formats.log_of_workload import OF_PROBLEM, read_workload_log
-from allocsolve.instances.formats.log_times import check_swf_unit, zone
-from allocsolve.instances.formats.logs import UNITS
-from allocsolve.instances.formats.no_logs import is_problem
+from allocsolve.instances.formats.logs.fields import ASKED_FIELDS
+from allocsolve.instances.formats.logs.lines import read_text
+from allocsolve.instances.formats.logs.log import UNITS
+from allocsolve.instances.formats.logs.no_logs import is_problem
+from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workload_log
+from allocsolve.instances.formats.logs.times import check_swf_unit, zone
 from allocsolve.registry.table import registered_names
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
 from allocsolve.report.whatif.words import ORDER_NAMES, POLICIES

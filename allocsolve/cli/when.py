@@ -14,10 +14,10 @@ from allocsolve.cli.parser import make_command
 from allocsolve.cli.when_machine import blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.instances import log_format, read_squeue, read_swf_log, read_table_log
-from allocsolve.instances.formats.log_times import Clock, date_of, time_limit, zone
-from allocsolve.instances.formats.logs import SWF_UNITS
-from allocsolve.instances.formats.squeue import QueuedJob
-from allocsolve.instances.formats.squeue_reasons import MAINTENANCE
+from allocsolve.instances.formats.logs.log import SWF_UNITS
+from allocsolve.instances.formats.logs.squeue import QueuedJob
+from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
+from allocsolve.instances.formats.logs.times import Clock, date_of, time_limit, zone
 
 if TYPE_CHECKING:
     import argparse

@@ -10,7 +10,7 @@ import numpy as np
 from allocsolve.cli.machine_options import event_remarks
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import LogFields, TimeOrigin, closed_window, event_windows, read_node_events
-from allocsolve.instances.formats.squeue_reasons import MAINTENANCE
+from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.model.machine import NODES
 from allocsolve.simulation import QueueSnapshot
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.instances import QueueListing
-    from allocsolve.instances.formats.squeue import QueuedJob, RunningJob
+    from allocsolve.instances.formats.logs.squeue import QueuedJob, RunningJob
     from allocsolve.model import ClosedWindow, FloatArray
 
 #: What lasts without an end is taken to last so long, in seconds.

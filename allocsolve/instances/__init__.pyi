@@ -1,4 +1,54 @@
-from .formats.envelope import (
+from .formats.logs.fields import LogFields as LogFields
+from .formats.logs.jobs import read_sacct_log as read_sacct_log, read_table_log as read_table_log
+from .formats.logs.log import (
+    CleaningReport as CleaningReport,
+    JobLog as JobLog,
+    log_problem as log_problem,
+    recorded_schedule as recorded_schedule,
+)
+from .formats.logs.node_events import (
+    EventWindows as EventWindows,
+    NodeEvent as NodeEvent,
+    NodeEvents as NodeEvents,
+    event_windows as event_windows,
+    read_node_events as read_node_events,
+)
+from .formats.logs.squeue import (
+    SQUEUE_FORMAT as SQUEUE_FORMAT,
+    QueuedJob as QueuedJob,
+    QueueListing as QueueListing,
+    RunningJob as RunningJob,
+    read_squeue as read_squeue,
+)
+from .formats.logs.swf import (
+    SwfLog as SwfLog,
+    read_swf as read_swf,
+    read_swf_log as read_swf_log,
+    swf_problem as swf_problem,
+)
+from .formats.logs.tables import (
+    LOG_FORMATS as LOG_FORMATS,
+    LOG_TABLES as LOG_TABLES,
+    LogTable as LogTable,
+    log_format as log_format,
+)
+from .formats.logs.windows import (
+    TimeOrigin as TimeOrigin,
+    closed_window as closed_window,
+    ran_while_closed as ran_while_closed,
+    time_origin as time_origin,
+)
+from .formats.networks.files import read_free_nodes as read_free_nodes, read_network as read_network
+from .formats.networks.hostlist import (
+    compress_hostlist as compress_hostlist,
+    expand_hostlist as expand_hostlist,
+)
+from .formats.networks.network import (
+    NetworkFile as NetworkFile,
+    StatedNodes as StatedNodes,
+    network_problem as network_problem,
+)
+from .formats.own.envelope import (
     Proof as Proof,
     digest as digest,
     parse_problem as parse_problem,
@@ -18,61 +68,14 @@ from .formats.envelope import (
     write_problem as write_problem,
     write_solution as write_solution,
 )
-from .formats.hostlist import compress_hostlist as compress_hostlist, expand_hostlist as expand_hostlist
-from .formats.log_fields import LogFields as LogFields
-from .formats.log_jobs import read_sacct_log as read_sacct_log, read_table_log as read_table_log
-from .formats.log_swf import (
-    SwfLog as SwfLog,
-    read_swf as read_swf,
-    read_swf_log as read_swf_log,
-    swf_problem as swf_problem,
-)
-from .formats.log_tables import (
-    LOG_FORMATS as LOG_FORMATS,
-    LOG_TABLES as LOG_TABLES,
-    LogTable as LogTable,
-    log_format as log_format,
-)
-from .formats.logs import (
-    CleaningReport as CleaningReport,
-    JobLog as JobLog,
-    log_problem as log_problem,
-    recorded_schedule as recorded_schedule,
-)
-from .formats.network import (
-    NetworkFile as NetworkFile,
-    StatedNodes as StatedNodes,
-    network_problem as network_problem,
-)
-from .formats.network_files import read_free_nodes as read_free_nodes, read_network as read_network
-from .formats.node_events import (
-    EventWindows as EventWindows,
-    NodeEvent as NodeEvent,
-    NodeEvents as NodeEvents,
-    event_windows as event_windows,
-    read_node_events as read_node_events,
-)
-from .formats.squeue import (
-    SQUEUE_FORMAT as SQUEUE_FORMAT,
-    QueuedJob as QueuedJob,
-    QueueListing as QueueListing,
-    RunningJob as RunningJob,
-    read_squeue as read_squeue,
-)
-from .formats.windows import (
-    TimeOrigin as TimeOrigin,
-    closed_window as closed_window,
-    ran_while_closed as ran_while_closed,
-    time_origin as time_origin,
-)
-from .formats.workload_batsim import (
+from .formats.simulators.batsim import (
     BATSIM_VERSIONS as BATSIM_VERSIONS,
     read_batsim as read_batsim,
     write_batsim as write_batsim,
 )
-from .formats.workload_elastisim import write_elastisim as write_elastisim
-from .formats.workload_elastisim_jobs import read_elastisim as read_elastisim
-from .formats.workload_foreign import ReadWorkload as ReadWorkload, Unheld as Unheld
+from .formats.simulators.elastisim import write_elastisim as write_elastisim
+from .formats.simulators.elastisim_jobs import read_elastisim as read_elastisim
+from .formats.simulators.foreign import ReadWorkload as ReadWorkload, Unheld as Unheld
 from .generators.amr import amr as amr, amr_stream as amr_stream
 from .generators.counterexamples import (
     counterexamples as counterexamples,

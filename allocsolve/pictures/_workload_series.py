@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.instances.formats.workload_foreign import node_intervals, pieces_within, start_reasons
+from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
 from allocsolve.model.machine import NODES, packed_machine
 from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
@@ -15,7 +15,7 @@ from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, dur
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.instances.formats.workload_foreign import StartReason
+    from allocsolve.instances.formats.simulators.foreign import StartReason
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Exhibit, Export, View
-from allocsolve.instances.formats.logs import nodes_not_modelled
-from allocsolve.instances.formats.workload_swf import swf_text
-from allocsolve.instances.formats.workload_viewers import evalys_text, perfetto_text
+from allocsolve.instances.formats.logs.log import nodes_not_modelled
+from allocsolve.instances.formats.simulators.swf import swf_text
+from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_machine import PANELS
 from allocsolve.pictures._workload_series import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
-from allocsolve.instances.formats import evolution as codec, evolution as tables
+from allocsolve.instances.formats.own import evolution as codec, evolution as tables
 from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution.rules import (

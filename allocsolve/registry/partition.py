@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules
-from allocsolve.instances.formats import partition as codec, partition as tables
+from allocsolve.instances.formats.own import partition as codec, partition as tables
 from allocsolve.instances.generators.examples import partition_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.partition.rules import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Codec, Family, Feature, Rules
-from allocsolve.instances.formats import placement as codec
+from allocsolve.instances.formats.own import placement as codec
 from allocsolve.instances.generators.examples import placement_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.placement.rules import (

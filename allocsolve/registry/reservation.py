@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
-from allocsolve.instances.formats import reservation as codec
+from allocsolve.instances.formats.own import reservation as codec
 from allocsolve.instances.generators.examples import (
     leaking_reservations,
     reservation_examples,

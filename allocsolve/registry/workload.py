@@ -10,12 +10,9 @@ import numpy as np
 
 from allocsolve.families import Codec, Family, Feature, Rules
 from allocsolve.heuristics.workload.queue_lengths import LONG_QUEUE, has_long_queue
-from allocsolve.instances.formats import (
-    workload as codec,
-    workload_certificates,
-    workload_swf as tables,
-)
-from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
+from allocsolve.instances.formats.own import workload as codec, workload_certificates
+from allocsolve.instances.formats.simulators import swf as tables
+from allocsolve.instances.formats.simulators.foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_metrics, workload_violations
 from allocsolve.judge.workload.tolerance import rounded_schedule

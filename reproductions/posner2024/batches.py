@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.log_lines import read_lines
+from allocsolve.instances.formats.logs.lines import read_lines
 from allocsolve.instances.generators.evotree import JOBS, NUM_NODES, SIZES, draw_evotree, evotree_jobs
 from allocsolve.model import WorkloadProblem
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.log_lines import read_lines
+from allocsolve.instances.formats.logs.lines import read_lines
 from allocsolve.model import Jobs, WorkloadProblem
 
 if TYPE_CHECKING:

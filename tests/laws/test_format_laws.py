@@ -26,8 +26,8 @@ from allocsolve.instances import (
     write_batsim,
     write_elastisim,
 )
-from allocsolve.instances.formats.workload_conversion import CONVERSIONS, read_workload, write_workload
-from allocsolve.instances.formats.workload_swf import swf_with_unheld
+from allocsolve.instances.formats.simulators.conversion import CONVERSIONS, read_workload, write_workload
+from allocsolve.instances.formats.simulators.swf import swf_with_unheld
 from allocsolve.model import Job, Stall, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from reservation_strategies import reservation_problems, reservation_schedules
 
 from allocsolve.bounds.reservation_capacity import reservation_capacity_bound
-from allocsolve.instances.formats import reservation as codec
-from allocsolve.instances.formats.envelope import parse_problem, parse_solution
+from allocsolve.instances.formats.own import reservation as codec
+from allocsolve.instances.formats.own.envelope import parse_problem, parse_solution
 from allocsolve.judge import reservation_metrics, reservation_value, reservation_violations
 from allocsolve.model import RESERVATION_OBJECTIVES, ReservationProblem, ReservationSchedule
 

@@ -14,7 +14,7 @@ from tiers import examples
 
 from allocsolve.errors import AllocsolveError, UnsupportedProblem
 from allocsolve.instances import digest
-from allocsolve.instances.formats.envelope import (
+from allocsolve.instances.formats.own.envelope import (
     parse_problem,
     problem_columns,
     problem_document,

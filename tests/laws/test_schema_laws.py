@@ -38,7 +38,7 @@ from allocsolve.cli.schema import schemas
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.instances import digest
-from allocsolve.instances.formats.envelope import (
+from allocsolve.instances.formats.own.envelope import (
     Proof,
     parse_problem,
     parse_solution,

@@ -15,7 +15,7 @@ from tiers import examples
 
 from allocsolve.cli.when_machine import Machine, blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.heuristics import Conservative, Easy
-from allocsolve.instances.formats.squeue_reasons import MAINTENANCE, REASONS, reason_of
+from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE, REASONS, reason_of
 from allocsolve.prediction.scenarios import waits_by_limits
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from table_logs import JOBS, PARQUET, TABLES, good, title, titled, write
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import LOG_TABLES, log_problem, read_table_log
-from allocsolve.instances.formats.logs import JOINED
+from allocsolve.instances.formats.logs.log import JOINED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

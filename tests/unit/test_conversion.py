@@ -27,10 +27,10 @@ from allocsolve.instances import (
     write_problem,
     write_solution,
 )
-from allocsolve.instances.formats.formula import parse_formula
-from allocsolve.instances.formats.workload_conversion import CONVERSIONS
-from allocsolve.instances.formats.workload_elastisim import NODE_PREFIX
-from allocsolve.instances.formats.workload_swf import swf_text
+from allocsolve.instances.formats.simulators.conversion import CONVERSIONS
+from allocsolve.instances.formats.simulators.elastisim import NODE_PREFIX
+from allocsolve.instances.formats.simulators.formula import parse_formula
+from allocsolve.instances.formats.simulators.swf import swf_text
 from allocsolve.model import (
     Amdahl,
     EvolutionProblem,

@@ -15,22 +15,22 @@ from hypothesis import given, strategies as st
 from strategies import workload_problems
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.formats import workload_viewers
-from allocsolve.instances.formats.tables import read_rows
-from allocsolve.instances.formats.workload_foreign import (
+from allocsolve.instances.formats.simulators import viewers as workload_viewers
+from allocsolve.instances.formats.simulators.foreign import (
     FOREIGN_TABLES,
     lanes,
     node_intervals,
     pieces_within,
     start_reasons,
 )
-from allocsolve.instances.formats.workload_viewers import (
+from allocsolve.instances.formats.simulators.viewers import (
     EVALYS_COLUMNS,
     evalys_rows,
     evalys_text,
     perfetto_events,
     perfetto_text,
 )
+from allocsolve.instances.formats.tables import read_rows
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule

@@ -189,20 +189,20 @@ OF_A_FAMILY = (
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
     *("instances/formats/log", "instances/formats/network", "instances/formats/squeue"),
-    *("instances/formats/reservation.py", "instances/formats/partition.py"),
+    *("instances/formats/own/reservation.py", "instances/formats/own/partition.py"),
     *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
     *("registry/reservation.py", "registry/allocators.py", "registry/placement.py", "registry/place.py"),
-    *("judge/placement", "pictures/placement.py", "instances/formats/placement.py"),
+    *("judge/placement", "pictures/placement.py", "instances/formats/own/placement.py"),
     *("report/whatif", "cli/whatif.py"),  # pages of logs
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
     "cli/network.py",
     # where partitions and reservations are those of Slurm
-    *("cli/machine_options.py", "cli/when", "instances/formats/node_events.py"),
-    "instances/formats/slurm_reservations.py",
+    *("cli/machine_options.py", "cli/when", "instances/formats/logs/node_events.py"),
+    "instances/formats/logs/slurm_reservations.py",
 )
 #: Words that only code of a family says.
 FAMILY_WORDS = re.compile(

@@ -24,7 +24,7 @@ from allocsolve.instances import (
     read_swf_log,
     read_table_log,
 )
-from allocsolve.instances.formats.log_fields import head_starts, tres_needs
+from allocsolve.instances.formats.logs.fields import head_starts, tres_needs
 from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:

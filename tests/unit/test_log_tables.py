@@ -20,9 +20,9 @@ from workload_traces import knl_problem, trace
 
 from allocsolve.errors import FormatError, SolverUnavailable, UnknownName
 from allocsolve.instances import LOG_TABLES, log_problem, read_table_log, recorded_schedule
-from allocsolve.instances.formats.log_swf import FIELDS as SWF_FIELDS
-from allocsolve.instances.formats.log_tables import FIELDS
-from allocsolve.instances.formats.log_times import time_limit
+from allocsolve.instances.formats.logs.swf import FIELDS as SWF_FIELDS
+from allocsolve.instances.formats.logs.tables import FIELDS
+from allocsolve.instances.formats.logs.times import time_limit
 from allocsolve.judge.workload.rules import workload_violations
 
 if TYPE_CHECKING:
@@ -256,12 +256,12 @@ def test_columns_that_are_not_asked_for_are_not_unpacked(tmp_path: Path) -> None
 
 
 def test_a_log_is_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocsolve.instances.formats.log_lines._BATCH", 2)
+    monkeypatch.setattr("allocsolve.instances.formats.logs.lines._BATCH", 2)
     columns = good("fdata") | {"nodes": [4, 4, 4, 4, "4K"]}
     log = read_table_log(write("fdata", tmp_path / "log", titled("fdata", columns)), "fdata")
     assert log.names == ("1", "2", "3", "4")
     assert log.report.faults == ("row 5: nnuma '4K' is no number of nodes",)
-    monkeypatch.setattr("allocsolve.instances.formats.log_lines._PARQUET_TOTAL", 99)
+    monkeypatch.setattr("allocsolve.instances.formats.logs.lines._PARQUET_TOTAL", 99)
     with pytest.raises(FormatError, match="its columns are larger than 0 MiB: cut it before"):
         read_table_log(tmp_path / "log", "fdata")
 

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import log_problem, read_problem, read_table_log, recorded_schedule
-from allocsolve.instances.formats.log_times import TIME_UNITS, check_times
+from allocsolve.instances.formats.logs.times import TIME_UNITS, check_times
 
 if TYPE_CHECKING:
     from pathlib import Path

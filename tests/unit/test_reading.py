@@ -18,7 +18,8 @@ from json_tools import MINIMAL, PROBLEM, SOLUTION, saved
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_problem, read_swf
-from allocsolve.instances.formats import files, log_lines, log_swf
+from allocsolve.instances.formats import files
+from allocsolve.instances.formats.logs import lines as log_lines, swf as log_swf
 
 
 @pytest.fixture(autouse=True)

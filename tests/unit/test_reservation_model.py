@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
-from allocsolve.instances.formats import reservation as codec
-from allocsolve.instances.formats.envelope import parse_problem, parse_solution
+from allocsolve.instances.formats.own import reservation as codec
+from allocsolve.instances.formats.own.envelope import parse_problem, parse_solution
 from allocsolve.judge import reservation_metrics, reservation_violations
 from allocsolve.model import (
     CANCELLED,

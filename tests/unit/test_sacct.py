@@ -16,7 +16,7 @@ from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.instances import log_problem, read_sacct_log, recorded_schedule
-from allocsolve.instances.formats.log_times import Clock, duration, time_limit, zone
+from allocsolve.instances.formats.logs.times import Clock, duration, time_limit, zone
 from allocsolve.judge.workload.rules import workload_violations
 
 if TYPE_CHECKING:

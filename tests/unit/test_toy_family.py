@@ -22,7 +22,7 @@ from allocsolve.bench import RecordStore
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import families, family_named, family_of, unusable_families
 from allocsolve.instances import digest, read_problem, read_solution, write_problem
-from allocsolve.instances.formats.envelope import (
+from allocsolve.instances.formats.own.envelope import (
     parse_problem,
     parse_solution,
     problem_document,

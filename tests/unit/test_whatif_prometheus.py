@@ -18,7 +18,7 @@ from whatif_logs import NODES, SECONDS, fixed_work, sacct
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.instances import log_problem, read_sacct_log
-from allocsolve.instances.formats.log_times import zone
+from allocsolve.instances.formats.logs.times import zone
 from allocsolve.report.whatif import prometheus_text, variants, what_if
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from allocsolve.bounds.workload import (
 from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.exact import Prices, WorkloadCpSat
-from allocsolve.instances.formats.log_swf import read_swf
+from allocsolve.instances.formats.logs.swf import read_swf
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import (
     Amdahl,

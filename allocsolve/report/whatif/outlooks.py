@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.instances.formats.logs import log_not_modelled
+from allocsolve.instances.formats.logs.log import log_not_modelled
 from allocsolve.pictures.chart import duration
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import HINDSIGHT, means_by

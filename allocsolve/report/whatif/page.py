@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.instances.formats.log_of_workload import OF_PROBLEM
-from allocsolve.instances.formats.logs import log_not_modelled, shared_advice
+from allocsolve.instances.formats.logs.log import log_not_modelled, shared_advice
+from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.pictures.chart import Axis, counted, duration, percent
 from allocsolve.pictures.workload import longest_bar, over_time, size_classes, wait_bars, wait_chart
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html

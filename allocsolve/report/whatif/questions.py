@@ -11,8 +11,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances import closed_window
-from allocsolve.instances.formats.log_times import zone
-from allocsolve.instances.formats.windows import TimeOrigin
+from allocsolve.instances.formats.logs.times import zone
+from allocsolve.instances.formats.logs.windows import TimeOrigin
 from allocsolve.model import Jobs
 from allocsolve.pictures.workload import size_classes
 from allocsolve.registry import canonical_name

@@ -1,0 +1,1 @@
+"""Logs of schedulers, and what else they print: queues, events, reservations."""

@@ -1,0 +1,218 @@
+"""Networks of Kubernetes: Kueue's Topology with the nodes of the cluster, and the models of topograph.
+
+A Topology lists labels, from the highest level down; a domain is the path of their values that nodes bear.
+A ResourceFlavor may choose the Topology, by its name, and the nodes, by their labels. Nodes that lack a label
+of a level are left out.
+
+A model of topograph has the children of switches under ``switches`` and the nodes, with their switch, under
+``blocks``; a child that is no key there is a switch without nodes. Without any switch, blocks stand below one
+root.
+
+Sources: the API of Kueue, v1beta2; tas_flavor_snapshot.go; the models in the tests of topograph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import FormatError, InvalidProblem
+from allocsolve.instances.formats.files import show
+from allocsolve.instances.formats.networks.hostlist import shown_text
+from allocsolve.instances.formats.networks.kubernetes_objects import (
+    Document,
+    dicts,
+    is_free,
+    is_node,
+    name_of,
+    named_nodes,
+    objects,
+    part,
+)
+from allocsolve.instances.formats.networks.network import (
+    CLUSTER,
+    Entry,
+    NetworkFile,
+    block_network,
+    listed,
+    names_at,
+    switch_network,
+)
+from allocsolve.model import SwitchTree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: The label that all nodes have, each with its own value.
+_HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+def kueue_network(documents: Sequence[Document], name: str) -> NetworkFile:
+    """Return the network of a Topology and the nodes of a cluster.
+
+    Parameters
+    ----------
+    documents
+        Objects of Kubernetes; other kinds than Topology, ResourceFlavor and Node are passed over.
+    name
+        Of the Topology; that of the only ResourceFlavor which has one if empty, or the only one.
+
+    Raises
+    ------
+    FormatError
+        If the Topology is not told, its levels are none, or no node has all of its labels.
+    """
+    everything = [*objects(documents)]
+    topology, wanted = _chosen(everything, name, documents[0].source)
+    levels = _levels(topology)
+    labels = [level for level in levels if level != _HOSTNAME]
+    nodes = named_nodes(filter(is_node, everything))
+    if not nodes:
+        fault = "has no nodes: name the output of kubectl get nodes -o json as another file"
+        raise FormatError(topology.source, [fault])
+    paths: dict[str, tuple[str, ...]] = {}
+    lacking, unwanted = [], []
+    for host, node in nodes.items():
+        borne = part(node, "metadata", "labels")
+        if any(borne.get(label) != value for label, value in wanted.items()):
+            unwanted.append(host)
+        elif not all(isinstance(borne.get(label), str) for label in labels):
+            lacking.append(host)
+        else:
+            paths[host] = tuple(borne[label] for label in labels)
+    if not paths:
+        fault = f"no node has all labels of the levels of the Topology {shown_text(name_of(topology))}"
+        raise FormatError(topology.source, [f"{fault}: {listed(levels)}"])
+    notes = [
+        f"{why}, left out: {listed(hosts)}"
+        for why, hosts in (
+            ("nodes that lack a label of the levels", lacking),
+            ("nodes that are not of the ResourceFlavor", unwanted),
+        )
+        if hosts
+    ]
+    network = _domains(topology.source, paths)
+    free = tuple(host for host in paths if is_free(nodes[host]))
+    return replace(network, notes=tuple(notes), free=free, left_out=(*lacking, *unwanted))
+
+
+def _chosen(objects: Sequence[Document], name: str, source: str) -> tuple[Document, Mapping[str, object]]:
+    """Return the Topology, and the labels that its nodes must bear."""
+    topologies = [one for one in objects if one.value.get("kind") == "Topology"]
+    flavors = [one for one in objects if one.value.get("kind") == "ResourceFlavor"]
+    flavors = [one for one in flavors if part(one, "spec", "topologyName", kind=str)]
+    if name:
+        flavors = [one for one in flavors if one.value["spec"]["topologyName"] == name]
+    flavor = flavors[0] if len(flavors) == 1 else None
+    name = name or (flavor.value["spec"]["topologyName"] if flavor else "")
+    chosen = [one for one in topologies if not name or name_of(one) == name]
+    if len(chosen) != 1:
+        called = f" of the name {shown_text(name)}" if name else ""
+        there = f"; there are {listed(map(name_of, topologies), 8)}" if topologies else ""
+        raise FormatError(source, [f"has {len(chosen)} Topology objects{called}{there}"])
+    return chosen[0], part(flavor, "spec", "nodeLabels") if flavor else {}
+
+
+def _levels(topology: Document) -> list[str]:
+    """Return the labels of the levels, from the highest down."""
+
+    def refuse(fault: str) -> FormatError:
+        return FormatError(topology.source, [f"{topology.place}: {fault}"])
+
+    rows = dicts(topology, "spec.levels", part(topology, "spec").get("levels"))
+    if not rows:
+        raise refuse("spec.levels is empty")
+    levels: list[str] = []
+    for idx, row in enumerate(rows):
+        label = row.get("nodeLabel")
+        if not isinstance(label, str) or not label:
+            raise refuse(f"spec.levels[{idx}] has no nodeLabel")
+        if label in levels:
+            raise refuse(f"spec.levels[{idx}]: the label {shown_text(label)} stands twice")
+        if _HOSTNAME in levels:
+            raise refuse(f"spec.levels[{idx - 1}]: {_HOSTNAME} may only be the last one")
+        levels.append(label)
+    return levels
+
+
+def _domains(source: str, paths: Mapping[str, tuple[str, ...]]) -> NetworkFile:
+    """Return the tree of the paths of nodes, each domain after those that come before it in the alphabet."""
+    domains = sorted({path[:depth] for path in paths.values() for depth in range(len(path) + 1)})
+    numbers = {domain: number for number, domain in enumerate(domains)}
+    parent = [numbers[domain[:-1]] if domain else -1 for domain in domains]
+    try:
+        tree = SwitchTree(np.array(parent), np.array([numbers[path] for path in paths.values()]))
+    except InvalidProblem as error:
+        raise FormatError(source, [str(error)]) from None
+    names = tuple("/".join(domain) or ("''" if domain else CLUSTER) for domain in domains)
+    strange = next((name for name in names if not name.isprintable()), None)
+    if strange is not None:
+        raise FormatError(source, [f"the labels of the domain {shown_text(strange)} cannot be printed"])
+    return NetworkFile(tree, tuple(paths), names)
+
+
+def is_model(value: object) -> bool:
+    """Tell whether a document is a model of topograph."""
+    return isinstance(value, dict) and not {"switches", "blocks"}.isdisjoint(value)
+
+
+def model_network(document: Document) -> NetworkFile:
+    """Return the network of a model of topograph.
+
+    Raises
+    ------
+    FormatError
+        If the model is not of its form, or its switches are no tree.
+    """
+    value, source, _ = document
+    switches, blocks = value.get("switches") or {}, value.get("blocks") or []
+    if not isinstance(switches, dict):
+        raise FormatError(source, [f"switches must be an object of switches by name, not {show(switches)}"])
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise FormatError(source, [f"blocks must be a list of objects, not {show(blocks)}"])
+    children = {name: _children(source, name, switch) for name, switch in switches.items()}
+    known = dict.fromkeys([*children, *(child for below in children.values() for child in below)])
+    nodes: dict[str, list[str]] = {}
+    for idx, block in enumerate(blocks):
+        place, switch = f"blocks[{idx}]", block.get("switch") or ""
+        found = _texts(source, f"{place}.nodes", block.get("nodes"))
+        if not found:
+            raise FormatError(source, [f"{place}: has no nodes"])
+        if not isinstance(switch, str):
+            raise FormatError(source, [f"{place}.switch must be a string, not {show(switch)}"])
+        if switch and switch not in known:
+            fault = f"names the switch {shown_text(switch)}, which is neither a key of switches nor a child"
+            raise FormatError(source, [f"{place}: {fault}"])
+        if not switch and known:
+            raise FormatError(source, [f"{place}: has no switch"])
+        held = nodes.setdefault(switch or f"block-{idx}", [])
+        held += [name for text in found for name in names_at(source, f"{place}.nodes", text)]
+    if not known:
+        return block_network(source, [Entry(name, name, hosts) for name, hosts in nodes.items()])
+    rows = [
+        Entry(name, f"switches.{name}" if name in children else "blocks", nodes.get(name, ()), below)
+        for name, below in ((name, children.get(name, ())) for name in known)
+    ]
+    return switch_network(source, rows)
+
+
+def _children(source: str, name: str, switch: object) -> list[str]:
+    if switch is None or switch == "":
+        return []
+    place = f"switches.{name}"
+    if not isinstance(switch, dict):
+        raise FormatError(source, [f"{place} must be an object, not {show(switch)}"])
+    if switch.get("nodes"):
+        raise FormatError(source, [f"{place} has nodes: those of a switch stand in blocks"])
+    texts = _texts(source, f"{place}.switches", switch.get("switches"))
+    return [child for text in texts for child in names_at(source, f"{place}.switches", text)]
+
+
+def _texts(source: str, place: str, values: object) -> list[str]:
+    if values is None or values == "":
+        return []
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise FormatError(source, [f"{place} must be a list of strings, not {show(values)}"])
+    return values

@@ -1,0 +1,1 @@
+"""Files of simulators and viewers, read and written."""
