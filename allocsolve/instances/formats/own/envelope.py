@@ -7,7 +7,7 @@ r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the di
 
 The fields are those of the family's kind of file, such as `allocsolve.instances.formats.own.evolution`. All
 integers are at most 2^53; ``problem`` and ``meta`` of a solution may be absent. Unknown fields are refused
-(extra data belongs in ``meta``), so are duplicate keys, NaN, Infinity, lists and objects nested deeper than 100.
+(extra data belongs in ``meta``), so are duplicate keys, NaN, Infinity, and what is nested deeper than 100.
 
 The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
