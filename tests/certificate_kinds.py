@@ -36,8 +36,8 @@ from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound, TreeKnapsack
 from allocsolve.exact.partition import _cut_search
-from allocsolve.exact.workload import _date_forest
 from allocsolve.exact.workload._date_forest import DateForest
+from allocsolve.exact.workload._date_tree import DateTreeParams
 from allocsolve.judge.partition.certificate import PartitionAxes
 from allocsolve.judge.workload.date_tree import leaf_totals
 from allocsolve.judge.workload.date_trees import tree_totals
@@ -195,12 +195,12 @@ def _job_prices(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
     }
 
 
-def _dates(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
+def _dates(problem: WorkloadProblem, term: Any, params: DateTreeParams = DateTreeParams()) -> dict[str, Any]:
     """Return trees with a few cuts; without jobs that count there is one without any."""
     by_job = _job_prices(problem, term)
     if not problem.packed.weight.any():
         return _one_leaf(by_job)
-    forest = DateForest(problem, term, by_job)
+    forest = DateForest(problem, term, by_job, params)
     for tree in [stretch.tree for stretch in forest.stretches]:
         for leaf in [tree.root, *itertools.islice(tree.root.leaves(), 2)]:
             tree.value(leaf)
@@ -224,8 +224,9 @@ def _one_leaf(by_job: dict[str, Any]) -> dict[str, Any]:
 
 def _forest(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
     """Return trees of one or two jobs each."""
-    with mock.patch.multiple(_date_forest, _ONE=1, _FEWEST=1, _MOST=2, _MARGIN=30):
-        found = _dates(problem, term)
+    found = _dates(
+        problem, term, DateTreeParams(one_tree_jobs=1, fewest_jobs=1, most_jobs=2, margin_slots=30)
+    )
     if found["kind"] == "date-trees":
         return found
     count = len(problem.jobs)

@@ -13,16 +13,17 @@ from tiers import examples
 
 from allocsolve.bounds import longest_application
 from allocsolve.exact import EvolutionCpSat
+from allocsolve.exact.evolution.cpsat import EvolutionCpSatParams
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
-from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, EvolutionTerm, Status
+from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Status
 
 OBJECTIVES: tuple[EvolutionObjective, ...] = (("makespan",), ("completion",), ("makespan", "waste"))
 
 
-def shares(above: float) -> dict[EvolutionTerm, float]:
+def shares(above: float) -> EvolutionCpSatParams:
     """How much of the time goes into the search from above, whatever the term."""
-    return {"makespan": above, "completion": above, "waste": 1.0}
+    return EvolutionCpSatParams(above_share_of_makespan=above, above_share_of_completion=above)
 
 
 @settings(max_examples=examples(80))
@@ -35,12 +36,11 @@ def shares(above: float) -> dict[EvolutionTerm, float]:
 def test_optima_from_either_side_are_those_of_brute_force(
     problem: EvolutionProblem, objective: EvolutionObjective, above: float, workers: int
 ) -> None:
-    with (
-        mock.patch("allocsolve.exact.evolution.cpsat._FROM_ABOVE", shares(above)),
-        # A weak bound, so that something is left to prove.
-        mock.patch("allocsolve.exact.evolution.cpsat.makespan_bound", longest_application),
-    ):
-        result = EvolutionCpSat(objective)(problem, Budget(seconds=600, workers=workers))
+    # A weak bound, so that something is left to prove.
+    with mock.patch("allocsolve.exact.evolution.cpsat.makespan_bound", longest_application):
+        result = EvolutionCpSat(objective, params=shares(above))(
+            problem, Budget(seconds=600, workers=workers)
+        )
     confirm(problem, result, objective)
     assert result.status is Status.OPTIMAL
     found = result.objective if isinstance(result.objective, tuple) else (result.objective,)
@@ -53,8 +53,7 @@ def test_a_bound_from_below_is_never_above_the_optimum(limit: float, seed: int) 
     problem = replace(klein2011([78, seed], num_apps=(6, 6)), expand_limit=limit)
     best = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
     assert best.status is Status.OPTIMAL
-    with mock.patch("allocsolve.exact.evolution.cpsat._FROM_ABOVE", shares(0.0)):
-        for seconds in (0.3, 1.0, 600.0):
-            result = EvolutionCpSat()(problem, Budget(seconds=seconds, workers=2))
-            assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # the value of one term is a number
-        assert result.objective == result.bound
+    for seconds in (0.3, 1.0, 600.0):
+        result = EvolutionCpSat(params=shares(0.0))(problem, Budget(seconds=seconds, workers=2))
+        assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # the value of one term is a number
+    assert result.objective == result.bound

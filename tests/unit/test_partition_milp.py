@@ -203,7 +203,7 @@ def test_answers_of_another_size_or_value_are_not_believed(monkeypatch: pytest.M
     assert solved(problem).status is Status.UNKNOWN
     monkeypatch.setattr(milp, "run_cbc", answering(pulp.LpSolutionOptimal, (0, 1, 2)))
     assert solved(problem).status is Status.OPTIMAL
-    monkeypatch.setattr(milp, "_cost", lambda *_: 5)
+    monkeypatch.setattr(milp, "pairwise_cost", lambda *_: 5)
     assert PartitionMilp()(problem, Budget()).status is Status.UNKNOWN
 
 

@@ -213,7 +213,7 @@ FAULTS = {
         """
         import hashlib
         def work():
-            hashlib.pbkdf2_hmac("sha256", b"", b"", 3 * 10**5)
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 3 * 10**6)
         threading.stack_size(2**18)
         for _ in range(16):
             threading.Thread(target=work).start()

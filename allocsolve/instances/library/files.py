@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from allocsolve.errors import FormatError, InvalidAnswer, UnknownName
 from allocsolve.families import Fields
-from allocsolve.instances.formats.envelope import read_problem
 from allocsolve.instances.formats.files import Checker, Document, load, save, show
+from allocsolve.instances.formats.own.envelope import read_problem
 from allocsolve.instances.formats.reader import read_fields
 from allocsolve.instances.formats.schema import amounts, choice, file_schema, listing, record, text
 
