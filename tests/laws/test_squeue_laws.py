@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import random
 import re
@@ -15,6 +16,7 @@ from tiers import examples
 
 from allocsolve.cli.when_machine import Machine, blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.heuristics import Conservative, Easy
+from allocsolve.instances import read_squeue
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE, REASONS, reason_of
 from allocsolve.prediction.scenarios import waits_by_limits
 
@@ -186,10 +188,6 @@ def test_jobs_that_hold_their_nodes(tmp_path: Path) -> None:
 
 
 def test_priority_and_states_of_json(tmp_path: Path) -> None:
-    import json  # noqa: PLC0415 - with its reader
-
-    from allocsolve.instances import read_squeue  # noqa: PLC0415 - as above
-
     document = as_json(good()[:3], "wrapped")
     running, waiting, _ = document["jobs"]
     unset = {"set": False, "infinite": False, "number": 0}

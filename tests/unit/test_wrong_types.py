@@ -180,12 +180,12 @@ def test_lists_and_whole_floats_are_taken_for_arrays_and_integers() -> None:
     assert problem == PartitionProblem.of(Mesh([4.0, np.int32(2)]), busy=(np.int64(1),), size=np.float32(4))  # type: ignore[list-item,arg-type]  # what data frames hold
     assert type(problem.size) is int
     for allocate in (heuristics.manhattan_median, heuristics.growth, heuristics.min_span):
-        chosen = allocate(MESH, free, np.int32(4))  # type: ignore[arg-type]  # as above
+        chosen = allocate(MESH, free, np.int32(4))  # type: ignore[arg-type]  # other numbers count as these
         assert chosen is not None
         assert len(chosen) == 4
-    profile = EvolutionProfile(np.array([[3.0, 2.0], [2.0, 1.0]]))  # type: ignore[arg-type]  # as above
+    profile = EvolutionProfile(np.array([[3.0, 2.0], [2.0, 1.0]]))  # type: ignore[arg-type]  # other numbers count as these
     assert profile == PROFILE
-    assert EvolutionProblem(4.0, [profile, PROFILE], releases=np.zeros(2)) == PROBLEM  # type: ignore[arg-type]  # as above
-    assert Partition([1.0, 2.0]) == Partition([1, 2])  # type: ignore[arg-type]  # as above
-    assert Budget(iterations=5.0, workers=np.int64(2)) == Budget(iterations=5, workers=2)  # type: ignore[arg-type]  # as above
-    assert heuristics.list_starts(PROBLEM, [1, 0], Fit()).tolist() == [0, 3, 0, 3]  # type: ignore[arg-type]  # as above
+    assert EvolutionProblem(4.0, [profile, PROFILE], releases=np.zeros(2)) == PROBLEM  # type: ignore[arg-type]  # other numbers count as these
+    assert Partition([1.0, 2.0]) == Partition([1, 2])  # type: ignore[arg-type]  # other numbers count as these
+    assert Budget(iterations=5.0, workers=np.int64(2)) == Budget(iterations=5, workers=2)  # type: ignore[arg-type]  # other numbers count as these
+    assert heuristics.list_starts(PROBLEM, [1, 0], Fit()).tolist() == [0, 3, 0, 3]  # type: ignore[arg-type]  # other numbers count as these

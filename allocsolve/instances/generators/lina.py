@@ -106,7 +106,7 @@ def lina_workload(
         `elastic_workload` chooses. What a job becomes does not depend on the share: those of a share are at
         every larger one, the same.
     flexibility
-        P/2 to 8 P nodes, 1 to the fastest number, or 1 to all nodes. ``limited``: as above. ``full``: from 1
+        The sizes of such a job of P nodes. ``limited``: P/2 to 8 P nodes. ``full``: from 1
         node to floor(P sqrt((1 - x) / x)), x being the overhead, on which the job is fastest. ``uncapped``:
         from 1 node to all of the cluster, as the paper has it for "100 % flexibility"; on many of them a job
         is slower.
