@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.placement._trees import (
-    first_nodes,
-)
+from allocsolve.heuristics.placement._trees import first_nodes
 from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:
