@@ -153,7 +153,7 @@ CHEATS = {
     ),
     "claims_truth_as_a_value": Return(
         "return replace(honest(problem, budget), bound=True)",
-        r"reply: bound: must be a number of at most 64 bits, not true",
+        r"reply: result\.bound: must be a number or null or a list, not true",
     ),
     "claims_a_bound_beyond": Return(
         "return replace(honest(problem, budget), bound=10**9)",
@@ -168,7 +168,7 @@ CHEATS = {
     ),
     "claims_an_incumbent_that_is_no_number": Return(
         "return replace(honest(problem, budget), incumbents=((0.0, float('nan')),))",
-        r"reply: incumbents\[0\]: must be a number",
+        r"reply: result\.incumbents\[0\]\[1\]: must be a number or a list, not NaN",
     ),
     "answers_nan": Return(
         "return forged(problem, starts=np.full(len(problem.applications), np.nan))",

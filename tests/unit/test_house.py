@@ -187,9 +187,9 @@ OF_A_FAMILY = (
     ),
     *("judge/evolution", "judge/partition", "judge/workload", "judge/reservation"),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
-    *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
-    *("instances/formats/log", "instances/formats/network", "instances/formats/squeue"),
-    *("instances/formats/own/reservation.py", "instances/formats/own/partition.py"),
+    *("instances/formats/own/evolution.py", "instances/formats/own/partition.py"),
+    *("instances/formats/own/reservation.py", "instances/formats/own/workload"),
+    *("instances/formats/logs", "instances/formats/networks", "instances/formats/simulators"),
     *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
@@ -201,8 +201,7 @@ OF_A_FAMILY = (
     "cli/create.py",  # one command per generator
     "cli/network.py",
     # where partitions and reservations are those of Slurm
-    *("cli/machine_options.py", "cli/when", "instances/formats/logs/node_events.py"),
-    "instances/formats/logs/slurm_reservations.py",
+    *("cli/machine_options.py", "cli/when"),
 )
 #: Words that only code of a family says.
 FAMILY_WORDS = re.compile(
