@@ -188,7 +188,7 @@ def test_bad_input(capsys: Capture, baseline: Path, tmp_path: Path) -> None:
     baseline.write_text(json.dumps({**document, "format": "allocsolve-gate/9"}), encoding="utf-8")
     for update in [], ["--update"]:
         said = refused(capsys, "gate", "--baseline", baseline, *update)
-        assert "format: 'allocsolve-gate/9' is not 'allocsolve-gate/1'" in said
+        assert "format: must be 'allocsolve-gate/1', not 'allocsolve-gate/9'" in said
     baseline.write_text("{]", encoding="utf-8")
     assert "gate.json: line 1, column 2" in refused(capsys, "gate", "--baseline", baseline)
     assert not missing.exists()

@@ -268,7 +268,7 @@ def test_options_of_plugins(third: Site, file: Path, capsys: Capture) -> None:
             "acme:Sorted(deep=2)",
             "unknown option 'deep'; did you mean depth? (its options: depth, order, weight)",
         ),
-        ("sorted(depth=x)", "depth takes a whole number, not x (its options: depth, order, weight)"),
+        ("sorted(depth=x)", "depth takes a whole number, not 'x' (its options: depth, order, weight)"),
         ("acme:greedy(depth=2)", "unknown option 'depth' (it has no options)"),
     ):
         said = refused(capsys, "solve", file, "--solver", name)

@@ -118,6 +118,18 @@ def test_a_search_and_a_certified_bound_of_jobs_that_evolve(objective: str, prof
         assert bounds[0] <= values[0]
 
 
+def test_no_policy_has_a_feasible_schedule_of_jobs_that_evolve() -> None:
+    """Only `evolv-easyback` takes a profile that pauses beside phases, and its schedule breaks a rule."""
+    pausing = Job(0, 1, 3, evolution=Profile(((1, 1), (1, 0), (1, 1)), expand_limit=1))
+    problem = WorkloadProblem(1, [pausing, Job(0, 1, 1, evolution=Phases([(1, None)]))])
+    for objective in ("turnaround", "turnaround,makespan"):
+        parsed = parse_workload_objective(objective)
+        result = Prices(parsed)(problem, Budget(iterations=20))
+        assert result.answer is not None
+        assert workload_violations(problem, result.answer) == ()
+        assert terms(result.objective or 0) == terms(workload_value(problem, result.answer, parsed))
+
+
 def test_going_on_with_jobs_that_evolve(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = evolving()
     first = Prices()(problem, Budget())

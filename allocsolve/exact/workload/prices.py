@@ -410,20 +410,24 @@ def _with_evolving_jobs(
     earlier: Earlier, budget: Budget, clock: Clock, params: PricesParams
 ) -> Result[WorkloadSchedule]:
     """Return the schedule of the best list with the bound of prices on the first term."""
-    assert earlier.schedule is not None, "some policy takes every problem"
     problem, term = earlier.problem, earlier.objective[0]
     bound, limit = TermBound(bound_of_jobs_alone(problem, term, None)), None
     certificate = None if earlier.bound is None else earlier.bound.certificate
     best = BestSchedule(problem, earlier.objective, clock)
-    best.offer(earlier.schedule)
+    # No policy that is run first may have a feasible schedule; lists have one of any problem.
+    starts = [] if earlier.schedule is None else [earlier.schedule]
+    for schedule in starts:
+        best.offer(schedule)
     single = len(earlier.objective) == 1
     try:
         if not single or bound.value < best.values[0]:
             bound = bound_by_time(problem, term, None, clock.stage(params.evolving_prices_share), certificate)
             least = bound.value if single else -math.inf
-            limit = anneal_service_lists(best, [earlier.schedule], budget, least=least)
+            limit = anneal_service_lists(best, starts, budget, least=least)
             limit = Limit.TIME if bound.timed_out else limit
     except KeyboardInterrupt:
+        if best.schedule is None:
+            raise
         limit = Limit.INTERRUPTED
     lower = min(bound.value, best.values[0])
     proven = single and lower == best.values[0]
