@@ -34,11 +34,12 @@ def traces() -> Path:
 def case(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """From the name of an input of users to its place; commands write into a folder of their own."""
     cases = traces.parent / "cases"
+    if not cases.is_dir():
+        pytest.skip(f"no inputs of users: {cases} is no folder")
     monkeypatch.chdir(tmp_path)
 
     def place(name: str) -> Path:
-        if not (cases / name).exists():
-            pytest.skip(f"no {name} among the cases: {cases} has none")
+        assert (cases / name).exists(), f"no {name} among the inputs of users in {cases}"
         return cases / name
 
     return place
