@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
-from whatif_logs import NODES, PROBLEM, SECONDS, sacct
+from whatif_logs import NODES, PROBLEM, SECONDS, fixed_work, sacct
 
 from allocsolve.cli.parser import make_parser
 from allocsolve.instances import (
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MORNING = datetime(2024, 3, 4, 8, tzinfo=UTC)
+
+work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 
 
 def _log(path: Path, rows: list[tuple[Any, ...]], columns: str = "NNodes|Partition") -> Path:
