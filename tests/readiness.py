@@ -156,7 +156,7 @@ def unready(family: AnyFamily, name: str, *, backwards: bool) -> list[str]:
     gc.freeze()  # what there is already need not be looked through again
     for idx, problem in enumerate(problems):
         try:
-            solver = make_solver(name, problem, family.objectives[idx % len(family.objectives)])
+            solver = make_solver(name, problem, family.term_names[idx % len(family.term_names)])
         except InvalidOption:  # it is made for other objectives
             continue
         ready(solver, problem)

@@ -38,7 +38,7 @@ def cross_check(
         msg = f"--cross-check: bounds of {family.kind} problems are not cross-checked"
         raise InvalidOption(msg)
     least = terms(bound)[0]
-    shown = f"{term} below {least} {family.view.units[term]}"
+    shown = f"{term} below {family.term(term).with_unit(str(least))}"
     is_found = family.rules.finds_below(problem, term, least, args.cross_check)
     if is_found:
         msg = f"the judge accepts it, {PACKAGE} finds an answer with a {shown}"

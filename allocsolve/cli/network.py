@@ -10,7 +10,7 @@ from allocsolve.cli.files import check_outputs, source_name
 from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar, write_json, write_whole
 from allocsolve.cli.parser import add_command, make_command
 from allocsolve.errors import InvalidOption
-from allocsolve.families import family_of
+from allocsolve.families import family_named, family_of
 from allocsolve.instances.formats.files import unpacked_path
 from allocsolve.model import Status, terms
 from allocsolve.pictures.chart import percent, short_number, visible
@@ -91,10 +91,8 @@ def place(args: argparse.Namespace) -> int:
         )
         return 0 if best.answer is not None else 1
     say(f"{args.files[0]}: {family.view.describe(problem)}", "")
-    units = ", ".join(
-        f"{term} in {family.view.units[term]}" if family.view.units.get(term) else term
-        for term in objective.split(",")
-    )
+    terms_of = map(family.term, objective.split(","))
+    units = ", ".join(f"{term.name} in {term.unit}" if term.unit else term.name for term in terms_of)
     proven = {Status.OPTIMAL: "proven to be the best", Status.INFEASIBLE: "there is none: proven"}
     rows = [("best", _number(best.objective), "", proven.get(best.status, "not proven"))]
     rows += [
@@ -192,8 +190,8 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     """Add the options of `place`."""
     make_command(parser, place)
     _add_request(parser)
-    help_text = "what is minimised: pairwise, domains, domains-2, domains-3, leftover, bottleneck, or several"
-    parser.add_argument("--objective", metavar="TERM,...", help=help_text)
+    names = ", ".join(family_named("placement").term_names)
+    parser.add_argument("--objective", metavar="TERM,...", help=f"what is minimised: {names}, or several")
     help_text = "whose choices are shown beside the best (default: those of all schedulers)"
     parser.add_argument("--rules", type=opt.solvers, metavar="NAME,...", help=help_text)
     help_text = "time limit of the exact solver in seconds (default: %(default)s)"

@@ -204,7 +204,7 @@ def objective(text: str) -> str:
             return ",".join(family.parse_objective(text))
         except AllocsolveError as error:
             faults.append(error)
-    terms = dict.fromkeys(term for family in families() for term in family.objectives)
+    terms = dict.fromkeys(term for family in families() for term in family.term_names)
     names = [name.strip() for name in text.split(",")]
     unknown = next((name for name in names if name not in terms), None)
     if unknown is not None:

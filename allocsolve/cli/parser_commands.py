@@ -209,7 +209,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_objective(parser: argparse.ArgumentParser) -> None:
-    terms = "; ".join(f"{family.kind}: {', '.join(family.objectives)}" for family in families())
+    terms = "; ".join(f"{family.kind}: {', '.join(family.term_names)}" for family in families())
     help_text = f"what to minimise, or several, the first first ({terms}; default: the first)"
     parser.add_argument("--objective", type=opt.objective, metavar="NAME[,NAME]", help=help_text)
 

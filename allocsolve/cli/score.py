@@ -177,7 +177,7 @@ def _families(args: argparse.Namespace, solvers: Collection[Description]) -> lis
     return [
         family
         for family in families()
-        if terms <= {*family.objectives} and all(family.kind in solver.kinds for solver in solvers)
+        if terms <= {*family.term_names} and all(family.kind in solver.kinds for solver in solvers)
     ]
 
 

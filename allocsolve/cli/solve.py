@@ -189,17 +189,17 @@ def _values(
     bounds, certified = (terms(bound) + none for bound in (result.bound, certified_bound))
     rows = []
     for name, reached, lower, sure in zip(names, values, bounds, certified, strict=False):
-        unit = f" {family.view.units[name]}".rstrip()
-        parts = ["no answer" if reached is None else f"{short_number(reached)}{unit}"]
+        term = family.term(name)
+        parts = ["no answer" if reached is None else term.with_unit(short_number(reached))]
         if math.isfinite(lower):
             source = "certified" if sure >= lower else "claimed"
             also = f" ({short_number(sure)} certified)" if -math.inf < sure < lower else ""
-            parts.append(f"{source} bound {short_number(lower)}{unit}{also}")
+            parts.append(f"{source} bound {term.with_unit(short_number(lower))}{also}")
         else:
             parts.append("no bound")
-        has_gap = lower > 0 or name in family.lost_shares
+        has_gap = lower > 0 or term.is_lost_share
         if reached is not None and -math.inf < lower <= reached and has_gap:
-            parts.append(f"gap {percent(family.gap(name, reached, lower))}")
+            parts.append(f"gap {percent(term.gap(reached, lower))}")
         rows.append((name, ", ".join(parts)))
     return rows
 
@@ -288,8 +288,7 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     family, name = family_of(problem), proof.objective[0]
     bound = terms(certified(args.proof, problem, proof.certificate, proof.objective))[0]
     fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
-    unit = f" {family.view.units[name]}".rstrip()
-    text = f"certified: {name} is at least {short_number(bound)}{unit}"
+    text = f"certified: {name} is at least {family.term(name).with_unit(short_number(bound))}"
     confirmed, lines = confirm(args, problem, proof, bound, answer)
     fields |= confirmed
     if answer is None:
@@ -304,14 +303,15 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
         msg = f"proves that {name} is at least {bound}, {args.solution} has {first}"
         raise FormatError(str(args.proof), [msg])
     proven = met and len(proof.objective) == 1 and not is_off
+    shown = family.term(name).with_unit(short_number(first))
     if proven:
-        text = f"optimal: {name} is {short_number(first)}{unit}, the certificate proves that none is lower"
+        text = f"optimal: {name} is {shown}, the certificate proves that none is lower"
     elif is_off:
-        text += f", here it is {short_number(first)}{unit} within {args.tolerance:g} s: nothing is proven"
+        text += f", here it is {shown} within {args.tolerance:g} s: nothing is proven"
     elif met:
         text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
     else:
-        text += f", here it is {short_number(first)}{unit}: not proven optimal"
+        text += f", here it is {shown}: not proven optimal"
     return _Standing(proven, {**fields, "objective": reached, "proven": proven}, (text, *lines))
 
 
@@ -326,7 +326,7 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
         fields = {**family_of(problem).features(problem), "objective_name": ",".join(proof.objective)}
         write_json({**fields, "certified_bound": bound, **confirmed})
         return 0
-    name, view = proof.objective[0], family_of(problem).view
-    least = f"{short_number(terms(bound)[0])} {view.units[name]}".rstrip()
-    say(f"certified: {name} is at least {least} ({view.describe(problem)})", *lines)
+    name, family = proof.objective[0], family_of(problem)
+    least = family.term(name).with_unit(short_number(terms(bound)[0]))
+    say(f"certified: {name} is at least {least} ({family.view.describe(problem)})", *lines)
     return 0

@@ -84,11 +84,11 @@ def _write_proof(
         return {}, lines
     source = str(args.proof or args.solution)
     verified = ask_checker(source, text, term, terms(bound)[0])
-    unit = f" {family.view.units[term]}".rstrip()
     relation = "is" if verified.is_least else "is at least"
     foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
     below = f", and no {term} is below 0" if verified.bound < 0 else ""
-    said = f"verified: {term} {relation} {verified.bound}{unit}{below} (problem {verified.digest[:16]})"
+    least = family.term(term).with_unit(str(verified.bound))
+    said = f"verified: {term} {relation} {least}{below} (problem {verified.digest[:16]})"
     return verified.fields, [said, f"  by {verified.checker}", *foreign, *lines]
 
 

@@ -53,7 +53,7 @@ def quick_answers(
             continue
         if answer is None:
             continue
-        values = terms(family.rules.value(family.rules.metrics(problem, answer), objective))
+        values = terms(family.value(family.rules.metrics(problem, answer), objective))
         if (not best or values < best) and not family.rules.violations(problem, answer):
             best = values
             yield answer, values

@@ -55,8 +55,8 @@ def rounded(problem: Problem, answer: Any, *, tolerance: float) -> Any:  # noqa:
 
 def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:
     """Return the objective value of an answer."""
-    rules = family_of(problem).rules
-    return rules.value(rules.metrics(problem, answer), objective)
+    family = family_of(problem)
+    return family.value(family.rules.metrics(problem, answer), objective)
 
 
 def metrics(problem: Problem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
@@ -163,7 +163,7 @@ def assess(
         msg = f"the answer is not feasible: {faults[0]}{more}"
         raise InvalidAnswer(msg)
     measured = family.rules.metrics(problem, result.answer)
-    judged = family.rules.value(measured, objective)
+    judged = family.value(measured, objective)
     rounding = family.rules.tolerance
     if result.objective is not None and not _agree(result.objective, judged, rounding):
         msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"

@@ -145,7 +145,6 @@ def _metric_fields(problem: EvolutionProblem, metrics: EvolutionMetrics) -> list
 
 
 EVOLUTION_VIEW: Final[View[EvolutionProblem, EvolutionSchedule]] = View(
-    units={"makespan": "s", "completion": "s", "waste": "node-s"},
     describe=_describe,
     undrawable=_undrawable,
     plot=_plot,

@@ -181,7 +181,6 @@ def _metric_fields(problem: PartitionProblem, metrics: PartitionMetrics) -> list
 
 
 PARTITION_VIEW: Final[View[PartitionProblem, Partition]] = View(
-    units={"pairwise": "hops"},
     describe=_describe,
     undrawable=_undrawable,
     plot=_plot,

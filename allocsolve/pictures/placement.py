@@ -260,14 +260,6 @@ def _metric_fields(problem: PlacementProblem, metrics: PlacementMetrics) -> list
 
 
 PLACEMENT_VIEW: Final[View[PlacementProblem, Placement]] = View(
-    units={
-        "pairwise": "hops",
-        "domains": "switches",
-        "domains-2": "switches",
-        "domains-3": "switches",
-        "leftover": "nodes",
-        "bottleneck": "pairs",
-    },
     describe=_describe,
     undrawable=_undrawable,
     plot=_plot,

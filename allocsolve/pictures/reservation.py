@@ -259,7 +259,6 @@ def _size_class(place: int) -> str:
 
 
 RESERVATION_VIEW: Final[View[ReservationProblem, ReservationSchedule]] = View(
-    units={"rejected": "", "rejected-area": "", "unsuccessful": ""},
     describe=_describe,
     undrawable=_undrawable,
     plot=_plot,

@@ -411,7 +411,6 @@ def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[t
 
 
 WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
-    units={"turnaround": "s", "slowdown": "", "wait": "s", "makespan": "s"},
     describe=_describe,
     undrawable=_undrawable,
     caution=lambda problem: nodes_not_modelled(problem.meta),

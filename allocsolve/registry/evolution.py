@@ -14,12 +14,11 @@ from allocsolve.instances.formats.own import evolution as codec, evolution as ta
 from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution.rules import (
+    EVOLUTION_TERMS,
     evolution_metrics,
     evolution_violations,
-    value_of_evolution_metrics,
 )
 from allocsolve.model import (
-    EVOLUTION_OBJECTIVES,
     MAX_INTEGER,
     EvolutionProblem,
     EvolutionProfile,
@@ -74,16 +73,6 @@ def _features(problem: EvolutionProblem) -> dict[str, Feature]:
         "num_applications": len(problem.applications),
         "expand_limit": limit if math.isfinite(limit) else None,
     }
-
-
-def _bound(problem: EvolutionProblem, term: str) -> float:
-    from allocsolve import bounds  # noqa: PLC0415 - loaded when asked for
-
-    if term == "makespan":
-        return bounds.makespan_bound(problem)
-    if term == "completion":
-        return bounds.total_completion(problem) / max(len(problem.applications), 1)
-    return 0
 
 
 def _certified_bound(
@@ -191,11 +180,10 @@ EVOLUTION: Final = Family(
     kind="evolution",
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
-    objectives=EVOLUTION_OBJECTIVES,
+    objectives=EVOLUTION_TERMS,
     rules=Rules(
         evolution_violations,
         evolution_metrics,
-        value_of_evolution_metrics,
         _certified_bound,
         proof_text=_proof_text,
         finds_below=_finds_below,
@@ -213,7 +201,6 @@ EVOLUTION: Final = Family(
     aliases=_ALIASES,
     baseline="cpsat",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up_problems,
     examples=evolution_examples,
     large_example=lambda: klein2011(8),

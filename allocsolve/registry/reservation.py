@@ -13,13 +13,12 @@ from allocsolve.instances.generators.examples import (
     reservation_examples,
 )
 from allocsolve.judge.reservation.rules import (
+    RESERVATION_TERMS,
     reservation_metrics,
     reservation_violations,
-    value_of_reservation_metrics,
 )
 from allocsolve.model import (
     PROGRAM_KINDS,
-    RESERVATION_OBJECTIVES,
     DeadlineJob,
     Mesh,
     ReservationProblem,
@@ -75,14 +74,6 @@ def _features(problem: ReservationProblem) -> dict[str, Feature]:
     }
 
 
-def _bound(problem: ReservationProblem, term: str) -> float:
-    from allocsolve.bounds.reservation_capacity import (  # noqa: PLC0415 - loaded when asked for
-        reservation_capacity_bound,
-    )
-
-    return reservation_capacity_bound(problem, parse_reservation_objective(term)[0])
-
-
 def _certified_bound(
     problem: ReservationProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
@@ -126,11 +117,10 @@ RESERVATION: Final = Family(
     kind="reservation",
     problem=ReservationProblem,
     answer=ReservationSchedule,
-    objectives=RESERVATION_OBJECTIVES,
+    objectives=RESERVATION_TERMS,
     rules=Rules(
         reservation_violations,
         reservation_metrics,
-        value_of_reservation_metrics,
         _certified_bound,
         tolerance=_TOLERANCE,
     ),
@@ -151,9 +141,7 @@ RESERVATION: Final = Family(
         Alias("leak-noncontiguous", "leak(contiguous=False)"),
     ),
     baseline="prices",
-    lost_shares=frozenset(RESERVATION_OBJECTIVES),
     features=_features,
-    bound=_bound,
     warm_up=_warm_up,
     examples=reservation_examples,
     large_example=lambda: leaking_reservations(1, 600, Mesh((16, 8))),

@@ -14,10 +14,9 @@ from allocsolve.instances.formats.own import workload as codec, workload_certifi
 from allocsolve.instances.formats.simulators import swf as tables
 from allocsolve.instances.formats.simulators.foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
-from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import WORKLOAD_TERMS, workload_metrics, workload_violations
 from allocsolve.judge.workload.tolerance import rounded_schedule
 from allocsolve.model import (
-    WORKLOAD_OBJECTIVES,
     Amdahl,
     ClosedWindow,
     Job,
@@ -101,12 +100,6 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
         "widest_share": float(packed.nodes.max(initial=0)) / problem.num_nodes,
         **({} if problem.is_plain else {"resources": len(problem.resources), "windows": len(problem.closed)}),
     }
-
-
-def _bound(problem: WorkloadProblem, term: str) -> float:
-    from allocsolve.bounds.workload import workload_bound  # noqa: PLC0415 - loaded when asked for
-
-    return workload_bound(problem.on_plain_machine(), parse_workload_objective(term)[0])
 
 
 def _certified_bound(
@@ -249,11 +242,10 @@ WORKLOAD: Final = Family(
     kind="workload",
     problem=WorkloadProblem,
     answer=WorkloadSchedule,
-    objectives=WORKLOAD_OBJECTIVES,
+    objectives=WORKLOAD_TERMS,
     rules=Rules(
         workload_violations,
         workload_metrics,
-        value_of_workload_metrics,
         _certified_bound,
         tolerance=_TOLERANCE,
         violations_within=workload_violations,
@@ -273,7 +265,6 @@ WORKLOAD: Final = Family(
     solvers=_TABLE,
     baseline="prices",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up_problems,
     examples=workload_examples,
     large_example=lambda: random_workload(1, 1000),

@@ -171,8 +171,9 @@ class _Index:
         if instance.problem is None:
             about = missing = "the problem is not in the records"
         else:
-            view = family_of(instance.problem).view
-            section["units"] |= view.units
+            family = family_of(instance.problem)
+            view = family.view
+            section["units"] |= {term.name: term.unit for term in family.objectives}
             about, missing = view.about(instance.problem), view.undrawable(instance.problem)
         if not missing and self._blocks.full:
             missing = "left out: the page would be too large"

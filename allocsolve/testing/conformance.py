@@ -73,7 +73,7 @@ def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Pr
     Of two proven optima the answers may differ (threads decide which is found), and what the clock has
     stopped may be anything.
     """
-    objective = family.objectives[:1]
+    objective = family.term_names[:1]
     aimed = with_objective(solver, objective)
     for seed in range(2):
         budget = dataclasses.replace(ENOUGH, seed=seed)
@@ -116,7 +116,7 @@ def _refused(held: Any, name: str, value: object) -> None:  # noqa: ANN401 - a s
 
 def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Leave the problem as it is, its arrays included."""
-    objective = family.objectives[:1]
+    objective = family.term_names[:1]
     aimed = with_objective(solver, objective)
     for problem in problems:
         before = _snapshot(problem)
@@ -129,7 +129,7 @@ def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[P
 
 def check_silent(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Print nothing to stdout, neither from Python nor from a library or a child process."""
-    aimed = with_objective(solver, family.objectives[:1])
+    aimed = with_objective(solver, family.term_names[:1])
     for problem in problems:
         with _stdout() as written:
             _call(aimed, problem, ENOUGH)
@@ -144,7 +144,7 @@ def check_budget(solver: AnySolver, family: AnyFamily, problems: Sequence[Proble
         for idx, problem in enumerate(problems):
             budget = Budget(0.001, ENOUGH.iterations, workers=1 + idx % 2)
             _timed(with_objective(solver, objective), problem, budget, objective)
-    objective = family.objectives[:1]
+    objective = family.term_names[:1]
     aimed, large = with_objective(solver, objective), family.large_example()
     for problem in problems:
         for iterations in (0, 1):
@@ -163,7 +163,7 @@ def _timed(solver: AnySolver, problem: Problem, budget: Budget, objective: tuple
 
 def _objectives(solver: AnySolver, family: AnyFamily) -> list[tuple[str, ...]]:
     """Return each single term, and two as a pair in both orders; the default if the solver takes none."""
-    first, *others = family.objectives
+    first, *others = family.term_names
     default = (first,)
     if not others or with_objective(solver, default) == with_objective(solver, (others[0],)):
         return [default]

@@ -330,7 +330,7 @@ def test_verify_finds_missing_and_strange_files(tmp_path: Path) -> None:
 
 
 def test_the_families_have_the_objectives_of_the_library() -> None:
-    assert [family.objectives[0] for family in families()] == [
+    assert [family.term_names[0] for family in families()] == [
         "makespan",
         "pairwise",
         "turnaround",

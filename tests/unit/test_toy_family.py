@@ -152,6 +152,24 @@ def test_score_study_and_report(file: Path, tmp_path: Path, capsys: Capture) -> 
     assert {row.kind for row in rows} == {"machines"}
 
 
+def test_a_term_is_one_value(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    """It is minimised, judged, scored, told of and exported by what stands in its family alone."""
+    answer, out = tmp_path / "answer.json", tmp_path / "out"
+    told = run(capsys, "solve", file, "--solver", "greedy", "--objective", "idle", "--out", answer)
+    assert "idle" in told
+    assert "2 s" in told
+    assert run_json(capsys, "check", file, answer)["metrics"]["idle"] == 2
+    assert "makespan, idle" in run(capsys, "solve", "--help")
+    options = ("--baseline", "greedy+longest", "--objective", "idle", "--out", out)
+    scored = run_json(capsys, "score", file, "--solvers", "greedy", *options)
+    assert scored["objective_name"] == "idle"
+    assert [row["gap"]["mean"] for row in scored["scores"]] == [0, 0]  # both are idle for 2 s
+    assert "idle" in (out / "report.html").read_text(encoding="utf-8")
+    assert "idle" in run(capsys, "schema", "study")
+    with pytest.raises(UnknownName, match=r"objective 'waste'.*makespan, idle"):
+        solve(PROBLEM, "greedy", "waste")
+
+
 @pytest.mark.xdist_group("browser")
 def test_its_report_in_a_browser(file: Path, tmp_path: Path, capsys: Capture) -> None:
     study = tmp_path / "study.toml"

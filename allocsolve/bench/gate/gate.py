@@ -202,7 +202,7 @@ def _mean_gaps(
     for row in results:
         on = by_name[row.problem]
         if row.value is not None and math.isfinite(on.bound):
-            term = family_named(on.kind).objectives[0]
+            term = family_named(on.kind).term_names[0]
             distance = gap(row.value, on.bound, kind=on.kind, objective=term)
             if math.isfinite(distance):
                 gaps.setdefault((on.kind, row.solver), []).append(distance)

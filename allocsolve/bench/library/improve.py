@@ -145,10 +145,10 @@ def _attempts(
         for member in suite.members:
             problem = suite.problem(member)
             family = family_of(problem)
-            if objective is not None and objective not in family.objectives:
+            if objective is not None and objective not in family.term_names:
                 continue
             instances += 1
-            term = objective or family.objectives[0]
+            term = objective or family.term_names[0]
             for name in dict.fromkeys((family.baseline, *solvers)):
                 row = registry.solver_row(name, family)
                 if row is not None:
@@ -288,8 +288,8 @@ def verify_suite(suite: Suite) -> Iterator[str]:
             yield str(error)
             continue
         family = family_of(problem)
-        if not any(row.objective == family.objectives[0] for row in rows.get(member, ())):
-            yield f"{member}: nothing is known of its {family.objectives[0]}"
+        if not any(row.objective == family.term_names[0] for row in rows.get(member, ())):
+            yield f"{member}: nothing is known of its {family.term_names[0]}"
         for row in rows.get(member, ()):
             yield from _row_faults(suite, member, problem, row)
     yield from _strangers(expected)
@@ -308,7 +308,7 @@ def _row_faults(suite: Suite, member: Member, problem: Problem, row: BestKnown) 
         yield f"{place}: best_known.json is of another problem, {row.digest[:12]}"
         return
     family = family_of(problem)
-    if row.objective not in family.objectives:
+    if row.objective not in family.term_names:
         yield f"{place}: no objective of {family.kind} problems"
         return
     floor = family.bound(problem, row.objective)

@@ -63,7 +63,7 @@ def folder_references(folder: Path) -> Mapping[tuple[str, str], Reference]:
             faults.append(f"{statement.instance}: there is no file {statement.instance}.json")
             continue
         suite, problem = problems[statement.instance]
-        identity, objectives = digest(problem), family_of(problem).objectives
+        identity, objectives = digest(problem), family_of(problem).term_names
         if statement.digest not in ("", identity):
             faults.append(
                 f"{statement.instance} is another problem, {identity[:12]}, not {statement.digest[:12]}"

@@ -269,7 +269,7 @@ def _values(problem: Problem, answer: Answer) -> str:
         measured = metrics(problem, answer)
     except InvalidAnswer:
         return ""
-    values = {term: family.rules.value(measured, (term,)) for term in family.objectives}
+    values = {term.name: term.value(measured) for term in family.objectives}
     return "; as it stands: " + ", ".join(f"{term} {number:.7g}" for term, number in values.items())
 
 

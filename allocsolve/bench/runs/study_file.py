@@ -167,8 +167,8 @@ def _schema(suites: Sequence[str], solvers: Sequence[str]) -> Document:
             {
                 family.kind: {
                     "description": f"terms for {family.kind} problems, separated by commas; the first is the "
-                    f"most important, default: {family.objectives[0]}",
-                    **_suggested(family.objectives),
+                    f"most important, default: {family.term_names[0]}",
+                    **_suggested(family.term_names),
                 }
                 for family in families()
             },

@@ -245,7 +245,7 @@ def gap(value: Value, reference: Value, *, kind: str = "", objective: str = "") 
 def is_lost_share(kind: str, objective: str) -> bool:
     """Return whether the first term of an objective is a lost share, as far as the kind is known."""
     with contextlib.suppress(UnknownName, PluginError):
-        return objective_terms(objective)[0] in family_named(kind).lost_shares
+        return family_named(kind).term(objective_terms(objective)[0]).is_lost_share
     return False
 
 

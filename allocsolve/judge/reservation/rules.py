@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.families import Term, imported, value_of
 from allocsolve.judge.sums import are_sums
 from allocsolve.model import BOOKED, CANCELLED, PROGRAM_KINDS, REJECTED, SUCCESSFUL, node_order
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         ReservationProblem,
         ReservationSchedule,
         ReservationShape,
+        ReservationTerm,
         Topology,
         Value,
     )
@@ -354,10 +357,22 @@ def _mean(values: FloatArray) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
-def value_of_reservation_metrics(metrics: ReservationMetrics, objective: Sequence[str]) -> Value:
-    """Return the objective value of a schedule with these metrics: a tuple for several terms."""
-    values = tuple(float(getattr(metrics, term.replace("-", "_"))) for term in objective)
-    return values if len(values) > 1 else values[0]
+def _term(name: ReservationTerm, title: str) -> Term[ReservationProblem]:
+    capacity_bound = imported("allocsolve.bounds.reservation_capacity:reservation_capacity_bound")
+    share = attrgetter(name.replace("-", "_"))
+    return Term(
+        *(name, title, "", lambda metrics: float(share(metrics))),
+        bound=lambda problem: capacity_bound(problem, name),
+        is_lost_share=True,
+    )
+
+
+#: What can be minimised of a schedule.
+RESERVATION_TERMS: Final = (
+    _term("rejected", "share of the jobs that are rejected"),
+    _term("rejected-area", "share of the node-seconds of rejected jobs"),
+    _term("unsuccessful", "share of the jobs that do not end in time"),
+)
 
 
 def reservation_value(
@@ -366,4 +381,4 @@ def reservation_value(
     objective: Sequence[str] = ("rejected",),
 ) -> Value:
     """Return the value of a schedule, to be minimised; see `allocsolve.model.ReservationProblem`."""
-    return value_of_reservation_metrics(reservation_metrics(problem, schedule), objective)
+    return value_of(RESERVATION_TERMS, reservation_metrics(problem, schedule), objective)
