@@ -164,7 +164,9 @@ def test_a_term_is_one_value(file: Path, tmp_path: Path, capsys: Capture) -> Non
     scored = run_json(capsys, "score", file, "--solvers", "greedy", *options)
     assert scored["objective_name"] == "idle"
     assert {row["solver"] for row in scored["scores"]} == {"greedy", "greedy+longest"}
-    assert "idle" in (out / "report.html").read_text(encoding="utf-8")
+    report = tmp_path / "report.html"
+    run(capsys, "study", "report", out / "records.sqlite", "--out", report)
+    assert "idle" in report.read_text(encoding="utf-8")
     assert "idle" in run(capsys, "schema", "study")
     with pytest.raises(UnknownName, match=r"objective 'waste'.*makespan, idle"):
         solve(PROBLEM, "greedy", "waste")
