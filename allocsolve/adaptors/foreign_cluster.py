@@ -142,8 +142,7 @@ class ForeignJobs:
             If a job of this key has been added before.
         """
         if key in self.index:
-            msg = f"job {shown(key)} is submitted twice"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"job {shown(key)} is submitted twice")
         name = f"job {shown(key)}:"
         length = math.nan if runtime is None else _least(f"{name} runtime", runtime)
         if estimate is None:
@@ -152,8 +151,7 @@ class ForeignJobs:
         low = size if min_nodes is None else _size(f"{name} min_nodes", min_nodes)
         high = size if max_nodes is None else _size(f"{name} max_nodes", max_nodes)
         if not low <= size <= high:
-            msg = f"{name} nodes {size} are not from {low} to {high}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"{name} nodes {size} are not from {low} to {high}")
         moment, expected = _moment(f"{name} submit", submit), _least(f"{name} estimate", estimate)
         code = JOB_KINDS.index(choice(f"{name} kind", kind, JOB_KINDS))
         step = POWERS_OF_TWO if size_set == "powers-of-two" else _size(f"{name} size_set", size_set)
@@ -218,8 +216,7 @@ class ForeignJobs:
         packed = packed_speedups([law], np.array([nodes]))
         code, sizes, seconds = packed["speedup"][0], packed["table_nodes"], packed["table_seconds"]
         if code == SPEEDUP_TABLE and nodes not in sizes:
-            msg = f"{name} nodes {nodes} are not in its table"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"{name} nodes {nodes} are not in its table")
         self._ints[_SPEEDUP, row], self._floats[_PARAMETER, row] = code, packed["parameter"][0]
         if code != SPEEDUP_TABLE:
             return
@@ -244,24 +241,21 @@ def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
 def _size(what: str, value: object) -> int:
     number = integer(what, value)
     if number < 1:
-        msg = f"{what} {number} is not at least 1"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {number} is not at least 1")
     return number
 
 
 def _moment(what: str, value: object) -> float:
     number = real(what, value)
     if not math.isfinite(number):
-        msg = f"{what} {number} is no time"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {number} is no time")
     return number
 
 
 def _least(what: str, value: object) -> float:
     number = real(what, value)
     if not number >= 0:
-        msg = f"{what} {number} is not at least 0"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {number} is not at least 0")
     return number
 
 

@@ -103,11 +103,10 @@ class HpcoptPlugin:
     def _named(self) -> NamedPolicy:
         named = named_policy(self.policy)
         if named.remembers:
-            msg = (
+            raise InvalidOption(
                 f"{shown(self.policy)} remembers what it has seen, but a plug-in of hpcopt is a pure "
                 "function: use a policy without a method reset"
             )
-            raise InvalidOption(msg)
         return named
 
     def __call__(self, snapshot: Any) -> _Decision:  # noqa: ANN401 - hpcopt's, or one of these
@@ -194,6 +193,5 @@ class HpcoptPolicy:
 
 def _whole(seconds: float) -> int:
     if not seconds.is_integer():
-        msg = f"hpcopt counts whole seconds: there is no second {seconds:.15g}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"hpcopt counts whole seconds: there is no second {seconds:.15g}")
     return int(seconds)

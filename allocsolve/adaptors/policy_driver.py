@@ -62,8 +62,7 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
     """
     made = _made(policy) if isinstance(policy, str) else policy
     if _is_registered(policy) and not (hasattr(made, "decide") or hasattr(made, "online")):
-        msg = f"{shown(policy)} is no queue policy: it has no method decide"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{shown(policy)} is no queue policy: it has no method decide")
     return runnable(made, seed=seed)
 
 

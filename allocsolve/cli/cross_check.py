@@ -35,8 +35,7 @@ def cross_check(
         return {}, []
     family, term = family_of(problem), proof.objective[0]
     if family.rules.finds_below is None:
-        msg = f"--cross-check: bounds of {family.kind} problems are not cross-checked"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--cross-check: bounds of {family.kind} problems are not cross-checked")
     least = terms(bound)[0]
     shown = f"{term} below {least} {family.view.units[term]}"
     is_found = family.rules.finds_below(problem, term, least, args.cross_check)

@@ -88,8 +88,7 @@ def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[
         )
         if events.events and not found.windows:
             what = f"none of its {len(events.events)} events closes a node in the time of the log"
-            msg = f"--events {args.events}: {what}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--events {args.events}: {what}")
         windows += found.windows
         told = {
             "outside the time of the log": found.outside,

@@ -236,8 +236,7 @@ def _add_nothing(parser: argparse.ArgumentParser) -> None:
 
 
 def _no_reproductions(_: argparse.Namespace) -> int:
-    msg = (
+    raise UsageError(
         "reproductions are in the repository, not in the installed package: "
         "clone it and run pip install -e . there"
     )
-    raise UsageError(msg)

@@ -145,8 +145,7 @@ def score(args: argparse.Namespace) -> int:
 def _named(args: argparse.Namespace) -> list[str]:
     """Return the names of the solvers."""
     if not args.solvers and not args.answers:
-        msg = "nothing to compare: name --solvers, --answers or both"
-        raise InvalidOption(msg)
+        raise InvalidOption("nothing to compare: name --solvers, --answers or both")
     return [*args.solvers, *([args.baseline] if args.baseline else [])]
 
 
@@ -162,12 +161,10 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
 
     if not args.answers:
         if args.tolerance:
-            msg = "--tolerance is for --answers: what solvers answer is judged exactly"
-            raise InvalidOption(msg)
+            raise InvalidOption("--tolerance is for --answers: what solvers answer is judged exactly")
         return []
     if len(problems) != 1:
-        msg = f"--answers are of one problem, not of {len(problems)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--answers are of one problem, not of {len(problems)}")
     return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.answers]
 
 
@@ -337,8 +334,7 @@ def gate(args: argparse.Namespace) -> int:
     options = {"suite": None, "solvers": None, **_table()}
     options |= {name: given for name in _FIELDS if (given := getattr(args, name)) is not None}
     if "baseline" not in options:
-        msg = f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}")
     if args.update:
         check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:

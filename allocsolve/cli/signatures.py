@@ -113,8 +113,7 @@ def _real(within: Within) -> Callable[[str], float]:
         value = opt.number(text)
         if value not in within:
             fault = f"is below {within.low}" if value < within.low else f"is not a number {within}"
-            msg = f"{text} {fault}"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"{text} {fault}")
         return value
 
     return read

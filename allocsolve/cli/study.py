@@ -197,8 +197,7 @@ def merge_studies(args: argparse.Namespace) -> int:
 
     for path in args.studies:
         if path.resolve() == args.out.resolve():
-            msg = f"{path} is merged into itself"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{path} is merged into itself")
     with ExitStack() as opened:
         stores = [
             opened.enter_context(RecordStore(path, read_only=True, tell=remark)) for path in args.studies

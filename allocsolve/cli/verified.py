@@ -67,8 +67,7 @@ def _write_proof(
         return {}, []
     family, term = family_of(problem), proof.objective[0]
     if family.rules.proof_text is None:
-        msg = f"{_option(args)}: bounds of {family.kind} problems are not verified"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{_option(args)}: bounds of {family.kind} problems are not verified")
     text = family.rules.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
     if text.nothing_counts:

@@ -188,8 +188,7 @@ def whatif(args: argparse.Namespace) -> int:
         if args.prometheus is not None:
             say(f"For Prometheus: {args.prometheus}")
     if interrupted:
-        msg = f"what is known is in {out}, the same command goes on from there"
-        raise KeyboardInterrupt(msg)
+        raise KeyboardInterrupt(f"what is known is in {out}, the same command goes on from there")
     return 1 if figures.failed else 0
 
 
@@ -221,10 +220,9 @@ def _check_problem_options(args: argparse.Namespace) -> None:
     """Refuse what is asked of a log where a problem is given."""
     for name in ("format", "time_unit", "resources", "partitions", "eligible", "priority_age", "events"):
         if getattr(args, name):
-            msg = (
+            raise InvalidOption(
                 f"--{name.replace('_', '-')} is for logs: {args.log} is a problem, which has its own machine"
             )
-            raise InvalidOption(msg)
 
 
 def _read(args: argparse.Namespace) -> JobLog:

@@ -66,8 +66,7 @@ def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size
     windows = [closed_window(text, origin) for text in args.closed]
     for text, window in zip(args.closed, windows, strict=True):
         if window.end <= now:
-            msg = f"closed window {text[:60]!r}: it ends before the queue was printed"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"closed window {text[:60]!r}: it ends before the queue was printed")
         for name, amount in dict(window.amounts).items():
             there = {NODES: size, **partitions}
             if amount > there.get(name, 0):
@@ -196,8 +195,7 @@ def snapshot_of(
     known = [limit for limit in told if not math.isnan(limit)]
     longest = max([*known, *limits], default=math.nan)
     if math.isnan(longest) and (units or listing.running):
-        msg = f"{listing.source}: no job in it has a time limit, and there is no log"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{listing.source}: no job in it has a time limit, and there is no log")
 
     def known_limits(listed: Sequence[Unit] | Sequence[RunningJob]) -> FloatArray:
         return np.array([longest if math.isnan(job.limit) else job.limit for job in listed])

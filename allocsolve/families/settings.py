@@ -41,11 +41,9 @@ def with_settings(
         try:
             parsed = setting.read(value)
         except ValueError as error:
-            msg = f"{name}: {error}"
-            raise InvalidOption(msg) from None
+            raise InvalidOption(f"{name}: {error}") from None
         if tighten and not setting.tightens(problem, parsed):
-            msg = f"{name}={value} is looser than the {name} of {source}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name}={value} is looser than the {name} of {source}")
         problem = setting.apply(problem, parsed)
     return problem
 

@@ -65,8 +65,7 @@ def plot(problem: Problem, answer: object) -> Picture:
     view = family_of(problem).view
     drawn = answer.answer if isinstance(answer, Result) else answer
     if drawn is None:
-        msg = "there is no answer to draw"
-        raise InvalidOption(msg)
+        raise InvalidOption("there is no answer to draw")
     if reason := view.undrawable(problem):
         raise InvalidOption(reason)
     return view.plot(problem, drawn)

@@ -60,8 +60,7 @@ def resumed(
     given = {field: value for field, value in given.items() if value is not None}
     missing = next((field for field in given if field not in _taken(solver)), None)
     if missing is not None:
-        msg = f"{name} cannot go on from the {_FIELDS[missing]} of an earlier run"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{name} cannot go on from the {_FIELDS[missing]} of an earlier run")
     return _replaced(solver, given)
 
 
@@ -347,8 +346,7 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
         except AllocsolveError:
             raise
         except Exception as error:
-            msg = f"{solver.__name__}() raised {type(error).__name__}: {error}"
-            raise InvalidOption(msg) from error
+            raise InvalidOption(f"{solver.__name__}() raised {type(error).__name__}: {error}") from error
     if not _is_called_like_a_solver(solver):
         # Classes can be called, whatever their instances can.
         adapt = family.adapted or (lambda _: None)
@@ -363,6 +361,5 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
         return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one
     if family not in solved:
         kinds = " and ".join(other.kind for other in solved)
-        msg = f"{identity(solver)} solves {kinds} problems, not {family.kind} problems"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{identity(solver)} solves {kinds} problems, not {family.kind} problems")
     return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one

@@ -104,8 +104,7 @@ def registered_solver(name: SolverName, family: AnyFamily) -> AnySolver:
         try:
             solver = with_options(solver, {**options, **dict(name.options)})
         except InvalidOption as error:
-            msg = f"{family.kind} solver {name}: {error}"
-            raise InvalidOption(msg) from error
+            raise InvalidOption(f"{family.kind} solver {name}: {error}") from error
     return solver
 
 
@@ -293,8 +292,7 @@ def families_solved(solver: AnySolver) -> tuple[AnyFamily, ...]:
     solved = tuple(family for family in families() if family.problem in named)
     if not solved:
         problems = " or ".join(family.problem.__name__ for family in families())
-        msg = f"annotate its first parameter with what it solves: {problems}"
-        raise ValueError(msg)
+        raise ValueError(f"annotate its first parameter with what it solves: {problems}")
     return solved
 
 

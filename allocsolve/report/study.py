@@ -104,8 +104,7 @@ def examine(
     catalogue = library_statements(rows) if catalogue is None else catalogue
     rows, catalogue, contradictions = consistent(rows, catalogue)
     if not rows and not contradictions:
-        msg = f"{title}: there is no record to report on"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{title}: there is no record to report on")
     one_suite = {row.digest: ("",) for row in rows}
     machines = Counter(tuple(row.machine.items()) for row in rows)
     return Findings(

@@ -249,8 +249,7 @@ def _calls(policy: Subject, problem: WorkloadProblem) -> Iterator[tuple[QueueVie
         try:
             engine.apply(decisions)
         except IllegalDecision as error:
-            msg = f"{_at(problem, view)}: {error}"
-            raise AssertionError(msg) from error
+            raise AssertionError(f"{_at(problem, view)}: {error}") from error
 
 
 def _decisions(decide: Policy, view: QueueView, problem: WorkloadProblem) -> tuple[Decision, ...]:

@@ -83,8 +83,7 @@ def loaded(name: str) -> RunnablePolicy:
     try:
         policy = named_policy(_of_file(name, path, attribute) if path else name)
     except InvalidOption as error:
-        msg = str(error) if name in str(error) else f"{name}: {error}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(str(error) if name in str(error) else f"{name}: {error}") from None
     ours, asked = EngineRules(), policy.rules
     for field in dataclasses.fields(EngineRules):
         if (value := getattr(asked, field.name)) != (own := getattr(ours, field.name)):

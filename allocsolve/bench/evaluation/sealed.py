@@ -319,8 +319,7 @@ class _Process:
             return None
         mark, length = HEAD.unpack_from(self._received)
         if length > (self._most if mark == DECIDED else LONGEST):
-            msg = f"the process of the policy sent {length} bytes"
-            raise PolicyFailed(msg)
+            raise PolicyFailed(f"the process of the policy sent {length} bytes")
         end = HEAD.size + length
         if len(self._received) < end:
             return None
@@ -334,14 +333,12 @@ class _Process:
     def _look(self, spent: float) -> None:
         """Look at the time that is spent, and at the memory."""
         if spent > self._limit:
-            msg = f"killed: not {self._state} after {spent:.1f} s"
-            raise PolicyFailed(msg)
+            raise PolicyFailed(f"killed: not {self._state} after {spent:.1f} s")
         if clock() - self._looked > _MEMORY_LOOK_S:
             self._looked = clock()
             held, most = held_mb(self._pid), 2 * self._limits.memory_mb
             if held > most:
-                msg = f"killed: held {held:.0f} MB, more than {most:.0f} MB"
-                raise PolicyFailed(msg)
+                raise PolicyFailed(f"killed: held {held:.0f} MB, more than {most:.0f} MB")
 
 
 def _text(mark: bytes, data: bytes) -> str:
@@ -360,8 +357,7 @@ def _schedule(problem: WorkloadProblem, process: _Process) -> WorkloadSchedule:
         try:
             engine.apply(decisions_of(data))
         except (IllegalDecision, InvalidAnswer) as error:
-            msg = f"illegal decision at {_instant(view)}: {error}"
-            raise PolicyFailed(msg) from None
+            raise PolicyFailed(f"illegal decision at {_instant(view)}: {error}") from None
     return engine.result()
 
 

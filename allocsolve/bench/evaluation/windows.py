@@ -77,12 +77,10 @@ def read_logs(places: Sequence[Path]) -> list[tuple[Path, WorkloadProblem]]:
             msg = f"{path}: the workload has jobs that are not rigid: policies are evaluated on rigid jobs"
             raise UnsupportedProblem(msg)
         if twin := next((other for other, one in read if one.jobs == problem.jobs), None):
-            msg = f"{path}: has the jobs of {twin}; windows are drawn from each log once"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{path}: has the jobs of {twin}; windows are drawn from each log once")
         read.append((path, problem))
     if not read:
-        msg = "no log is given"
-        raise InvalidOption(msg)
+        raise InvalidOption("no log is given")
     return read
 
 
@@ -179,8 +177,7 @@ def bounded(problem: WorkloadProblem) -> Window:
     """
     bound = _bound(problem)
     if bound <= 0:
-        msg = "a window has no job that counts: all its weights are 0"
-        raise InvalidOption(msg)
+        raise InvalidOption("a window has no job that counts: all its weights are 0")
     return Window(problem, bound)
 
 

@@ -491,8 +491,7 @@ def build_library(root: Path) -> int:
                 write_problem(problem, path)
                 written += 1
             elif digest(read_problem(path)) != digest(problem):
-                msg = f"{path}: this is not the problem that the design makes"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{path}: this is not the problem that the design makes")
     write_index(root, {suite.name: suite.summary for suite in DESIGN}, SELECTIONS)
     return written
 

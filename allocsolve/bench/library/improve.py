@@ -156,8 +156,7 @@ def _attempts(
                     (task,) = plan([(member.suite, problem)], [name], objective=term, budgets=[budget])
                     yield _Attempt(suite, member, task, row.method == "exact")
     if not instances:
-        msg = f"no instance has the objective {objective}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"no instance has the objective {objective}")
     for name in solvers:
         if name not in used:
             raise UnknownName("solver of these instances", name, sorted(used))
@@ -213,14 +212,12 @@ def improved(
         If the result contradicts what is known.
     """
     if answer is None and record.status is Status.INFEASIBLE:
-        msg = f"the solver claims that {row.instance} has no answer"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver claims that {row.instance} has no answer")
     bound = terms(record.bound)[0] if exact else row.lower
     value = row.upper if record.value is None else terms(record.value)[0]
     if bound > row.upper or (answer is not None and value < row.lower):
         what = f"the bound {bound}" if bound > row.upper else f"a solution of {value}"
-        msg = f"the solver claims {what}, but {row.lower} to {row.upper} is known"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver claims {what}, but {row.lower} to {row.upper} is known")
     today = datetime.now(UTC).date().isoformat()
     source = today, record.solver_repr, _versions(), round(record.runtime_s, 3)
     if answer is not None and value < row.upper:

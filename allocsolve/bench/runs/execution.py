@@ -244,8 +244,7 @@ def _plain(bound: Value) -> Value:
     plain: list[float] = []
     for term in terms(bound):
         if not term < math.inf:
-            msg = f"the solver claims the bound {bound}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the solver claims the bound {bound}")
         exact = term if term == -math.inf else int(term)
         plain.append(exact if exact == term else float(term))
     return tuple(plain) if isinstance(bound, tuple) else plain[0]

@@ -115,8 +115,7 @@ def _plain(value: object) -> object:
         return float(value)
     if isinstance(value, Mapping):
         return dict(value)
-    msg = f"the result holds a {type(value).__name__}, which is no data"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer(f"the result holds a {type(value).__name__}, which is no data")
 
 
 def decoded_reply(data: bytes, task: Task) -> Reply:

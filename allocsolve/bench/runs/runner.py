@@ -328,8 +328,7 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
         with _mpi() as executor:
             yield executor
     else:
-        msg = f"executor {where!r} is not local, dask:ADDRESS or mpi"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"executor {where!r} is not local, dask:ADDRESS or mpi")
 
 
 @contextmanager

@@ -75,8 +75,7 @@ class Study:
     def __post_init__(self) -> None:
         for name in ("problems", "solvers", "seeds", "budgets"):
             if not getattr(self, name):
-                msg = f"a study without {name} has nothing to run"
-                raise InvalidOption(msg)
+                raise InvalidOption(f"a study without {name} has nothing to run")
         kinds = [family.kind for family in self._families()]
         described = describe(self.solvers, [None, *self.objectives.values()])
         for solver in described:

@@ -80,8 +80,7 @@ def _check_points(content: str) -> None:
     """Refuse keys of very many parts: `tomllib` takes time in the square of their number."""
     for number, line in enumerate(content.splitlines(), 1):
         if line.count(".") > _POINTS:
-            msg = f"line {number}: more than {_POINTS} points"
-            raise ValueError(msg)
+            raise ValueError(f"line {number}: more than {_POINTS} points")
 
 
 def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:

@@ -94,8 +94,7 @@ def check_code(solver: AnySolver, name: str, planned: str) -> None:
     """
     code = registry.code_of(solver, name)
     if code != planned:
-        msg = f"the code of {name} is {code} here, the run was planned for {planned}"
-        raise AllocsolveError(msg)
+        raise AllocsolveError(f"the code of {name} is {code} here, the run was planned for {planned}")
 
 
 def plan(
@@ -244,8 +243,7 @@ def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
     """
     families = {family.kind: family for family in map(family_of, problems)}
     if len(families) > 1:
-        msg = f"problems of several kinds cannot be compared: {', '.join(sorted(families))}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"problems of several kinds cannot be compared: {', '.join(sorted(families))}")
     (family,) = families.values()
     return family
 

@@ -107,6 +107,5 @@ def _claim(record: Record) -> tuple[str, Any]:
 def _text(problem: Problem, certificate: Mapping[str, Any], record: Record) -> ProofText:
     family = family_of(problem)
     if family.rules.proof_text is None:
-        msg = f"bounds of {family.kind} problems are not verified"
-        raise UnsupportedProblem(msg)
+        raise UnsupportedProblem(f"bounds of {family.kind} problems are not verified")
     return family.rules.proof_text(problem, certificate, *_claim(record), None)

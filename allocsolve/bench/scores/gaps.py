@@ -253,8 +253,7 @@ def _checked(records: Iterable[Record]) -> list[Record]:
     rows = list(records)
     objectives = sorted({row.objective for row in rows})
     if len(objectives) > 1:
-        msg = f"records of several objectives cannot be compared: {'; '.join(objectives)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"records of several objectives cannot be compared: {'; '.join(objectives)}")
     return rows
 
 
@@ -351,8 +350,7 @@ def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None)
     by_solver: dict[str, dict[str, Record]] = {}
     for row in rows:
         if by_solver.setdefault(row.solver, {}).setdefault(row.digest, row) is not row:
-            msg = f"{row.solver} has several records of {row.instance}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{row.solver} has several records of {row.instance}")
     return tuple(
         _score(solver, list(by_digest.values()), best_by_digest) for solver, by_digest in by_solver.items()
     )

@@ -59,8 +59,7 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
     """
     if not values or min(values) < 0 or not shift > 0:
         least = min(values, default=None)
-        msg = f"no shifted geometric mean of {len(values)} values from {least}, shift {shift}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"no shifted geometric mean of {len(values)} values from {least}, shift {shift}")
     mean = shift * math.expm1(math.fsum(math.log1p(value / shift) for value in values) / len(values))
     return float(min(max(mean, min(values)), max(values)))  # rounding may leave the range
 
@@ -186,8 +185,7 @@ def performance_profile(costs: Mapping[str, Sequence[float]]) -> dict[str, Steps
     """
     if len({len(column) for column in costs.values()}) > 1:
         counts = ", ".join(f"{solver} {len(column)}" for solver, column in costs.items())
-        msg = f"a performance profile is of the same instances for all solvers, not {counts}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"a performance profile is of the same instances for all solvers, not {counts}")
     least = [min(column) for column in zip(*costs.values(), strict=True)]
     return {solver: _profile(own_costs, least) for solver, own_costs in costs.items()}
 
@@ -326,11 +324,10 @@ def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> d
         lower, bounded = max((brackets[other].lower, other) for other in limits if other >= limit)
         upper, valued = min((brackets[other].upper, other) for other in limits if other <= limit)
         if lower > upper:
-            msg = (
+            raise InvalidAnswer(
                 f"contradiction on {what}: the bound {lower:.10g} within limit {bounded:g} is above "
                 f"{upper:.10g}, found within limit {valued:g}"
             )
-            raise InvalidAnswer(msg)
         sharper[limit] = Bracket(lower, upper)
     return sharper
 

@@ -343,8 +343,7 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency
         import pyarrow.parquet as pq  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        msg = "Parquet needs pyarrow: pip install 'allocsolve[parquet]'"
-        raise SolverUnavailable(msg) from None
+        raise SolverUnavailable("Parquet needs pyarrow: pip install 'allocsolve[parquet]'") from None
     table = {name: _of_one_type([row.get(name) for row in rows]) for name in _columns(rows)}
     pq.write_table(pa.table(table), path)
 

@@ -29,12 +29,10 @@ def check_stream(num_jobs: int, load: float) -> float:
         If the number of jobs is negative or too large, or the load is not a finite number above 0.
     """
     if not 0 <= num_jobs <= MOST_JOBS:
-        msg = f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}")
     load = real("load", load, InvalidOption)
     if not 0 < load < math.inf:
-        msg = f"load {load:g} is not a finite number above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"load {load:g} is not a finite number above 0")
     return load
 
 
@@ -42,8 +40,7 @@ def check_share(share: float) -> float:
     """Return the share of the jobs that become elastic as a float; `InvalidOption` if it is not in 0..1."""
     share = real("share", share, InvalidOption)
     if not 0 <= share <= 1:
-        msg = f"share {share:g} is not in 0..1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"share {share:g} is not in 0..1")
     return share
 
 
@@ -74,8 +71,7 @@ def seed_words(seed: Seed) -> tuple[int, ...]:
     except TypeError:
         words = ()
     if not words or min(words) < 0:
-        msg = f"seed {seed!r} is not made of integers >= 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"seed {seed!r} is not made of integers >= 0")
     return words
 
 

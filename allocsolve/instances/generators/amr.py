@@ -142,8 +142,7 @@ def check_amr(peak: tuple[int, int], change: float, num_nodes: int) -> None:
     """Refuse ranges of peaks and changes of the demand with which no application can be drawn."""
     _check_range("peak", peak, 2, num_nodes)
     if not 0 < change < math.inf:
-        msg = f"change {change} is not a finite number above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"change {change} is not a finite number above 0")
 
 
 def draw_amr(rng: np.random.Generator, peak: tuple[int, int], change: float) -> EvolutionProfile:
@@ -155,8 +154,7 @@ def _check_range(name: str, limits: tuple[int, int], lower: int, upper: int) -> 
     low, high = limits
     if not lower <= low <= high <= upper:
         fault = "is empty" if low > high else f"is not within {lower}..{upper}"
-        msg = f"{name} {low}-{high} {fault}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{name} {low}-{high} {fault}")
 
 
 def _data(rng: np.random.Generator) -> NDArray[np.float64]:

@@ -91,8 +91,7 @@ def downey1997(
         for what, value in (("num_jobs", num_jobs), ("num_nodes", num_nodes))
     )
     if not 0 <= num_jobs <= _MOST_JOBS:
-        msg = f"num_jobs {num_jobs} is not in 0..2^24"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..2^24")
     smallest, largest = _range("nodes", nodes)
     shortest, longest = _range("runtime", runtime)
     if not largest <= num_nodes <= MAX_INTEGER:
@@ -100,8 +99,7 @@ def downey1997(
         raise InvalidOption(msg)
     load = real("load", load, InvalidOption)
     if not 0 < load < math.inf:
-        msg = f"load {load:g} is not above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"load {load:g} is not above 0")
     gap = _mean(smallest, largest) * _mean(shortest, longest) / (load * num_nodes)
     rng = np.random.default_rng(words)
     size, length = (
@@ -130,8 +128,7 @@ def _range(what: str, values: Sequence[int]) -> tuple[int, int]:
     """Return the two limits of a range of integers >= 1."""
     limits = tuple(integer(what, value, InvalidOption) for value in items(what, values))
     if len(limits) != 2 or not 1 <= limits[0] <= limits[1] <= MAX_INTEGER:
-        msg = f"{what} {limits} is no range of integers >= 1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{what} {limits} is no range of integers >= 1")
     return limits[0], limits[1]
 
 

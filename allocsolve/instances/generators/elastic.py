@@ -107,8 +107,7 @@ def elastic_workload(
     words = seed_words(seed)
     share, tick = check_share(share), real("tick", tick, InvalidOption)
     if not 0 <= tick < math.inf:
-        msg = f"tick {tick:g} is not a number of seconds >= 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"tick {tick:g} is not a number of seconds >= 0")
     jobs, packed = problem.jobs, problem.packed
     check_rigid(problem, "malleable")
     chosen = np.random.default_rng(words).random(len(jobs)) < share
@@ -155,6 +154,5 @@ def _parts(runtime: FloatArray, tick: float) -> IntArray:
     if tick == 0:
         return np.zeros(len(runtime), dtype=np.int64)
     if runtime.max(initial=0) > MAX_INTEGER * tick:
-        msg = f"tick {tick:g} parts a job of {runtime.max():g} s into more than 2^53"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"tick {tick:g} parts a job of {runtime.max():g} s into more than 2^53")
     return np.maximum(np.floor(runtime / tick), 1).astype(np.int64)

@@ -115,8 +115,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     """
     (seed,) = seed_words([seed])
     if not 0 <= evolving <= 100:
-        msg = f"evolving {evolving} is not in 0..100 per cent"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"evolving {evolving} is not in 0..100 per cent")
     batch = draw_evotree(seed, JOBS * evolving // 100)
     whole = 2 * TREE + BRANCH
     return EvolutionProblem(
@@ -259,8 +258,7 @@ def evotree_stream(
     share, load = check_share(share), check_stream(num_jobs, load)
     choice("kind", kind, EVOTREE_KINDS)
     if not num_nodes >= NUM_NODES:
-        msg = f"num_nodes {num_nodes} is below {NUM_NODES}, the most of a job"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_nodes {num_nodes} is below {NUM_NODES}, the most of a job")
     rng = np.random.default_rng(words)
     sizes = rng.choice(SIZES, num_jobs).tolist()
     chosen = (rng.random(num_jobs) < share).tolist()

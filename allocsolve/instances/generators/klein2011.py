@@ -80,11 +80,9 @@ def klein2011(
         low, high = ranges[name]
         if not least <= low <= high <= MAX_INTEGER:
             fault = "is empty" if low > high else f"is not within {least}..2^53"
-            msg = f"{name} {low}-{high} {fault}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} {low}-{high} {fault}")
     if nodes[1] > num_nodes:
-        msg = f"nodes {nodes[0]}-{nodes[1]} reach above num_nodes {num_nodes}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"nodes {nodes[0]}-{nodes[1]} reach above num_nodes {num_nodes}")
     rng = np.random.default_rng(words)
     sizes = rng.integers(*num_steps, size=rng.integers(*num_apps, endpoint=True), endpoint=True)
     total = int(sizes.sum())

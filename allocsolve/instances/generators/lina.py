@@ -218,8 +218,7 @@ def shrunk_arrivals(problem: WorkloadProblem, factor: float) -> WorkloadProblem:
     """
     factor = real("factor", factor, InvalidOption)
     if not 0 < factor < math.inf:
-        msg = f"factor {factor:g} of the times between submissions is not above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"factor {factor:g} of the times between submissions is not above 0")
     first = float(problem.packed.submit.min(initial=math.inf))
     return WorkloadProblem(
         problem.num_nodes,

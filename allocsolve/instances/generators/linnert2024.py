@@ -177,16 +177,13 @@ def linnert2024(
 def _checked(seed: int, num_jobs: int, gap: float) -> tuple[int, int, float]:
     seed = integer("seed", seed, InvalidOption)
     if not 0 <= seed <= MAX_INTEGER:
-        msg = f"seed {seed} is not in 0..2^53"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"seed {seed} is not in 0..2^53")
     num_jobs = integer("num_jobs", num_jobs, InvalidOption)
     if not 0 <= num_jobs <= MOST_JOBS:
-        msg = f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}")
     gap = real("gap", gap, InvalidOption)
     if not 0 < gap < math.inf:
-        msg = f"gap {gap:g} is not a finite number above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"gap {gap:g} is not a finite number above 0")
     return seed, num_jobs, plain(gap)
 
 
@@ -196,8 +193,7 @@ def _kind(program: int | str | None) -> int | None:
         return None
     kind = -1 if isinstance(program, str) else integer("program", program, InvalidOption)
     if not 0 <= kind < PROGRAM_KINDS:
-        msg = f"program {program!r} is not a kind in 0..{PROGRAM_KINDS - 1}, mixed or None"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"program {program!r} is not a kind in 0..{PROGRAM_KINDS - 1}, mixed or None")
     return kind
 
 

@@ -138,8 +138,7 @@ def lublin1999(
         ("num_nodes", num_nodes, _LEAST_NODES, _MOST_NODES),
     ):
         if not low <= value <= high:
-            msg = f"{name} {value} is not in {low}..{high}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} {value} is not in {low}..{high}")
     rng = np.random.default_rng(words)
     kinds = ("batch", "interactive") if model == "types" else (model,)
     drawn = [_draw(rng, _scaled(kind, num_nodes), num_jobs, num_nodes) for kind in kinds]

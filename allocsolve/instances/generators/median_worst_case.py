@@ -60,11 +60,9 @@ def median_worst_case(
     bound of 7/4 is tight. This construction is a version of our own, with the constants above.
     """
     if size < 8 or size % 8:
-        msg = f"size {size} is not a positive multiple of 8"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"size {size} is not a positive multiple of 8")
     if step < 1:
-        msg = f"step {step} is below 1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"step {step} is below 1")
     blob, decoy, near = _compact(size // 2), _compact(size // 8), distance - step
     groups = [
         *((blob, x, 0) for x in (0, distance)),

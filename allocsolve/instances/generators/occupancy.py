@@ -169,11 +169,9 @@ def churned_occupancy(
     rng = np.random.default_rng(seed_words(seed))
     low, high = map(operator.index, job_sizes)
     if not 1 <= low <= high <= topology.num_nodes:
-        msg = f"job_sizes {low}-{high} is no range within 1..{topology.num_nodes}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"job_sizes {low}-{high} is no range within 1..{topology.num_nodes}")
     if steps < 0:
-        msg = f"steps {steps} is negative"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"steps {steps} is negative")
     num_busy = _num_busy(topology, busy_share)
     free = np.ones(topology.num_nodes, dtype=np.bool_)
     jobs: list[IntArray] = []
@@ -231,19 +229,16 @@ def _allocated(
     nodes = allocator(topology, mask, size)
     if nodes is not None:
         if not len(np.unique(nodes)) == len(nodes) == size:
-            msg = f"the allocator returns {len(np.unique(nodes))} nodes, asked for {size}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the allocator returns {len(np.unique(nodes))} nodes, asked for {size}")
         taken = nodes[~np.isin(nodes, np.flatnonzero(free))]
         if len(taken):
-            msg = f"the allocator returns node {taken[0]}, which is not free"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the allocator returns node {taken[0]}, which is not free")
     return nodes
 
 
 def _num_busy(topology: Topology | SwitchTree, busy_share: float) -> int:
     if not 0 <= busy_share <= 1:  # also catches NaN
-        msg = f"busy_share {busy_share} is not in 0..1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"busy_share {busy_share} is not in 0..1")
     return round(busy_share * topology.num_nodes)
 
 
@@ -266,10 +261,9 @@ def _problem(
     suffix = f"-b{busy_share:g}-k{size}"
     if isinstance(topology, SwitchTree):
         if contiguous or box:
-            msg = (
+            raise InvalidOption(
                 "nodes of a switch tree are not linked to one another: they are neither contiguous nor a box"
             )
-            raise InvalidOption(msg)
         shape, machine = _tree_described(topology)
         name = f"{stem}-{machine}{suffix}-s{seed_name(words)}"
         return PlacementProblem.of(

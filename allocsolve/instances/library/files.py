@@ -79,8 +79,7 @@ class BestKnown:
 
     def __post_init__(self) -> None:
         for fault in _disorder(self.history):
-            msg = f"{self.instance} ({self.objective}): {fault}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{self.instance} ({self.objective}): {fault}")
 
     @property
     def lower(self) -> float:

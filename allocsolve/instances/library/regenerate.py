@@ -61,8 +61,7 @@ def regenerate(
     options = dict(meta)
     name, version = options.pop("generator", None), options.pop("version", None)
     if name not in _GENERATORS:
-        msg = f"generator {name!r} is not one of {', '.join(_GENERATORS)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"generator {name!r} is not one of {', '.join(_GENERATORS)}")
     if "expand_limit" in options and options["expand_limit"] is None:
         options["expand_limit"] = math.inf
     if "shape" in options:

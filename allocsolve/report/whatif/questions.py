@@ -91,8 +91,7 @@ def of_size(problem: WorkloadProblem, unit: str, size: int) -> Question:
     try:
         asked = replace(problem, num_nodes=size, jobs=_jobs(problem, nodes=np.minimum(nodes, size)))
     except InvalidProblem as fault:
-        msg = f"--nodes {size}: {fault}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(f"--nodes {size}: {fault}") from None
     asked = _named(asked, problem, f"{size}-{unit}")
     larger = int((nodes > size).sum())
     jobs = "1 job holds" if larger == 1 else f"{larger:,} jobs hold"
@@ -133,13 +132,11 @@ def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: st
     closed = closed_window(window, TimeOrigin(log.epoch, zero, timezone))
     ends = np.concatenate([log.ends - zero, packed.submit + packed.runtime])
     if closed.start > np.nanmax(ends):
-        msg = f"closed window {window!r}: begins after the last job of {log.source} has ended"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"closed window {window!r}: begins after the last job of {log.source} has ended")
     try:
         shut = replace(problem, closed=(*problem.closed, closed))
     except InvalidProblem as fault:  # it closes more than there is
-        msg = f"--closed {window}: {dated(str(fault), problem, zone(timezone))}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(f"--closed {window}: {dated(str(fault), problem, zone(timezone))}") from None
     asked = _named(shut, problem, f"closed {window}")
     return Question("closed", window, f"closed {window}", f"Closed {window},", asked)
 
@@ -157,15 +154,13 @@ def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
     jobs, asked = problem.jobs, problem.jobs.requirements
     used = {*asked.partitions, *(name for need in asked.needs for name, _ in need)}
     if len(names) < 2:
-        msg = f"--merge {value}: one pool is made of two partitions at least, such as std,long"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--merge {value}: one pool is made of two partitions at least, such as std,long")
     for name in names:
         if name not in sizes:
             msg = f"--merge {value}: --partitions does not say how many nodes the jobs of {name!r} may hold"
             raise InvalidOption(msg)
         if name not in used:
-            msg = f"--merge {value}: the log has no job in {name!r}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--merge {value}: the log has no job in {name!r}")
     pool = "+".join(names)
     there = {name: size for name, size in sizes.items() if name not in names}
     size = sum(sizes[name] for name in names)
@@ -246,8 +241,7 @@ def questions(
     values = [(question.option, question.value) for question in asked]
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
-        msg = f"--{twice[0]} {twice[1]} is asked twice"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--{twice[0]} {twice[1]} is asked twice")
     return tuple(asked)
 
 
@@ -277,8 +271,7 @@ def classes_of(log: JobLog, problem: WorkloadProblem, by: Split) -> Classes:
         return Classes(by, tuple(map(size_label, range(int(of_jobs.max(initial=0)) + 1))), of_jobs)
     told = problem.jobs.users if by == "user" else log.asked.told_partitions
     if not any(told):
-        msg = f"--by {by}: {log.source} does not tell the {by}s of jobs"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--by {by}: {log.source} does not tell the {by}s of jobs")
     names = [name or "not known" for name in told]
     labels, numbers = np.unique(np.array(names), return_inverse=True)
     return Classes(by, tuple(labels.tolist()), numbers.astype(np.int64))

@@ -91,13 +91,11 @@ class LogFields:
         names = [name for name, _ in (*self.resources, *self.partitions)]
         for name in names:
             if name == NODES or names.count(name) > 1:
-                msg = f"the name {name!r} of a resource or partition is taken"
-                raise InvalidOption(msg)
+                raise InvalidOption(f"the name {name!r} of a resource or partition is taken")
         if self.priority_age is not None:
             for what, number in zip(("weight", "days"), self.priority_age, strict=True):
                 if not (math.isfinite(number) and number > 0):
-                    msg = f"priority_age: {what} {number} is not a number above 0"
-                    raise InvalidOption(msg)
+                    raise InvalidOption(f"priority_age: {what} {number} is not a number above 0")
 
     @property
     def capacities(self) -> dict[str, int]:
@@ -141,8 +139,7 @@ def tres_needs(text: str) -> str:
     if not text:
         return ""
     if "=" not in text:
-        msg = f"{text[:20]!r} is no list such as cpu=8,gres/gpu=4"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:20]!r} is no list such as cpu=8,gres/gpu=4")
     needs: dict[str, int] = {}
     typed = 0
     for part in text.split(","):
@@ -151,8 +148,7 @@ def tres_needs(text: str) -> str:
         if not slash or kind not in {"gres", "license"}:
             continue
         if not _PRIORITY.fullmatch(number):
-            msg = f"{number[:20]!r} is no number"
-            raise ValueError(msg)
+            raise ValueError(f"{number[:20]!r} is no number")
         if name == "gpu" or name.startswith("gpu:"):
             typed += int(number) if name != "gpu" else 0
             name = f"gpus{name.removeprefix('gpu')}"
@@ -177,8 +173,7 @@ def read_needs(text: str) -> tuple[tuple[str, int], ...] | None:
     for part in text.split(","):
         match = _NEED.fullmatch(part)
         if match is None:
-            msg = f"{text[:30]!r} is no list such as gpus=4"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:30]!r} is no list such as gpus=4")
         found.append((match[1], int(match[2])))
     return tuple(found)
 
@@ -195,8 +190,7 @@ class FieldTexts:
         if text.lower() in _NO_PARTITION:
             return -1
         if not text.isprintable() or len(text) > 200:
-            msg = f"{text[:20]!r} is no name"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:20]!r} is no name")
         return self.partitions.setdefault(text, len(self.partitions))
 
     def need(self, *texts: str) -> int:
@@ -205,8 +199,7 @@ class FieldTexts:
             needs = read_needs(text)
             if needs is not None:
                 if len(self.needs) >= _MOST_LISTS:
-                    msg = f"there are more than {_MOST_LISTS} different needs"
-                    raise ValueError(msg)
+                    raise ValueError(f"there are more than {_MOST_LISTS} different needs")
                 return self.needs.setdefault(needs, len(self.needs))
         return -1
 
@@ -216,8 +209,7 @@ def priority(text: str) -> float:
     if text.lower() in {"", "unknown", "n/a", "none", "(null)", "nan"}:
         return math.nan
     if not _PRIORITY.fullmatch(text):
-        msg = f"{text[:20]!r} is no whole number"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:20]!r} is no whole number")
     return float(text)
 
 

@@ -145,8 +145,7 @@ class JobRows:
 
     def _add(self, cells: Sequence[str]) -> None:
         if len(cells) != self._width:
-            msg = f"{len(cells)} cells for {self._width} columns"
-            raise ValueError(msg)
+            raise ValueError(f"{len(cells)} cells for {self._width} columns")
         name = self._text(cells, "id")
         if not name:
             raise self._fault("id", "is empty")
@@ -200,8 +199,7 @@ class JobRows:
         try:
             return one.cell(*(cells[place].strip() for place in places))
         except ValueError as fault:
-            msg = f"{self._titles[idx]}: {fault}"
-            raise ValueError(msg) from None
+            raise ValueError(f"{self._titles[idx]}: {fault}") from None
 
     def _span(self, cells: Sequence[str], *, is_running: bool) -> tuple[float, float, float, bool]:
         """Return start, end and run time, and whether one of these times was moved by a clock set back."""
@@ -271,8 +269,7 @@ class JobRows:
                 if size := int(match[1]):
                     return size, idx in self._columns.requested
             elif text.lower() not in _NO_SIZE:
-                msg = f"{self._titles[idx]} {text[:20]!r} is no number of {self.unit}"
-                raise ValueError(msg)
+                raise ValueError(f"{self._titles[idx]} {text[:20]!r} is no number of {self.unit}")
         return 0, False
 
 

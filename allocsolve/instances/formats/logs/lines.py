@@ -235,8 +235,7 @@ def read_parquet(
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency
         import pyarrow.parquet as pq  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        msg = "Parquet needs pyarrow: pip install 'allocsolve[parquet]'"
-        raise SolverUnavailable(msg) from None
+        raise SolverUnavailable("Parquet needs pyarrow: pip install 'allocsolve[parquet]'") from None
     source = str(path)
     try:
         with open_input(Path(path)) as stream:

@@ -126,8 +126,7 @@ class LogOptions:
 
     def __post_init__(self) -> None:
         if self.num_nodes is not None and not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {self.num_nodes} is not in 1..2^53"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"num_nodes {self.num_nodes} is not in 1..2^53")
         if self.unit is not None:
             choice("unit", self.unit, UNITS)
         choice("limits", self.limits, LIMITS)
@@ -216,8 +215,7 @@ def log_problem(
     choice("origin", origin, ORIGINS)
     for name, seconds in (("warm_up", warm_up), ("cool_down", cool_down)):
         if not 0 <= seconds <= MAX_INTEGER:
-            msg = f"{name} {seconds} is not in 0..2^53"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} {seconds} is not in 0..2^53")
     window = _window(log, from_job, jobs)
     submits = log.submits[window]
     zero = _zero(log, window, origin)
@@ -290,13 +288,11 @@ def _zero(log: JobLog, window: slice, origin: str) -> float:
 
 def _window(log: JobLog, from_job: int, jobs: int | None) -> slice:
     if not log.names:
-        msg = f"{log.source}: none of its jobs can be used ({log.report})"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{log.source}: none of its jobs can be used ({log.report})")
     last = len(log.names) if jobs is None else from_job - 1 + jobs
     if from_job < 1 or last < from_job or last > len(log.names):
         wanted = f"{from_job}..{last}" if last >= from_job else f"from {from_job} on"
-        msg = f"jobs {wanted} of {log.source}: it has {len(log.names)} ({log.report})"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"jobs {wanted} of {log.source}: it has {len(log.names)} ({log.report})")
     return slice(from_job - 1, last)
 
 

@@ -158,19 +158,16 @@ def _event(cells: Mapping[str, str], clock: Clock) -> NodeEvent | None:
     if end < start:
         end = _time(cells["timeend"], "TimeEnd", clock, later=True)
     if end < start:
-        msg = f"TimeEnd {cells['timeend'][:30]!r} is before TimeStart {cells['timestart'][:30]!r}"
-        raise ValueError(msg)
+        raise ValueError(f"TimeEnd {cells['timeend'][:30]!r} is before TimeStart {cells['timestart'][:30]!r}")
     if not names:
         return None
     is_sure = _SLEEPS.search(state) or _CLOSED.search(state)
     tres = cells.get("tres", "")
     cut = next((cell for cell in (names, tres, "" if is_sure else state) if cell.endswith("+")), "")
     if cut:
-        msg = f"{show(cut)} is cut off: {_HOW}"
-        raise ValueError(msg)
+        raise ValueError(f"{show(cut)} is cut off: {_HOW}")
     if not _STATE.fullmatch(state):
-        msg = f"the state {show(cells['state'])} is none"
-        raise ValueError(msg)
+        raise ValueError(f"the state {show(cells['state'])} is none")
     tres_needs(tres), tres_count("cpu", tres)
     nodes = tuple(dict.fromkeys(host_names(names)))
     if not is_sure or _SLEEPS.search(state):
@@ -182,11 +179,9 @@ def _time(text: str, title: str, clock: Clock, *, later: bool = False) -> float:
     try:
         seconds = clock.read(text, later=later)
     except ValueError as fault:
-        msg = f"{title} {fault}"
-        raise ValueError(msg) from None
+        raise ValueError(f"{title} {fault}") from None
     if seconds is None:
-        msg = f"{title} {text[:30]!r} is no time"
-        raise ValueError(msg)
+        raise ValueError(f"{title} {text[:30]!r} is no time")
     return seconds
 
 

@@ -53,18 +53,15 @@ def read_workload_log(path: PathLike, *, unit: str | None = None) -> tuple[JobLo
     """
     problem = read_problem(path)
     if not isinstance(problem, WorkloadProblem) or not len(problem.jobs):
-        msg = f"{path}: is no workload with jobs"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: is no workload with jobs")
     jobs, packed = problem.jobs, problem.jobs.packed
     if packed.kind.any():
         job = int(np.argmax(packed.kind > 0))
         kind = JOB_KINDS[packed.kind[job]]
-        msg = f"{path}: job {jobs.names[job]!r} is {kind}: only rigid jobs are compared"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: job {jobs.names[job]!r} is {kind}: only rigid jobs are compared")
     told = _told_unit(problem.meta)
     if unit is not None and told not in (None, unit):
-        msg = f"{path}: its sizes count {told}, not {unit}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: its sizes count {told}, not {unit}")
     unit = unit or told
     count = len(jobs)
     epoch, timezone = problem.meta.get("unix_time"), problem.meta.get("timezone")

@@ -395,8 +395,7 @@ _LSF: Final = LogTable(
 def _thousandths(num_gpu: str, gpu_milli: str) -> str:
     for text in (num_gpu, gpu_milli):
         if not re.fullmatch(r"\d{0,9}", text, re.ASCII):
-            msg = f"{text[:20]!r} is no number of GPUs, or of thousandths of one"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:20]!r} is no number of GPUs, or of thousandths of one")
     return str(int(num_gpu) * int(gpu_milli)) if num_gpu and gpu_milli else ""
 
 

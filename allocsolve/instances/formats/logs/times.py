@@ -63,8 +63,7 @@ def check_swf_unit(time_unit: str | None) -> None:
         If it is given and not the second.
     """
     if time_unit not in {None, "s"}:
-        msg = f"--time-unit {time_unit}: times of the Standard Workload Format are seconds"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--time-unit {time_unit}: times of the Standard Workload Format are seconds")
 
 
 def date_of(seconds: float, local: tzinfo) -> datetime:
@@ -127,8 +126,7 @@ class Clock:
         if _NUMBER.fullmatch(text):
             number = float(text)
             if number > MAX_INTEGER:
-                msg = f"{text[:20]!r} is beyond 2^53"
-                raise ValueError(msg)
+                raise ValueError(f"{text[:20]!r} is beyond 2^53")
             if not number and not self._knows_zero:
                 self.passed_zero = True
                 return None
@@ -147,10 +145,8 @@ class Clock:
         else:
             if seconds >= 0:
                 return seconds
-            msg = f"{text[:30]!r} is before 1970"
-            raise ValueError(msg)
-        msg = f"{text[:30]!r} is no time that is read: {_FORMS}"
-        raise ValueError(msg)
+            raise ValueError(f"{text[:30]!r} is before 1970")
+        raise ValueError(f"{text[:30]!r} is no time that is read: {_FORMS}")
 
 
 def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
@@ -253,8 +249,7 @@ def time_limit(text: str) -> float | None:
 def _clock_duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     if match is None or (":" not in text and "-" not in text):
-        msg = f"{text[:30]!r} is no duration"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:30]!r} is no duration")
     days, *_ = match.groups()
     parts = [float(part) for part in text.partition("-")[2].split(":")] if days else []
     if days:  # from hours on

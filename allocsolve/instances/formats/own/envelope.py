@@ -151,8 +151,7 @@ def problem_columns(problem: Problem) -> dict[str, Any]:
     """
     family = family_of(problem)
     if family.codec.problem_table is None:
-        msg = f"{family.kind} problems have no tables"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{family.kind} problems have no tables")
     return dict(family.codec.problem_table.columns(problem))
 
 

@@ -163,8 +163,7 @@ def _schedule_values(problem: EvolutionProblem, schedule: EvolutionSchedule) -> 
     packed = problem.packed
     for what in ("offsets", "nodes"):
         if not np.array_equal(getattr(schedule, what), getattr(packed, what)):
-            msg = f"the schedule does not belong to the problem: its steps have other {what}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the schedule does not belong to the problem: its steps have other {what}")
     durations, offsets = schedule.durations.tolist(), packed.offsets.tolist()
     return {
         "applications": [
@@ -221,8 +220,7 @@ def _problem_columns(problem: EvolutionProblem) -> dict[str, Any]:
     """
     packed = problem.packed
     if not len(packed.releases):
-        msg = "a problem without applications cannot be written as a table: it has no rows"
-        raise InvalidProblem(msg)
+        raise InvalidProblem("a problem without applications cannot be written as a table: it has no rows")
     count = len(packed.durations)
     return {
         **_steps(problem),

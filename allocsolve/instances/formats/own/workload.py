@@ -440,8 +440,7 @@ def _sound_jobs(items: Any, _problem: WorkloadProblem) -> list[Document] | None:
 def schedule_values(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Document:
     """Return the jobs of a schedule without the envelope."""
     if len(schedule.offsets) != len(problem.jobs) + 1:
-        msg = f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted")
     starts, ends = plain_numbers(schedule.starts), plain_numbers(schedule.ends)
     rows = [[*row] for row in zip(starts, ends, schedule.nodes.tolist(), strict=True)]
     bounds = schedule.offsets.tolist()

@@ -100,8 +100,7 @@ def machine_columns(problem: WorkloadProblem) -> dict[str, Any]:
         If a part of the machine is closed for a time: a row is a job.
     """
     if problem.closed:
-        msg = f"the {problem.closed[0].place} has no place in a table of jobs"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"the {problem.closed[0].place} has no place in a table of jobs")
     asked, count = problem.jobs.requirements, len(problem.jobs)
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for needs in asked.needs for name, _ in needs):

@@ -148,8 +148,7 @@ def format_by_name(path: Path) -> str:
     if path.is_dir() or not end:
         return "elastisim"
     if end not in by_end:
-        msg = f"{path}: its name tells no format; --format is one of {', '.join(CONVERSIONS)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: its name tells no format; --format is one of {', '.join(CONVERSIONS)}")
     return by_end[end]
 
 
@@ -171,16 +170,13 @@ def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Pa
     conversion = CONVERSIONS[name]
     if not isinstance(problem, WorkloadProblem):
         if conversion.write is not _write_own:
-            msg = f"--format {name} is for workloads"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--format {name} is for workloads")
         write_problem(problem, path)
         return Unheld()
     if schedule is None and conversion.answer == "needed":
-        msg = f"--format {name} shows a schedule: --answer FILE tells which"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--format {name} shows a schedule: --answer FILE tells which")
     if schedule is not None and conversion.answer == "never":
-        msg = f"--answer: there is no room for a schedule in --format {name}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--answer: there is no room for a schedule in --format {name}")
     return conversion.write(problem, schedule, path)
 
 
@@ -216,8 +212,7 @@ def read_workload(
     """
     name, problem, unheld = _read(path, num_nodes, "cut" if limits is None else limits, time_unit)
     if limits is not None and not isinstance(problem, WorkloadProblem):
-        msg = f"--limits is for workloads, and {path} is none"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--limits is for workloads, and {path} is none")
     if isinstance(problem, WorkloadProblem) and limits == "cut":
         beyond = int((problem.packed.runtime > problem.jobs.limit).sum())
         unheld.add("jobs that outlive their limit, cut there", beyond)
@@ -237,15 +232,13 @@ def _read(
     if name == "sacct":
         return name, *_parts(_read_log(path, name, num_nodes, time_unit))
     if time_unit is not None:
-        msg = f"--time-unit is for logs, and {path} is none"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--time-unit is for logs, and {path} is none")
     if name == "elastisim":
         return name, *_parts(read_elastisim(path, num_nodes=num_nodes))
     if name == "batsim":
         return name, *_parts(read_batsim(path, num_nodes=num_nodes, limits=batsim_limits))
     if num_nodes is not None:
-        msg = f"--nodes is not for problems of allocsolve: {path} tells the number of nodes"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--nodes is not for problems of allocsolve: {path} tells the number of nodes")
     if is_table(path):
         return "csv", read_problem(path), Unheld()
     return "json", parse_problem(document, str(path)), Unheld()

@@ -123,15 +123,13 @@ def interval_count(intervals: str) -> str:
     if not intervals.strip():
         return ""
     if not _INTERVALS.fullmatch(intervals.strip()):
-        msg = f"{show(intervals)} are no intervals such as 0-2 5"
-        raise ValueError(msg)
+        raise ValueError(f"{show(intervals)} are no intervals such as 0-2 5")
     total = 0
     for part in re.split(r"[ ,]+", intervals.strip()):
         first, dash, last = part.partition("-")
         size = int(last) - int(first) + 1 if dash else 1
         if size < 1:
-            msg = f"{part} ends before it begins"
-            raise ValueError(msg)
+            raise ValueError(f"{part} ends before it begins")
         total += size
     return str(total)
 
@@ -159,8 +157,7 @@ def _elastisim_fields(rows: Rows, problem: WorkloadProblem) -> Document:
 
 def _not_written(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Mapping[str, Any]:
     del problem, schedule
-    msg = "tables of other programs are read, not written"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer("tables of other programs are read, not written")
 
 
 _BATSIM: Final = TableFormat(

@@ -198,8 +198,7 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
     packed, jobs = problem.jobs.packed, problem.jobs
     count = len(jobs)
     if not count:
-        msg = "a problem without jobs cannot be written as a table: it has no rows"
-        raise InvalidProblem(msg)
+        raise InvalidProblem("a problem without jobs cannot be written as a table: it has no rows")
     if (packed.speedup == SPEEDUP_TABLE).any():
         idx = int(np.argmax(packed.speedup == SPEEDUP_TABLE))
         msg = f"job {jobs.names[idx]!r} has a table of speedups, which a table of jobs cannot hold"
@@ -207,8 +206,7 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
     for what, column in (("evolves", jobs.evolutions), ("has costs of changes", jobs.reconfigurations)):
         if column:
             idx = next(idx for idx, value in enumerate(column) if value is not None)
-            msg = f"job {jobs.names[idx]!r} {what}, which a table of jobs cannot hold"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {jobs.names[idx]!r} {what}, which a table of jobs cannot hold")
     columns: dict[str, Any] = {
         "job": _texts(jobs.names),
         "submit": packed.submit,
