@@ -90,10 +90,7 @@ def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[
             what = f"none of its {len(events.events)} events closes a node in the time of the log"
             raise InvalidOption(f"--events {args.events}: {what}")
         windows += found.windows
-        told = {
-            "outside the time of the log": found.outside,
-            "still open, closed to its end": found.open,
-        }
+        told = {"outside the time of the log": found.outside, "still open, closed to its end": found.open}
         lines += event_remarks(events, found, told)
     return ClosedParts(tuple(windows), tuple(lines))
 

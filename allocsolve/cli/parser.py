@@ -128,11 +128,7 @@ class _Version(argparse.Action):
 _COMMANDS: Final = {
     "generate": ("write problems", "create", "add_generators"),
     "import": ("turn logs and networks of real machines into problems", "parser_commands", "add_imports"),
-    "convert": (
-        "write a workload in the format of another program",
-        "parser_commands",
-        "add_convert",
-    ),
+    "convert": ("write a workload in the format of another program", "parser_commands", "add_convert"),
     "solve": ("solve one problem with one solver", "parser_commands", "add_solve"),
     "check": (
         "judge a solution: violations and metrics; or the certificate of a bound",
@@ -145,21 +141,9 @@ _COMMANDS: Final = {
         "parser_commands",
         "add_conformance",
     ),
-    "solvers": (
-        "list the solvers, or show one with its options",
-        "parser_commands",
-        "add_solvers",
-    ),
-    "warm": (
-        "compile what solvers need, so that their first call is fast",
-        "parser_commands",
-        "add_warm",
-    ),
-    "score": (
-        "compare solvers with each other and with a proven optimum",
-        "parser_commands",
-        "add_score",
-    ),
+    "solvers": ("list the solvers, or show one with its options", "parser_commands", "add_solvers"),
+    "warm": ("compile what solvers need, so that their first call is fast", "parser_commands", "add_warm"),
+    "score": ("compare solvers with each other and with a proven optimum", "parser_commands", "add_score"),
     "evaluate": (
         "score queue policies on hidden windows of logs, each in a sealed process",
         "evaluate",
@@ -180,21 +164,13 @@ _COMMANDS: Final = {
         "when",
         "add_when",
     ),
-    "gate": (
-        "fail if a solver got worse or slower than in a baseline",
-        "parser_commands",
-        "add_gate",
-    ),
+    "gate": ("fail if a solver got worse or slower than in a baseline", "parser_commands", "add_gate"),
     "study": (
         "compare many solvers on many problems: run, export, report, verify, merge",
         "parser_commands",
         "add_study",
     ),
-    "library": (
-        "suites of instances, and what is known of them",
-        "parser_commands",
-        "add_library",
-    ),
+    "library": ("suites of instances, and what is known of them", "parser_commands", "add_library"),
     "reproduce": ("redo the experiments of a paper", "reproductions.commands", "add_papers"),
 }
 

@@ -338,13 +338,7 @@ def gate(args: argparse.Namespace) -> int:
     if args.update:
         check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
-        report = run_gate(
-            **options,
-            update=args.update,
-            executor=cells,
-            progress=progress,
-            announce=remark,
-        )
+        report = run_gate(**options, update=args.update, executor=cells, progress=progress, announce=remark)
     if args.json:
         write_json({"passed": report.passed, **_fields(report)})
     else:

@@ -21,13 +21,7 @@ from allocsolve.cli.output import (
     write_json,
 )
 from allocsolve.cli.verified import check_proof_options, confirm, refuse_proof
-from allocsolve.errors import (
-    AllocsolveError,
-    FormatError,
-    InvalidAnswer,
-    InvalidOption,
-    SolverUnavailable,
-)
+from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, InvalidOption, SolverUnavailable
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.pictures.chart import counted, percent, short_number, time_text

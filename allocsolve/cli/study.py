@@ -262,12 +262,7 @@ def struck_out(contradiction: Contradiction) -> str:
 
 
 def write_report(
-    study: StudyRecords,
-    findings: Findings,
-    out: Path,
-    *,
-    table: Path | None,
-    folder: Path | None,
+    study: StudyRecords, findings: Findings, out: Path, *, table: Path | None, folder: Path | None
 ) -> list[Path]:
     """Write a report as an HTML page, and as Markdown and single figures if asked for.
 

@@ -101,12 +101,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limits", type=limits, default=(), metavar="given,actual", help=help_text)
     help_text = "what if these partitions were one pool, such as std,long; needs --partitions"
     parser.add_argument(
-        "--merge",
-        type=opt.distinct(str),
-        action="append",
-        default=[],
-        metavar="P,Q,...",
-        help=help_text,
+        "--merge", type=opt.distinct(str), action="append", default=[], metavar="P,Q,...", help=help_text
     )
     help_text = "show who gains and who loses"
     parser.add_argument("--by", choices=SPLITS, help=help_text)

@@ -92,9 +92,7 @@ def panels(problem: WorkloadProblem) -> list[tuple[str, int]]:
     machine = packed_machine(problem)
     owner = np.repeat(np.arange(len(problem.jobs)), np.diff(machine.offsets))
     area = np.bincount(
-        machine.resource,
-        machine.amount * problem.jobs.packed.runtime[owner],
-        minlength=len(machine.names),
+        machine.resource, machine.amount * problem.jobs.packed.runtime[owner], minlength=len(machine.names)
     )
     loads = {name: area[idx + 1] / number for idx, (name, number) in enumerate(problem.resources)}
     shown = sorted(loads, key=loads.__getitem__, reverse=True)[:PANELS]

@@ -11,14 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import InvalidOption
-from allocsolve.model import (
-    EvolutionProblem,
-    EvolutionSchedule,
-    Partition,
-    PartitionProblem,
-    Result,
-    terms,
-)
+from allocsolve.model import EvolutionProblem, EvolutionSchedule, Partition, PartitionProblem, Result, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -169,10 +169,7 @@ def _boxes(switches: _Switches, layout: _Layout) -> Iterator[tuple[str, tuple[fl
                 for box in _pieces(filled, filled + count, layout.wide):
                     low, start, length, rows = box
                     y = bottom - (low + rows) * layout.step
-                    yield (
-                        kind,
-                        (x + start * layout.step, y, length * layout.step, rows * layout.step),
-                    )
+                    yield (kind, (x + start * layout.step, y, length * layout.step, rows * layout.step))
                 filled += count
 
 

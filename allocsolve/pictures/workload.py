@@ -245,12 +245,7 @@ def _over_time(
             f" on the sum of {priced.get('term', 'the objective')} over all jobs for each second that it is "
             "there. The machine was scarce where the price is high, and large enough where it is 0."
         )
-    drawing = timeline(
-        problem,
-        schedules,
-        scale,
-        certificate=priced,
-    )
+    drawing = timeline(problem, schedules, scale, certificate=priced)
     return Exhibit("Over time", note, drawing)
 
 

@@ -103,11 +103,7 @@ def place(
 
 
 def place_problem(
-    problem: PlacementProblem | PartitionProblem,
-    *,
-    objective: str,
-    rules: Sequence[str],
-    budget: Budget,
+    problem: PlacementProblem | PartitionProblem, *, objective: str, rules: Sequence[str], budget: Budget
 ) -> Placed:
     """Return the best set of nodes of a problem, and what rules take."""
     family = family_of(problem)

@@ -102,12 +102,7 @@ _ENDED: Final = {
 
 def overview_tables(findings: Findings) -> tuple[Table, ...]:
     """Return the tables of the whole study."""
-    return (
-        _study(findings),
-        machine_table(findings),
-        failure_table(findings),
-        limit_table(findings),
-    )
+    return (_study(findings), machine_table(findings), failure_table(findings), limit_table(findings))
 
 
 def contradiction_tables(findings: Findings) -> tuple[Table, ...]:

@@ -122,10 +122,7 @@ def check_policy(
 
 
 def _apply(
-    check: _Check,
-    policy: Subject,
-    claims: _Claims,
-    examples: Sequence[WorkloadProblem] | None,
+    check: _Check, policy: Subject, claims: _Claims, examples: Sequence[WorkloadProblem] | None
 ) -> None:
     subject = instantiated(policy)
     check(subject, claims, example_workloads() if examples is None else examples)

@@ -296,13 +296,7 @@ def _boxes() -> Iterator[tuple[str, PartitionProblem]]:
     cells = [(busy, size) for busy in (0.3, 0.5) for size in (1, 4, 8, 16, 32)]
     for idx, (busy, size) in enumerate(cells, len(cells)):
         problem = churned_occupancy(
-            topology,
-            busy,
-            size,
-            [256, idx],
-            allocator=allocator,
-            allocator_name=_BOX_ALLOCATOR,
-            box=True,
+            topology, busy, size, [256, idx], allocator=allocator, allocator_name=_BOX_ALLOCATOR, box=True
         )
         yield f"c{busy * 100:.0f}-k{size:02}", problem
 
@@ -319,9 +313,7 @@ def _towns() -> Iterator[tuple[str, PartitionProblem]]:
             yield f"{shape}-k{size:02}", uniform_occupancy(topology, 0.0, size, 0)
 
 
-def _as_read(
-    cases: Callable[[], Iterable[Problem]],
-) -> Callable[[], Iterator[tuple[str, Problem]]]:
+def _as_read(cases: Callable[[], Iterable[Problem]]) -> Callable[[], Iterator[tuple[str, Problem]]]:
     """Return what draws a suite whose files are themselves where its problems stand."""
     return lambda: ((problem.name, problem) for problem in cases())
 
@@ -354,12 +346,7 @@ def _loaded_malleable() -> Iterator[tuple[str, Problem]]:
     """Yield workloads whose jobs are malleable at any time, or a half of them about once a minute."""
     for load in _LOADS:
         rigid = downey1997(
-            [64, load // 10],
-            num_jobs=60,
-            num_nodes=64,
-            load=load / 100,
-            nodes=(1, 64),
-            runtime=(60, 20_000),
+            [64, load // 10], num_jobs=60, num_nodes=64, load=load / 100, nodes=(1, 64), runtime=(60, 20_000)
         )
         yield f"{load:03}-all", elastic_workload(rigid, share=1, seed=1, tick=0)
         yield f"{load:03}-half", elastic_workload(rigid, share=0.5, seed=1, tick=60)

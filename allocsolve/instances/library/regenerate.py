@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 
 def regenerate(
-    meta: Mapping[str, Any],
-    make_allocator: Callable[[str], Callable[[Any, BoolArray, int], IntArray | None]],
+    meta: Mapping[str, Any], make_allocator: Callable[[str], Callable[[Any, BoolArray, int], IntArray | None]]
 ) -> Problem:
     """Return the problem that a generator makes of the parameters in the ``meta`` of a problem.
 

@@ -225,10 +225,7 @@ class JobRows:
     ) -> tuple[bool, float, float]:
         """Return start and end such that they are the run time apart, if the clock leaves a choice."""
         for start_later, end_later in ((False, True), (True, True), (True, False)):
-            times = (
-                self._time(cells, "start", later=start_later),
-                self._time(cells, "end", later=end_later),
-            )
+            times = (self._time(cells, "start", later=start_later), self._time(cells, "end", later=end_later))
             if times != (start, end) and abs(times[1] - times[0] - run) < 1:
                 return True, *times
         return False, start, end
@@ -442,13 +439,7 @@ def _read_text(text: LogText, layout: LogTable, options: LogOptions, times: Cloc
     table = layout.rows(text) if layout.rows is not None else None
     titles, numbered, place = table or _delimited(text, layout)
     rows = JobRows(
-        layout,
-        titles,
-        unit=options.unit,
-        times=times,
-        source=text.source,
-        place=place,
-        fields=options.fields,
+        layout, titles, unit=options.unit, times=times, source=text.source, place=place, fields=options.fields
     )
     for number, cells in numbered:
         rows.add(number, cells)

@@ -196,12 +196,7 @@ class EventWindows(NamedTuple):
 
 
 def event_windows(
-    events: NodeEvents,
-    origin: TimeOrigin,
-    *,
-    until: float,
-    there: Mapping[str, int],
-    unit: str = "nodes",
+    events: NodeEvents, origin: TimeOrigin, *, until: float, there: Mapping[str, int], unit: str = "nodes"
 ) -> EventWindows:
     """Return the windows in which a part of a machine is closed since nodes were down or drained.
 

@@ -35,15 +35,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidProblem
 from allocsolve.families import Fields, families, family_of
-from allocsolve.instances.formats.files import (
-    Checker,
-    Document,
-    canonical,
-    load,
-    replace_file,
-    save,
-    show,
-)
+from allocsolve.instances.formats.files import Checker, Document, canonical, load, replace_file, save, show
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.tables import certain_format
 from allocsolve.instances.formats.reader import read_answer_fields, read_fields, read_problem_fields
@@ -517,10 +509,7 @@ def _content_schema() -> tuple[Document, dict[str, Document]]:
     named = [name for name in kinds if reference(name) not in without_kind]
     has_kind = {"required": ["kind"]}
     cases: list[Document] = [
-        {
-            "if": {"properties": {"kind": {"const": name}}, **has_kind},
-            "then": reference(name),
-        }
+        {"if": {"properties": {"kind": {"const": name}}, **has_kind}, "then": reference(name)}
         for name in named
     ]
     description = "which certificate it is; some families have one without"

@@ -218,11 +218,7 @@ PROBLEM_TABLE: Final = TableFormat(
     columns=_problem_columns,
 )
 PARTITION_TABLE: Final = TableFormat(
-    required=("node",),
-    optional=_AXES,
-    texts=(),
-    fields=_partition_fields,
-    columns=_partition_columns,
+    required=("node",), optional=_AXES, texts=(), fields=_partition_fields, columns=_partition_columns
 )
 
 

@@ -173,12 +173,7 @@ def _radical(text: str, source: str) -> int:
 
 
 def _job(
-    check: Checker,
-    item: object,
-    place: str,
-    context: tuple[int, int, float],
-    models: _Models,
-    unheld: Unheld,
+    check: Checker, item: object, place: str, context: tuple[int, int, float], models: _Models, unheld: Unheld
 ) -> Job | None:
     """Return a job; None if it has a fault, which is noted."""
     idx, machine, flops = context
