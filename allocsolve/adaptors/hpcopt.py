@@ -112,12 +112,8 @@ class HpcoptPlugin:
     def __call__(self, snapshot: Any) -> _Decision:  # noqa: ANN401 - hpcopt's, or one of these
         """Return the jobs that start now.
 
-        Raises
-        ------
-        IllegalDecision
-            If the policy breaks a rule; hpcopt itself drops such decisions without a word.
-        InvalidOption
-            If the policy remembers something.
+        Raises `IllegalDecision` if the policy breaks a rule; hpcopt itself drops such decisions without a
+        word; `InvalidOption` if the policy remembers something.
         """
         chosen = tuple(self._dispatches(snapshot)) if snapshot.queued_jobs else ()
         return _Decision(self.policy_id, None, chosen)

@@ -133,13 +133,9 @@ def earlier_of(
 ) -> tuple[Answer | None, dict[str, Any] | None]:
     """Return the answer and the certificate of ``--start``; None for what is not there.
 
-    Files are of the problem as it is stored; what is judged is the problem as it is set.
-
-    Raises
-    ------
-    FormatError
-        If a file cannot be read, holds an answer that is not feasible or a certificate that proves nothing,
-        or is the second one of its kind.
+    Files are of the problem as it is stored; what is judged is the problem as it is set. Raises `FormatError`
+    if a file cannot be read, holds an answer that is not feasible or a certificate that proves nothing, or is
+    the second one of its kind.
     """
     from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs

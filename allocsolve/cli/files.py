@@ -29,10 +29,8 @@ def source_name(file: str) -> str:
 def problem_from(file: str) -> Problem:
     """Read a problem from a file, or from stdin for ``-``.
 
-    Raises
-    ------
-    FormatError
-        If it cannot be read or is no valid problem; a suite of the library is told to be one.
+    Raises `FormatError` if it cannot be read or is no valid problem; a suite of the library is told to be
+    one.
     """
     if file != _STDIN:
         if not Path(file).exists():
@@ -57,6 +55,8 @@ def refuse_suite(name: str) -> None:
 def check_outputs(*paths: Path | None, inputs: Iterable[str | Path] = (), force: bool) -> None:
     """Refuse files that could not be written, or that a command would overwrite unasked; touch none.
 
+    Raises `FormatError` if a file cannot be written, is there, is an input, or is to be written twice.
+
     Parameters
     ----------
     paths
@@ -65,11 +65,6 @@ def check_outputs(*paths: Path | None, inputs: Iterable[str | Path] = (), force:
         What it reads: never to be written, not even by `force`.
     force
         Whether files that exist may be replaced. Devices and pipes are no files.
-
-    Raises
-    ------
-    FormatError
-        If a file cannot be written, is there, is an input, or is to be written twice.
     """
     given = [path for path in paths if path is not None]
     for path in given:
@@ -98,10 +93,7 @@ def _is_same(path: Path, other: Path) -> bool:
 def check_writable(path: Path) -> None:
     """Refuse a file that could not be written, without touching it.
 
-    Raises
-    ------
-    FormatError
-        If its folder does not exist, it is a folder itself, or there is no permission.
+    Raises `FormatError` if its folder does not exist, it is a folder itself, or there is no permission.
     """
     fault = ""
     if path.is_dir():

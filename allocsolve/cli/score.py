@@ -152,10 +152,7 @@ def _named(args: argparse.Namespace) -> list[str]:
 def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[GivenAnswer]:
     """Return the answers that stand in files.
 
-    Raises
-    ------
-    InvalidOption
-        If it is not clear which problem they answer, or there is nothing to tolerate.
+    Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
     from allocsolve.bench.runs.reply import given_answer  # noqa: PLC0415 - when the command runs
 

@@ -53,10 +53,8 @@ class Machine(NamedTuple):
 def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size: int, unit: str) -> Machine:
     """Return the machine that options name.
 
-    Raises
-    ------
-    InvalidOption, FormatError
-        If a window is none, has passed, or closes what there is not; or if the events cannot be read.
+    Raises `InvalidOption, FormatError` if a window is none, has passed, or closes what there is not; or if
+    the events cannot be read.
     """
     partitions = dict(LogFields(partitions=args.partitions).partitions)
     used = {name for job in listing.queued for name in job.partitions}
@@ -178,17 +176,14 @@ def snapshot_of(
 ) -> QueueSnapshot:
     """Return the queue as the policy finds it; a limit that is not known is the longest one that is.
 
+    Raises `InvalidOption` if no limit is known, or running jobs hold more than there is.
+
     Parameters
     ----------
     listing, units, machine
         Who runs, what waits in line, and where.
     limits
         Limits that are known beside those of the listing, in seconds.
-
-    Raises
-    ------
-    InvalidOption
-        If no limit is known, or running jobs hold more than there is.
     """
     told = [job.limit for job in listing.running] + [job.limit for job in listing.queued]
     told += [unit.limit for unit in units]

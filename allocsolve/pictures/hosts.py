@@ -30,10 +30,7 @@ class _NodeProblem(Protocol):
 def _names(problem: _NodeProblem) -> Sequence[str]:
     """Return the names of all nodes of a problem: those of ``meta.nodes``, else their ids.
 
-    Raises
-    ------
-    InvalidOption
-        If ``meta.nodes`` is no hostlist of as many names as there are nodes.
+    Raises `InvalidOption` if ``meta.nodes`` is no hostlist of as many names as there are nodes.
     """
     count, told = len(problem.free), problem.meta.get("nodes")
     if not isinstance(told, str):

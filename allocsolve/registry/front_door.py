@@ -332,12 +332,8 @@ def _is_called_like_a_solver(thing: Any) -> bool:  # noqa: ANN401 - anything
 def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - also what is no solver
     """Return a solver of problems of this family, instantiated if it is a class.
 
-    A policy that is a class stays one: it is made anew for each run, also after those that warm it up.
-
-    Raises
-    ------
-    InvalidOption
-        If it is none.
+    A policy that is a class stays one: it is made anew for each run, also after those that warm it up. Raises
+    `InvalidOption` if it is none.
     """
     given = solver
     if isinstance(solver, type):

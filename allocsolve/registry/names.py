@@ -51,10 +51,7 @@ class SolverName:
 def parse_name(text: str) -> SolverName:
     """Return the name and the options of a text; whether they exist is for the registry to say.
 
-    Raises
-    ------
-    InvalidOption
-        If there are parentheses, and what they hold is no list of options.
+    Raises `InvalidOption` if there are parentheses, and what they hold is no list of options.
 
     Examples
     --------
@@ -165,11 +162,8 @@ def _valued(holder: Any) -> Iterator[Option]:  # noqa: ANN401 - any dataclass
 def with_options(solver: Any, given: Mapping[str, OptionValue]) -> Any:  # noqa: ANN401 - a solver or its class
     """Return a solver with other options; of a class, a solver of it.
 
-    Raises
-    ------
-    InvalidOption
-        If it has no such option, or the value is none for it: one line that names both, and the options that
-        there are.
+    Raises `InvalidOption` if it has no such option, or the value is none for it: one line that names both,
+    and the options that there are.
     """
     options = solver_options(solver)
     changes: dict[str, dict[str, OptionValue]] = {}  # by part

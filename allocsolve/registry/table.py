@@ -93,10 +93,7 @@ def registered_names(family: AnyFamily) -> Mapping[str, Registered]:
 def registered_solver(name: SolverName, family: AnyFamily) -> AnySolver:
     """Return the solver of a registered name and options.
 
-    Raises
-    ------
-    InvalidOption
-        If it has no such option, or not with this value.
+    Raises `InvalidOption` if it has no such option, or not with this value.
     """
     row, options = registered_names(family)[name.base]
     solver = row.load()
@@ -260,12 +257,7 @@ def _holds_address(text: str) -> bool:
 def problem_types(solver: AnySolver) -> tuple[object, ...]:
     """Return the types that the annotation of the first parameter names, one or the members of a union.
 
-    Empty if there is no annotation.
-
-    Raises
-    ------
-    ValueError
-        If a text cannot be resolved.
+    Empty if there is no annotation. Raises `ValueError` if a text cannot be resolved.
     """
     call = inspect.unwrap(solver if inspect.isroutine(solver) else type(solver).__call__)
     first = next(iter(inspect.signature(solver).parameters.values()))

@@ -109,10 +109,7 @@ class ViewReceiver:
 def packed_decisions(decisions: Any) -> bytes:  # noqa: ANN401 - whatever a policy returns
     """Return decisions as they are sent, in the process of the policy; reasons of starts are left out.
 
-    Raises
-    ------
-    InvalidAnswer
-        If these are no decisions about rigid jobs.
+    Raises `InvalidAnswer` if these are no decisions about rigid jobs.
     """
     if not hasattr(decisions, "__iter__"):
         raise InvalidAnswer(f"the policy returned {shown(decisions)}, no decisions")
@@ -133,10 +130,7 @@ def _packed(decision: object) -> bytes:
 def decisions_of(data: bytes) -> Iterator[Start | Wake]:
     """Yield the decisions of a message; whether they are allowed is for the engine to say.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the message is not made of decisions.
+    Raises `InvalidAnswer` if the message is not made of decisions.
     """
     if len(data) % _RECORD.size:
         raise InvalidAnswer(f"{len(data)} bytes are no decisions")

@@ -59,17 +59,14 @@ def unheld(*, offline: bool) -> str:
 def restrict(readable: Iterable[str], *, memory_mb: float) -> None:
     """Give up files, and memory beyond a limit, for this process and those that it might start.
 
+    Raises `OSError` if this system has Landlock, and it does not take hold.
+
     Parameters
     ----------
     readable
         Files, and folders with all below them, that may still be read; what is not there is passed over.
     memory_mb
         What may be allocated from now on, in MB.
-
-    Raises
-    ------
-    OSError
-        If this system has Landlock, and it does not take hold.
     """
     import resource  # noqa: PLC0415 - Windows, which seals nothing, has none
 

@@ -127,15 +127,12 @@ class SealedPolicies:
     def run(self, problem: WorkloadProblem, policy: str) -> WorkloadSchedule:
         """Return the schedule of a workload under a policy, which nobody has judged yet.
 
+        Raises `PolicyFailed` if it raises, decides what is not allowed, dies, or takes more than the limits.
+
         Parameters
         ----------
         policy
             ``package.module:object`` with options, ``file.py``, or ``file.py:object``.
-
-        Raises
-        ------
-        PolicyFailed
-            If it raises, decides what is not allowed, dies, or takes more than the limits.
         """
         orders = self._orders(policy)
         server = self._started()

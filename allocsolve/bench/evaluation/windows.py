@@ -56,14 +56,9 @@ class Window:
 def read_logs(places: Sequence[Path]) -> list[tuple[Path, WorkloadProblem]]:
     """Return the workloads of some files, and of all files of some folders, each with its file.
 
-    Raises
-    ------
-    FormatError
-        If a file is neither a log nor a workload, a folder has no file, or something is not there.
-    UnsupportedProblem
-        If a machine has more than nodes: no bound of this package holds for its windows.
-    InvalidOption
-        If there is no file, or two have the same jobs: windows would count them twice.
+    Raises `FormatError` if a file is neither a log nor a workload, a folder has no file, or something is not
+    there; `UnsupportedProblem` if a machine has more than nodes: no bound of this package holds for its
+    windows; `InvalidOption` if there is no file, or two have the same jobs: windows would count them twice.
     """
     read: list[tuple[Path, WorkloadProblem]] = []
     for path in [file for place in places for file in _files(place)]:
@@ -110,6 +105,8 @@ def draw_windows(
 ) -> list[WorkloadProblem]:
     """Draw windows from logs in turns, none of which has a job of another one.
 
+    Raises `InvalidOption` if a log has not so many.
+
     Parameters
     ----------
     logs
@@ -120,11 +117,6 @@ def draw_windows(
         ``train`` or ``test``: see `allocsolve.adaptors.train_test_ranges`.
     seed
         Of all that is drawn; the same one draws the same windows of the same logs.
-
-    Raises
-    ------
-    InvalidOption
-        If a log has not so many.
     """
     rng = np.random.default_rng(seed)
     drawn: list[WorkloadProblem] = []
@@ -170,10 +162,7 @@ def bounds_folder() -> Path:
 def bounded(problem: WorkloadProblem) -> Window:
     """Return a window with its bound.
 
-    Raises
-    ------
-    InvalidOption
-        If no job counts.
+    Raises `InvalidOption` if no job counts.
     """
     bound = _bound(problem)
     if bound <= 0:

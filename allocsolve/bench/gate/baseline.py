@@ -103,10 +103,7 @@ class Baseline:
 def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
     """Write a baseline. The file appears whole or not at all.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be written.
+    Raises `FormatError` if the file cannot be written.
     """
     budget = baseline.budget
     document = {
@@ -139,10 +136,8 @@ def _plain(value: object) -> object:
 def read_baseline(path: str | os.PathLike[str]) -> Baseline:
     """Read a baseline.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or is no baseline of this version: every faulty field is named.
+    Raises `FormatError` if the file cannot be read, or is no baseline of this version: every faulty field is
+    named.
     """
     fields, check = read_fields(load(path), baseline_schema(), str(path)), Checker()
     asked, references = fields["solvers_asked"], fields.get("references")

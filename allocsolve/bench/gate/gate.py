@@ -106,6 +106,9 @@ def measure(
 ) -> Measured:
     """Run all contestants on all problems of their kinds and time those that are timed.
 
+    Raises `InvalidOption` if a run was to finish and did not; `KeyboardInterrupt` when the user interrupts,
+    also if the solver turned that into a result.
+
     Parameters
     ----------
     problems
@@ -124,13 +127,6 @@ def measure(
         Told before each run, and once at the end.
     announce
         Told of long compilations.
-
-    Raises
-    ------
-    InvalidOption
-        If a run was to finish and did not.
-    KeyboardInterrupt
-        When the user interrupts, also if the solver turned that into a result.
     """
     kinds = {contestant.kind for contestant in contestants}
     problems = [problem for problem in problems if _kind(problem) in kinds]

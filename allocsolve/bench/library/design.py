@@ -502,12 +502,8 @@ def folder_problems(folder: Path, besides: Path | None = None) -> Iterator[tuple
     """Yield the name of the suite, empty if the folder is none, the file and the problem of each problem.
 
     A folder is a suite, called like the folder, if there is a ``best_known.json`` in it. The file `besides`
-    may lie there, too, and is none of the problems.
-
-    Raises
-    ------
-    FormatError
-        If a file is no problem, there is none, or the suite is called like one of the package.
+    may lie there, too, and is none of the problems. Raises `FormatError` if a file is no problem, there is
+    none, or the suite is called like one of the package.
     """
     there = [*folder.glob("*.json"), *folder.glob("*.json.gz")]
     files = sorted(path for path in there if path.name != BEST_KNOWN)

@@ -121,12 +121,8 @@ def _plain(value: object) -> object:
 def decoded_reply(data: bytes, task: Task) -> Reply:
     """Return what the process of the solver says of a task.
 
-    Raises
-    ------
-    FormatError
-        If it is no reply: every fault is named.
-    InvalidAnswer
-        If the answer is none of the problem, or the claims contradict each other.
+    Raises `FormatError` if it is no reply: every fault is named; `InvalidAnswer` if the answer is none of the
+    problem, or the claims contradict each other.
     """
     source = "reply"
     try:
@@ -201,13 +197,8 @@ class GivenAnswer:
     def __call__(self, problem: Problem, budget: Budget, /) -> Result[Any]:
         """Return the answer.
 
-        Raises
-        ------
-        AllocsolveError
-            If the file holds none.
-        InvalidAnswer
-            If it is not feasible: with the broken rules and, where they can be measured, the values that it
-            has all the same. They count nowhere.
+        Raises `AllocsolveError` if the file holds none; `InvalidAnswer` if it is not feasible: with the
+        broken rules and, where they can be measured, the values that it has all the same. They count nowhere.
         """
         del budget
         if self.answer is None:
@@ -225,7 +216,9 @@ def given_answer(
 ) -> GivenAnswer:
     """Read an answer from a file in any format of `read_solution`.
 
-    A file that is no answer to the problem makes a failed row; one that is not there is refused.
+    A file that is no answer to the problem makes a failed row; one that is not there is refused. Raises
+    `FormatError` if the file cannot be read; `InvalidOption` if a tolerance is given, and answers to the
+    problem have no times that could be rounded.
 
     Parameters
     ----------
@@ -237,13 +230,6 @@ def given_answer(
         By how many seconds its times may be off, see `allocsolve.judge.violations`.
     tell
         See `read_solution`.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read.
-    InvalidOption
-        If a tolerance is given, and answers to the problem have no times that could be rounded.
     """
     try:
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()

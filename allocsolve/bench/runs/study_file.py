@@ -39,11 +39,8 @@ _COUNTS: Final = 2**31
 def load_study(path: PathLike) -> Document:
     """Read the fields of a study from a TOML file, with the defaults of those that are left out.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is not TOML, or a field is unknown, missing or of the wrong type: all are
-        named.
+    Raises `FormatError` if the file cannot be read, is not TOML, or a field is unknown, missing or of the
+    wrong type: all are named.
     """
     source = str(path)
     try:
@@ -56,11 +53,8 @@ def load_study(path: PathLike) -> Document:
 def parse_study(data: bytes, source: str) -> Document:
     """Return what a text in TOML holds, whatever its fields are.
 
-    Raises
-    ------
-    FormatError
-        If it is not TOML in UTF-8, or holds what no study can: a date, an integer of more than 64 bits, lists
-        and tables nested deeper than `MAX_DEPTH`.
+    Raises `FormatError` if it is not TOML in UTF-8, or holds what no study can: a date, an integer of more
+    than 64 bits, lists and tables nested deeper than `MAX_DEPTH`.
     """
     try:
         content = data.decode()
@@ -102,10 +96,8 @@ def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
 def study_fields(document: Document, source: str) -> Document:
     """Return the fields of a study, with the defaults of those that are left out.
 
-    Raises
-    ------
-    FormatError
-        If fields are missing, unknown, of the wrong type or out of their range: names all of them.
+    Raises `FormatError` if fields are missing, unknown, of the wrong type or out of their range: names all of
+    them.
     """
     fields, check = read_fields(document, _schema((), ()), source), Checker()
     for idx, budget in enumerate(fields["budgets"]):

@@ -303,10 +303,7 @@ class Channel:
     def message(self, largest: int) -> tuple[bytes, bytes] | None:
         """Take the next mark, with the line or reply that follows it; None as long as it is not complete.
 
-        Raises
-        ------
-        FormatError
-            If a reply is announced with more bytes than `largest`.
+        Raises `FormatError` if a reply is announced with more bytes than `largest`.
         """
         mark = bytes(self._received[:1])
         end = begin = 1

@@ -160,6 +160,8 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 def performance_profile(costs: Mapping[str, Sequence[float]]) -> dict[str, Steps]:
     """Return the performance profile of each solver (Dolan & More 2002, section 2).
 
+    Raises `InvalidOption` if the solvers have different numbers of instances.
+
     Parameters
     ----------
     costs
@@ -172,11 +174,6 @@ def performance_profile(costs: Mapping[str, Sequence[float]]) -> dict[str, Steps
         For each solver the points at which its profile rises: a ratio >= 1 to the least cost of all solvers,
         and the share of the instances on which it is within that ratio. Above a least cost of 0 the ratio is
         infinite, and such instances count as not solved.
-
-    Raises
-    ------
-    InvalidOption
-        If the solvers have different numbers of instances.
 
     Examples
     --------
@@ -293,7 +290,8 @@ def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> d
     """Return what brackets of the optimum within several expand limits say of each other.
 
     What keeps a limit keeps every looser one, too. So the value of an answer holds for all looser limits, and
-    a lower bound for all tighter ones.
+    a lower bound for all tighter ones. Raises `InvalidAnswer` if a bound within one limit is above a value
+    within a tighter one.
 
     Parameters
     ----------
@@ -306,11 +304,6 @@ def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> d
     -------
     dict
         By expand limit, in increasing order; both ends never increase with the limit.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a bound within one limit is above a value within a tighter one.
 
     Examples
     --------

@@ -79,11 +79,8 @@ def open_input(path: PathLike) -> io.BufferedReader:
 def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
     """Read a file, a device or a pipe; one that is gzipped is unpacked.
 
-    Raises
-    ------
-    FormatError
-        If it has more than `max_bytes` (`MAX_BYTES` by default), packed or unpacked, as endless devices have;
-        or if it begins as files of gzip do and is none.
+    Raises `FormatError` if it has more than `max_bytes` (`MAX_BYTES` by default), packed or unpacked, as
+    endless devices have; or if it begins as files of gzip do and is none.
     """
     with open_input(path) as stream:
         return read_stream(stream, str(path), max_bytes)
@@ -193,16 +190,13 @@ def load(path: PathLike) -> Document:
 def parse(data: bytes, source: str) -> Document:
     """Return the JSON object that a text in UTF-8 holds.
 
+    Raises `FormatError` if it is empty, not JSON (duplicate keys, NaN and Infinity are not), nested deeper
+    than `MAX_DEPTH`, or no object.
+
     Parameters
     ----------
     data
         The text.
-
-    Raises
-    ------
-    FormatError
-        If it is empty, not JSON (duplicate keys, NaN and Infinity are not), nested deeper than `MAX_DEPTH`,
-        or no object.
     """
     try:
         text = data.decode()

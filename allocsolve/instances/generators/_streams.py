@@ -23,10 +23,8 @@ MOST_JOBS = 2**24
 def check_stream(num_jobs: int, load: float) -> float:
     """Return the load as a float.
 
-    Raises
-    ------
-    InvalidOption
-        If the number of jobs is negative or too large, or the load is not a finite number above 0.
+    Raises `InvalidOption` if the number of jobs is negative or too large, or the load is not a finite number
+    above 0.
     """
     if not 0 <= num_jobs <= MOST_JOBS:
         raise InvalidOption(f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}")

@@ -378,12 +378,8 @@ class Library(Mapping[str, Suite]):
     def __getitem__(self, name: str) -> Suite:
         """Return a suite.
 
-        Raises
-        ------
-        UnknownName
-            If there is none of this name; the message offers the nearest names.
-        FormatError
-            If the index of the library cannot be read.
+        Raises `UnknownName` if there is none of this name; the message offers the nearest names;
+        `FormatError` if the index of the library cannot be read.
         """
         suites, selections = self._index()
         if name in selections:

@@ -80,12 +80,8 @@ def as_it_is(problem: WorkloadProblem, unit: str) -> Question:
 def of_size(problem: WorkloadProblem, unit: str, size: int) -> Question:
     """Ask for a machine of another size.
 
-    Jobs that are larger than it hold all of it, and run as long: so all jobs are there in each row.
-
-    Raises
-    ------
-    InvalidOption
-        If more is closed at times than such a machine has.
+    Jobs that are larger than it hold all of it, and run as long: so all jobs are there in each row. Raises
+    `InvalidOption` if more is closed at times than such a machine has.
     """
     nodes = problem.jobs.packed.nodes
     try:
@@ -122,10 +118,7 @@ def with_exact_limits(problem: WorkloadProblem) -> Question:
 def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: str) -> Question:
     """Ask for a time in which the machine, or a part of it, is closed.
 
-    Raises
-    ------
-    InvalidOption
-        If the text is not that of a window, or it begins when all is over.
+    Raises `InvalidOption` if the text is not that of a window, or it begins when all is over.
     """
     packed = problem.jobs.packed
     zero = float(log.submits[0] - packed.submit[0])
@@ -144,10 +137,7 @@ def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: st
 def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
     """Ask for one pool in place of several partitions.
 
-    Raises
-    ------
-    InvalidOption
-        If there are not two of them at least, or the machine has none of that name.
+    Raises `InvalidOption` if there are not two of them at least, or the machine has none of that name.
     """
     value = ",".join(names)
     sizes = dict(problem.resources)

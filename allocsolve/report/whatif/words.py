@@ -136,10 +136,7 @@ def plain(sentence: Iterable[str | Linked]) -> str:
 def anchor(word: str) -> str:
     """Return where on the page a word is defined.
 
-    Raises
-    ------
-    KeyError
-        If it is not.
+    Raises `KeyError` if it is not.
     """
     if word not in _MEANINGS:
         raise KeyError(word)

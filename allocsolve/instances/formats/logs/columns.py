@@ -35,6 +35,8 @@ def columns_of(
 ) -> Columns:
     """Find the columns of a format among those of a file.
 
+    Raises `FormatError` if a column is missing without which there are no jobs, or stands twice.
+
     Parameters
     ----------
     names
@@ -43,11 +45,6 @@ def columns_of(
         What sizes shall count; by default the first of the format for which there is a column.
     fields
         What is read beside plain jobs.
-
-    Raises
-    ------
-    FormatError
-        If a column is missing without which there are no jobs, or stands twice.
     """
     if unit is not None and unit not in table.units:
         raise FormatError(

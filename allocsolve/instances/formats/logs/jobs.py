@@ -125,10 +125,7 @@ class JobRows:
     def add(self, number: int, cells: Sequence[str] | Dropped) -> None:
         """Take up a row: a job, a step of one, a fault, or what is no job.
 
-        Raises
-        ------
-        FormatError
-            If there are too many jobs.
+        Raises `FormatError` if there are too many jobs.
         """
         if isinstance(cells, Dropped):
             if cells.reason == "faulty":

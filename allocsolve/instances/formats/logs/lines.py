@@ -80,10 +80,7 @@ class LogText:
     def lines(self, max_line: int = MAX_LINE) -> Iterator[tuple[int, str]]:
         """Yield the lines with their numbers, from 1; of each no more than `max_line` characters are held.
 
-        Raises
-        ------
-        FormatError
-            If there are more than 2^29 characters.
+        Raises `FormatError` if there are more than 2^29 characters.
         """
         total = number = 0
         fresh = True
@@ -159,6 +156,8 @@ def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
 def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) -> tuple[T, str]:
     """Hand the lines of a file to a function; see `read_text`.
 
+    Raises `FormatError` if the file cannot be read or unpacked, or has more than 2^29 characters.
+
     Parameters
     ----------
     parse
@@ -168,11 +167,6 @@ def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) 
     -------
     tuple
         What the function returns, and the SHA-256 of the file as it lies on disk, in hexadecimal.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or unpacked, or has more than 2^29 characters.
     """
     return read_text(path, lambda text: parse(text.lines(MAX_LINE)))
 
@@ -212,6 +206,8 @@ def read_parquet(
 ) -> tuple[T, str]:
     """Hand the rows of a file to a function.
 
+    Raises `FormatError` if the file cannot be read, or has more than 2^30 bytes of cells.
+
     Parameters
     ----------
     wanted
@@ -225,11 +221,6 @@ def read_parquet(
     -------
     tuple
         What the function returns, and the SHA-256 of the file, in hexadecimal.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or has more than 2^30 bytes of cells.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency

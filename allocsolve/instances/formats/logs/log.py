@@ -331,6 +331,9 @@ def cleaned(
 ) -> JobLog:
     """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
 
+    Raises `FormatError` if nothing tells the size of the machine, or there are faulty lines only and no size
+    either.
+
     Parameters
     ----------
     columns, machine, options, sha256, header, epoch, timezone
@@ -344,11 +347,6 @@ def cleaned(
         these, the rows that are kept count) or by number; lines.
     sharing, may_share
         Which rows had a part of a node only, where sizes count such parts, and which may have had.
-
-    Raises
-    ------
-    FormatError
-        If nothing tells the size of the machine, or there are faulty lines only and no size either.
     """
     if machine.size is None:
         if not columns.names and faults.texts:

@@ -35,7 +35,8 @@ def read_workload_log(path: PathLike, *, unit: str | None = None) -> tuple[JobLo
     """Read a workload, such as `allocsolve import` writes, and return its jobs as those of a log, too.
 
     Such a log tells no starts. A problem that says of no log that its sizes are whole nodes may as well count
-    processors of nodes that jobs share.
+    processors of nodes that jobs share. Raises `FormatError` if the file is no problem; `InvalidOption` if it
+    is of another kind, has no jobs, or some that are not rigid, or its log counted something else.
 
     Parameters
     ----------
@@ -43,13 +44,6 @@ def read_workload_log(path: PathLike, *, unit: str | None = None) -> tuple[JobLo
         The problem.
     unit
         What its sizes count, one of `UNITS`; by default what the problem tells of its log.
-
-    Raises
-    ------
-    FormatError
-        If the file is no problem.
-    InvalidOption
-        If it is of another kind, has no jobs, or some that are not rigid, or its log counted something else.
     """
     problem = read_problem(path)
     if not isinstance(problem, WorkloadProblem) or not len(problem.jobs):

@@ -57,10 +57,7 @@ def zone(name: str) -> tzinfo:
 def check_swf_unit(time_unit: str | None) -> None:
     """Refuse a unit of times that the Standard Workload Format does not have.
 
-    Raises
-    ------
-    InvalidOption
-        If it is given and not the second.
+    Raises `InvalidOption` if it is given and not the second.
     """
     if time_unit not in {None, "s"}:
         raise InvalidOption(f"--time-unit {time_unit}: times of the Standard Workload Format are seconds")
@@ -69,10 +66,7 @@ def check_swf_unit(time_unit: str | None) -> None:
 def date_of(seconds: float, local: tzinfo) -> datetime:
     """Return a point in time, in Unix seconds, as a date.
 
-    Raises
-    ------
-    InvalidOption
-        If it is beyond the dates that there are, which end with the year 9999.
+    Raises `InvalidOption` if it is beyond the dates that there are, which end with the year 9999.
     """
     try:
         return datetime.fromtimestamp(seconds, local)
@@ -152,6 +146,10 @@ class Clock:
 def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
     """Refuse points in time that cannot be what they are read as.
 
+    Raises `FormatError` if they are neither Unix seconds between 1990 and 2100 nor count from an origin of
+    their own, or look like the days of a spreadsheet and nobody said that they are seconds; with the unit
+    that would fit.
+
     Parameters
     ----------
     seconds
@@ -160,12 +158,6 @@ def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
         What the message calls the file.
     unit
         That of plain numbers, as the user says; seconds if nothing is said.
-
-    Raises
-    ------
-    FormatError
-        If they are neither Unix seconds between 1990 and 2100 nor count from an origin of their own, or look
-        like the days of a spreadsheet and nobody said that they are seconds; with the unit that would fit.
     """
     if not len(seconds):
         return

@@ -213,10 +213,8 @@ def _by_application(rows: Rows) -> dict[Any, list[int]]:
 def _problem_columns(problem: EvolutionProblem) -> dict[str, Any]:
     """Return the columns of a problem.
 
-    Raises
-    ------
-    InvalidProblem
-        If there is no application: a table without rows does not tell how many nodes there are.
+    Raises `InvalidProblem` if there is no application: a table without rows does not tell how many nodes
+    there are.
     """
     packed = problem.packed
     if not len(packed.releases):

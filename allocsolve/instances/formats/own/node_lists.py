@@ -65,10 +65,8 @@ def chosen_nodes_kind(
 def encode_nodes(nodes: IntArray, num_nodes: int, answer: str) -> Document:
     """Return the field of the chosen nodes.
 
-    Raises
-    ------
-    InvalidAnswer
-        If a node is none of 0..`num_nodes` - 1; the message calls the set by the noun `answer`.
+    Raises `InvalidAnswer` if a node is none of 0..`num_nodes` - 1; the message calls the set by the noun
+    `answer`.
     """
     last = num_nodes - 1
     strange = next((node for node in nodes.tolist() if not 0 <= node <= last), None)

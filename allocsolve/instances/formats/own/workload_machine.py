@@ -94,10 +94,7 @@ def machine_of_rows(rows: Rows, jobs: list[Document]) -> Document:
 def machine_columns(problem: WorkloadProblem) -> dict[str, Any]:
     """Return the columns of a table of jobs that say what they need and what there is.
 
-    Raises
-    ------
-    InvalidProblem
-        If a part of the machine is closed for a time: a row is a job.
+    Raises `InvalidProblem` if a part of the machine is closed for a time: a row is a job.
     """
     if problem.closed:
         raise InvalidProblem(f"the {problem.closed[0].place} has no place in a table of jobs")

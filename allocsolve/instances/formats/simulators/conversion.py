@@ -138,10 +138,7 @@ CONVERSIONS: Final[dict[str, Conversion]] = {
 def format_by_name(path: Path) -> str:
     """Return the format that the name of a file or folder tells.
 
-    Raises
-    ------
-    InvalidOption
-        If it tells none.
+    Raises `InvalidOption` if it tells none.
     """
     by_end = {".json": "json", ".csv": "csv", ".swf": "swf"}
     end = unpacked_path(path).suffix.lower()
@@ -155,17 +152,13 @@ def format_by_name(path: Path) -> str:
 def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Path, name: str) -> Unheld:
     """Write a problem in one of `CONVERSIONS`, with a schedule where the format has room for one.
 
+    Raises `InvalidOption` if the format takes no problems of this family, needs a schedule, or holds none;
+    `InvalidProblem` if it cannot hold a job at all.
+
     Returns
     -------
     Unheld
         What the format cannot hold.
-
-    Raises
-    ------
-    InvalidOption
-        If the format takes no problems of this family, needs a schedule, or holds none.
-    InvalidProblem
-        If it cannot hold a job at all.
     """
     conversion = CONVERSIONS[name]
     if not isinstance(problem, WorkloadProblem):
@@ -185,6 +178,9 @@ def read_workload(
 ) -> tuple[str, Problem, Unheld]:
     """Read a problem from a file of any format that tells one, found out by what is in it.
 
+    Raises `InvalidOption` if a number of nodes is given for a problem of this program, or limits for another
+    one than a workload.
+
     Parameters
     ----------
     path
@@ -203,12 +199,6 @@ def read_workload(
     -------
     tuple
         The format, the problem, and what of the file it does not hold.
-
-    Raises
-    ------
-    InvalidOption
-        If a number of nodes is given for a problem of this program, or limits for another one than a
-        workload.
     """
     name, problem, unheld = _read(path, num_nodes, "cut" if limits is None else limits, time_unit)
     if limits is not None and not isinstance(problem, WorkloadProblem):

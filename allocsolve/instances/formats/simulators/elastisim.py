@@ -371,6 +371,8 @@ def read_application(
 ) -> Application:
     """Read the application of one job.
 
+    Raises `InvalidOption` if the model is not understood; the message names the place in it and the value.
+
     Parameters
     ----------
     model
@@ -381,11 +383,6 @@ def read_application(
         ``num_nodes_min`` and ``num_nodes_max``.
     flops
         Operations that a host does in a second.
-
-    Raises
-    ------
-    InvalidOption
-        If the model is not understood; the message names the place in it and the value.
     """
     reader = _Reader(arguments, limits, Fraction(flops))
     application = Application()

@@ -164,18 +164,15 @@ class _Parser:
 def parse_formula(text: str, names: frozenset[str]) -> Formula:
     """Read a formula.
 
+    Raises `InvalidOption` if it is none; the message says what is wrong with it. The function that is
+    returned raises it, too, where there is no finite value.
+
     Parameters
     ----------
     text
         The formula.
     names
         The names that may stand in it.
-
-    Raises
-    ------
-    InvalidOption
-        If it is none; the message says what is wrong with it. The function that is returned raises it, too,
-        where there is no finite value.
 
     Examples
     --------

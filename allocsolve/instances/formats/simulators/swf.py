@@ -189,11 +189,8 @@ def _problem_fields(rows: Rows) -> Document:
 def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
     """Return the columns of a problem.
 
-    Raises
-    ------
-    InvalidProblem
-        If there is no job, whose row would tell how many nodes there are, or a job has a table of speedups,
-        evolves, or has costs of changes, or a part of the machine is closed for a time.
+    Raises `InvalidProblem` if there is no job, whose row would tell how many nodes there are, or a job has a
+    table of speedups, evolves, or has costs of changes, or a part of the machine is closed for a time.
     """
     packed, jobs = problem.jobs.packed, problem.jobs
     count = len(jobs)

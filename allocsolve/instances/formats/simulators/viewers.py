@@ -190,10 +190,7 @@ def perfetto_text(
 ) -> str:
     """Return the file that trace viewers open; see `perfetto_events`.
 
-    Raises
-    ------
-    InvalidOption
-        If so many jobs run in the window that viewers would not take the file.
+    Raises `InvalidOption` if so many jobs run in the window that viewers would not take the file.
     """
     count = len(pieces_within(schedule, window)[0])
     if count > _MOST_PIECES:
