@@ -280,11 +280,7 @@ class ForeignCluster:
     """What is remembered of another program's cluster between snapshots of it.
 
     Jobs, since when running jobs hold their nodes, nodes that are promised to queued jobs, wake-ups.
-
-    Parameters
-    ----------
-    knowledge
-        As of `ForeignJobs`.
+    `knowledge` is that of `ForeignJobs`.
     """
 
     def __init__(self, num_nodes: int, knowledge: Knowledge = "estimate") -> None:
@@ -316,10 +312,7 @@ class ForeignCluster:
     ) -> tuple[QueueView, list[tuple[int, int]]]:
         """Return what a policy sees, and promised jobs that start now, before it decides, with their nodes.
 
-        Parameters
-        ----------
-        now, free, queue, running, requests
-            As of `PolicyDriver.decide`.
+        The arguments are those of `PolicyDriver.decide`.
         """
         waiting, rows = self._indices(queue := [*queue]), {row.key: row for row in running}
         completed, resized = self._changed(rows, queue, now) if rows != self._rows else ([], [])
@@ -541,21 +534,10 @@ def stateless_view(
 ) -> QueueView:
     """Return a view of rigid and moldable jobs, numbered anew: those that wait, then those that run.
 
-    Parameters
-    ----------
-    now, num_nodes, free
-        Seconds; nodes.
-    queue
-        In the order in which the policy is to see them: when each job was submitted, its fewest and its most
-        nodes, and how long it is expected to run, on however many.
-    running
-        Rising: when each running job will end, and its nodes.
-
-    Notes
-    -----
-    A running job is shown as if it had started now, for the time that it has left. Run times are those that
-    are expected. Why the policy is called, and who a job is of, a snapshot does not say.
-    *Complexity*: O(queued and running jobs).
+    The queue is in the order in which the policy is to see it: of each job its submission, its fewest and its
+    most nodes, and how long it is expected to run, on however many. Of running jobs, rising, it is told when
+    each will end, and its nodes; such a job is shown as if it had started now, for the time that it has left.
+    Why the policy is called, and who a job is of, a snapshot does not say. O(queued and running jobs).
 
     Examples
     --------

@@ -121,15 +121,9 @@ class Holding:
 class HeldNodes:
     """The nodes of a cluster, from 0, and the jobs that hold them, by key.
 
-    Parameters
-    ----------
-    choose
-        From which nodes are free, shape (nodes,), and how many are wanted, to those that a job gets. Where
-        it finds none (None), and by default, a job gets the lowest ones.
-
-    Notes
-    -----
-    *Complexity*: O(nodes) for each job that gets nodes or gives some up.
+    `choose` takes which nodes are free, shape (nodes,), and how many are wanted, and returns those that a job
+    gets. Where it finds none (None), and by default, a job gets the lowest ones. O(nodes) for each job that
+    gets nodes or gives some up.
 
     Examples
     --------

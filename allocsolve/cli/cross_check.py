@@ -21,15 +21,8 @@ def cross_check(
 ) -> tuple[dict[str, object], list[str]]:
     """Have a solver of others search for what the judge says there is not.
 
-    Parameters
-    ----------
-    bound
-        What the judge has recomputed from the certificate.
-
-    Returns
-    -------
-    tuple
-        What is written for programs, and the line that says what was found; nothing if it was not asked for.
+    The bound is what the judge has recomputed from the certificate. Returns what is written for programs, and
+    the line that says what was found; nothing if it was not asked for.
     """
     if args.cross_check is None:
         return {}, []

@@ -98,12 +98,7 @@ def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[
 def event_remarks(events: NodeEvents, found: EventWindows, told: Mapping[str, int]) -> list[str]:
     """Return what is said of events and of what they close, in lines.
 
-    Parameters
-    ----------
-    events, found
-        What was read, and the windows made of it.
-    told
-        How many of the events are something, by what they are; zeros are left out.
+    `told` says how many of the events are something, by what they are; zeros are left out.
     """
     others = {**told, "that close nothing": events.others}
     counts = "".join(f", {count} {what}" for what, count in others.items() if count)

@@ -25,12 +25,7 @@ def sentence(summary: str) -> str:
 def commands_of(parser: argparse.ArgumentParser, what: str) -> Commands:
     """Let commands stand behind a parser; where none does, its help is printed.
 
-    Parameters
-    ----------
-    parser
-        The parser.
-    what
-        What the commands are called, such as ``generator``.
+    `what` is what they are called, such as ``generator``.
     """
 
     def show_help(_: argparse.Namespace) -> int:
@@ -46,16 +41,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add a command that can be run, with the options that all of them take.
 
-    Parameters
-    ----------
-    commands
-        See `commands_of`.
-    name
-        Of the command.
-    run
-        Runs it and returns its exit status.
-    summary
-        What it does, in a few words.
+    `run` returns the exit status; the summary says what it does, in a few words.
     """
     added = commands.add_parser(name, help=summary, description=sentence(summary))
     make_command(added, run)
@@ -63,15 +49,7 @@ def add_command(
 
 
 def make_command(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
-    """Make a parser that of a command that can be run, with the options that all of them take.
-
-    Parameters
-    ----------
-    parser
-        Of the command.
-    run
-        Runs it and returns its exit status.
-    """
+    """Make a parser that of a command that can be run, with the options that all of them take."""
     parser.set_defaults(run=run)
     common = parser.add_argument_group("with every command")
     common.add_argument("--json", action="store_true", help="print one JSON object")
@@ -178,11 +156,8 @@ _COMMANDS: Final = {
 def make_parser(words: Sequence[str] | None = None) -> Parser:
     """Return the parser of the command line; the chosen command is ``run`` in its namespace.
 
-    Parameters
-    ----------
-    words
-        What shall be parsed: the command that it begins with is the only one with its options. All have
-        theirs by default.
+    Of the words that shall be parsed, the command that they begin with is the only one with its options. All
+    have theirs by default.
     """
     parser = Parser(
         prog="allocsolve", description="Proven optima and fast heuristics for allocation problems."

@@ -36,16 +36,7 @@ def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:
 class Reused:
     """The runs that a command does not make, since there are records of them.
 
-    Parameters
-    ----------
-    tasks
-        All runs of the command.
-    store
-        The records, before the first run.
-    path
-        Where they are.
-    again
-        Keys of the runs that are made all the same.
+    The store is asked before the first run; `again` are the keys of the runs that are made all the same.
     """
 
     def __init__(
@@ -266,21 +257,7 @@ def write_report(
 ) -> list[Path]:
     """Write a report as an HTML page, and as Markdown and single figures if asked for.
 
-    Parameters
-    ----------
-    study
-        The records with their problems and answers.
-    findings
-        What the report says of them.
-    out, table
-        The files of the page and of the Markdown.
-    folder
-        Where the figures go, as SVG files; made if it does not exist.
-
-    Returns
-    -------
-    list
-        The files of the figures.
+    Returns the files of the figures, which are SVG; their folder is made if it does not exist.
     """
     from allocsolve.report import figures, html, markdown  # noqa: PLC0415 - when the command runs
 

@@ -176,14 +176,8 @@ def snapshot_of(
 ) -> QueueSnapshot:
     """Return the queue as the policy finds it; a limit that is not known is the longest one that is.
 
-    Raises `InvalidOption` if no limit is known, or running jobs hold more than there is.
-
-    Parameters
-    ----------
-    listing, units, machine
-        Who runs, what waits in line, and where.
-    limits
-        Limits that are known beside those of the listing, in seconds.
+    Raises `InvalidOption` if no limit is known, or running jobs hold more than there is. `limits` are known
+    beside those of the listing, in seconds.
     """
     told = [job.limit for job in listing.running] + [job.limit for job in listing.queued]
     told += [unit.limit for unit in units]

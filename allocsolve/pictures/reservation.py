@@ -48,19 +48,9 @@ def reservation_exhibits(
 ) -> list[Exhibit]:
     """Return what there is to see of a reservation problem.
 
-    Parameters
-    ----------
-    answers
-        Feasible schedules by the names of their solvers, the best first.
-    certificates
-        Of bounds; not drawn.
-    given
-        Names of schedules that a user has made: they are drawn even if many are better.
-
-    Notes
-    -----
-    *Complexity*: O(holds log holds) for each answer; the drawings have a size that does not grow with the
-    jobs.
+    Answers are feasible schedules by the names of their solvers, the best first; certificates are not drawn.
+    Schedules that a user has `given` are drawn even if many are better. O(holds log holds) for each answer;
+    the drawings have a size that does not grow with the jobs.
     """
     del certificates
     if not answers or not len(problem.jobs):

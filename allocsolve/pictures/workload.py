@@ -73,14 +73,8 @@ def wait_chart(
 ) -> Drawing:
     """Draw the mean wait of the jobs of each class, weighted as they count.
 
-    Parameters
-    ----------
-    schedules
-        By their names in the legend, at most as many as series have colours.
-    classes
-        Shape (jobs,): of each job the place of its class on the axis.
-    x
-        The axis.
+    Schedules are given by their names in the legend, at most as many as series have colours; `classes` has of
+    each job the place of its class on the axis.
     """
     packed = problem.jobs.packed
     weights = np.bincount(classes, weights=packed.weight)
@@ -126,16 +120,8 @@ def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | 
     """Draw a bar for each mean, from 0, and a mark at what no mean is below.
 
     Bars that are much longer than all others end at the edge, with a break: see `longest_bar`. Above each
-    stands how long it is.
-
-    Parameters
-    ----------
-    what
-        The name of the axis, without its unit.
-    means
-        Seconds by the names of the bars, from the top.
-    bound
-        Seconds; no marks if there is none.
+    stands how long it is. The means are seconds by the names of the bars, from the top; `what` names the
+    axis, without its unit. There are no marks without a bound.
     """
     longest = max(longest_bar(means.values()), bound or 0.0)
     unit = time_unit(min(longest, _LONGEST_UNIT_S))
@@ -185,18 +171,10 @@ def workload_exhibits(
 ) -> list[Exhibit]:
     """Return what there is to see of a workload.
 
-    Parameters
-    ----------
-    answers
-        Feasible schedules by the names of their solvers, the best first: the others are compared with it.
-    certificates
-        Of bounds; the first that prices time is drawn under the schedules.
-    given
-        Names of schedules that a user has made: they are drawn even if many are better.
-
-    Notes
-    -----
-    *Complexity*: O(jobs log jobs) for each answer; the drawings have a size that does not grow with the jobs.
+    Answers are feasible schedules by the names of their solvers, the best first: the others are compared with
+    it. The first certificate that prices time is drawn under them. Schedules that a user has `given` are
+    drawn even if many are better. O(jobs log jobs) for each answer; the drawings have a size that does not
+    grow with the jobs.
     """
     if not answers or not len(problem.jobs):
         return []

@@ -69,12 +69,9 @@ def code_of(name: str, folder: str) -> list[Path]:
 def loaded(name: str) -> RunnablePolicy:
     """Return a policy at the beginning of a run; what is foreign is imported here.
 
-    Raises `InvalidOption` if it is none, or asks for other rules than those by which all are evaluated.
-
-    Parameters
-    ----------
-    name
-        Of a registered policy, ``package.module:object`` with options, ``file.py`` or ``file.py:object``.
+    Raises `InvalidOption` if it is none, or asks for other rules than those by which all are evaluated. The
+    name is that of a registered policy, ``package.module:object`` with options, ``file.py`` or
+    ``file.py:object``.
     """
     path, attribute = file_and_object(name)
     try:

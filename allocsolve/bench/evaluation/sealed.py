@@ -94,12 +94,7 @@ class PolicyUnusable(PolicyFailed):
 class SealedPolicies:
     """Runs policies in processes of their own, one at a time.
 
-    Parameters
-    ----------
-    hidden
-        Files and folders that no policy is to read.
-    limits
-        Of each run.
+    No policy is to read the files and folders that are `hidden`; the limits are those of each run.
     """
 
     def __init__(self, hidden: Sequence[Path], limits: Limits) -> None:
@@ -128,11 +123,6 @@ class SealedPolicies:
         """Return the schedule of a workload under a policy, which nobody has judged yet.
 
         Raises `PolicyFailed` if it raises, decides what is not allowed, dies, or takes more than the limits.
-
-        Parameters
-        ----------
-        policy
-            ``package.module:object`` with options, ``file.py``, or ``file.py:object``.
         """
         orders = self._orders(policy)
         server = self._started()

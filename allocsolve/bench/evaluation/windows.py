@@ -105,18 +105,9 @@ def draw_windows(
 ) -> list[WorkloadProblem]:
     """Draw windows from logs in turns, none of which has a job of another one.
 
-    Raises `InvalidOption` if a log has not so many.
-
-    Parameters
-    ----------
-    logs
-        See `read_logs`.
-    windows, jobs
-        How many windows there are, and how many successive jobs each has.
-    split
-        ``train`` or ``test``: see `allocsolve.adaptors.train_test_ranges`.
-    seed
-        Of all that is drawn; the same one draws the same windows of the same logs.
+    Raises `InvalidOption` if a log has not so many. The split is ``train`` or ``test``: see
+    `allocsolve.adaptors.train_test_ranges`. One seed draws the same windows of the same logs, see
+    `read_logs`.
     """
     rng = np.random.default_rng(seed)
     drawn: list[WorkloadProblem] = []

@@ -283,17 +283,8 @@ def failures(now: Measured) -> Iterator[GateChange]:
 def changes(before: Baseline, now: Measured) -> Iterator[GateChange]:
     """Yield all differences but the failures.
 
-    Parameters
-    ----------
-    before
-        Its solvers that were not run are left out.
-    now
-        Its solvers that the baseline does not know are left out.
-
-    Notes
-    -----
-    The times of now are those on the machine of the baseline, at the least: see `timing`
-    on the ratios of two machines.
+    Solvers that only one of the two has are left out. The times of now are those on the machine of the
+    baseline, at the least: see `timing` on the ratios of two machines.
     """
     kinds = {row.kind for row in now.solvers}
     old = {row.problem: row for row in before.problems if row.kind in kinds}

@@ -107,26 +107,10 @@ def measure(
     """Run all contestants on all problems of their kinds and time those that are timed.
 
     Raises `InvalidOption` if a run was to finish and did not; `KeyboardInterrupt` when the user interrupts,
-    also if the solver turned that into a result.
-
-    Parameters
-    ----------
-    problems
-        With unique names. Those of kinds without a contestant are left out.
-    contestants
-        With unique names by kind.
-    budget
-        Of each run.
-    bounded
-        Problems whose gaps are to the bounds given there; those of others are to the best bounds of this run.
-    finish
-        Whether to refuse a run that stops at the time limit: it would end otherwise on another machine.
-    executor
-        Where solvers that have names are run; times are measured in this process.
-    progress
-        Told before each run, and once at the end.
-    announce
-        Told of long compilations.
+    also if the solver turned that into a result. Names of problems are unique, those of contestants by kind.
+    Gaps are to the bounds in `bounded`, of other problems to the best bounds of this run. To `finish` refuses
+    a run that stops at the time limit: it would end otherwise on another machine. Solvers that have names are
+    run by the executor; times are measured in this process.
     """
     kinds = {contestant.kind for contestant in contestants}
     problems = [problem for problem in problems if _kind(problem) in kinds]

@@ -141,13 +141,7 @@ class Times(NamedTuple):
 
 
 class Stopwatch:
-    """Times one solver on one problem, sample by sample.
-
-    Parameters
-    ----------
-    solver, problem, budget
-        What is called.
-    """
+    """Times one solver on one problem, sample by sample."""
 
     def __init__(self, solver: AnySolver, problem: Problem, budget: Budget) -> None:
         _keep_memory()

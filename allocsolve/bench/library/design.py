@@ -179,16 +179,7 @@ class SuiteDesign:
 def klein_problem(stem: str, limit: str, idx: int) -> EvolutionProblem:
     """Return the problem ``<stem>-<limit>-<idx>`` of the library; from 10 on, one drawn like those.
 
-    The applications are the same under each limit.
-
-    Parameters
-    ----------
-    stem
-        A key of `KLEIN`.
-    limit
-        A key of `LIMITS`.
-    idx
-        From 0 on.
+    The applications are the same under each limit. The stem is a key of `KLEIN`, the limit one of `LIMITS`.
 
     Examples
     --------

@@ -197,16 +197,8 @@ def improved(
 ) -> BestKnown:
     """Return what is known after a run that the judge has confirmed.
 
-    Raises `InvalidAnswer` if the result contradicts what is known.
-
-    Parameters
-    ----------
-    row
-        What is known before.
-    problem, record, answer
-        The problem, and what came of the run; see `allocsolve.bench.runs.execution.Outcome`.
-    exact
-        Whether the solver proves its bounds; those of others are not kept.
+    Raises `InvalidAnswer` if the result contradicts what is known. Bounds of solvers that are not exact are
+    not kept.
     """
     if answer is None and record.status is Status.INFEASIBLE:
         raise InvalidAnswer(f"the solver claims that {row.instance} has no answer")

@@ -114,16 +114,7 @@ def judged_outcome(
 ) -> Outcome:
     """Have the judge look at what a solver has returned; what it refutes becomes a failed row.
 
-    Parameters
-    ----------
-    task
-        What was run.
-    result
-        What the solver has returned.
-    runtime
-        Seconds of the call.
-    tolerance
-        By how many seconds times of the answer may be off: of a solver's none.
+    By `tolerance` seconds times of the answer may be off: of a solver's none.
     """
     try:
         verdict = judge.assess(task.problem, result, task.objective, tolerance=tolerance)
@@ -146,16 +137,7 @@ def judged_outcome(
 def failed_outcome(task: Task, error: str, runtime: float, traceback: str = "") -> Outcome:
     """Return what becomes of a task that fails.
 
-    Parameters
-    ----------
-    task
-        What was run.
-    error
-        The reason; made one line.
-    runtime
-        Seconds until then.
-    traceback
-        Of what the solver raised; empty if it raised nothing.
+    The reason is made one line; the runtime is what went by until then, in seconds.
     """
     nothing = _Findings(
         status=Status.UNKNOWN,
@@ -300,15 +282,8 @@ def run_isolated(
     """Execute a task in a cell of this thread.
 
     What a worker of a cluster returns is made here, from data: no plug-in is ever loaded in its process.
-
-    Parameters
-    ----------
-    task
-        What is to be run.
-    conditions
-        Under which.
-    announce
-        Called with a line, once in this process, when kernels are being compiled for longer than a moment.
+    `announce` is called with a line, once in this process, when kernels are being compiled for longer than a
+    moment.
     """
     if _not_ready and (fault := _not_ready.get(_sort(task, conditions))):
         return failed_outcome(task, f"not run, its warm-up failed before: {fault}", 0.0)

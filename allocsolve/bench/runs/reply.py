@@ -218,18 +218,8 @@ def given_answer(
 
     A file that is no answer to the problem makes a failed row; one that is not there is refused. Raises
     `FormatError` if the file cannot be read; `InvalidOption` if a tolerance is given, and answers to the
-    problem have no times that could be rounded.
-
-    Parameters
-    ----------
-    path
-        The file; it gives the name.
-    problem
-        That it answers.
-    tolerance
-        By how many seconds its times may be off, see `allocsolve.judge.violations`.
-    tell
-        See `read_solution`.
+    problem have no times that could be rounded. Its name is that of the file; what is told is what
+    `read_solution` tells.
     """
     try:
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -305,16 +295,8 @@ def call_solver(
 ) -> Call:
     """Call a solver; whatever it raises is caught.
 
-    Parameters
-    ----------
-    solver, problem, budget
-        The solver, made and ready, and what it is called with.
-    printed
-        Returns what has been written to stdout since its last call: a solver prints nothing.
-    begun
-        Called right before the clock is started.
-    done
-        Called as soon as the solver has returned or raised.
+    `printed` returns what has been written to stdout since its last call: a solver prints nothing. `begun` is
+    called right before the clock is started, `done` as soon as the solver has returned or raised.
     """
     before = _fingerprint(problem)
     printed()  # whatever the warm-up has said

@@ -52,17 +52,7 @@ _SHOWN: Final = 40
 
 
 class BadCellError(ValueError):
-    """A cell that no record can have.
-
-    Parameters
-    ----------
-    column
-        Where it stands.
-    cell
-        What stands there.
-    reason
-        What is wrong with it.
-    """
+    """A cell that no record can have."""
 
     def __init__(self, column: str, cell: object, reason: str) -> None:
         shown = ascii(cell[: 2 * _SHOWN] if isinstance(cell, str | bytes) else cell)
@@ -357,14 +347,7 @@ def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
     """Open a file of records; one of an older format is brought to this one if it may be written.
 
     Raises `FormatError` if it is no file of records, or one of a later format; `sqlite3.Error` if SQLite
-    cannot open it.
-
-    Parameters
-    ----------
-    source
-        The file, made if there is none; ``:memory:`` for none.
-    read_only
-        Whether the file stays as it is.
+    cannot open it. The file is made if there is none; ``:memory:`` stands for none.
     """
     if read_only:
         uri = f"{Path(source).absolute().as_uri()}?mode=ro"

@@ -202,16 +202,7 @@ def again(
 ) -> set[RecordKey]:
     """Return the keys of the tasks that are to be run although there are records of them.
 
-    Parameters
-    ----------
-    tasks
-        See `plan`.
-    records
-        Those that there are.
-    solvers
-        Names of solvers of the tasks, all of whose runs are made again.
-    failed
-        Whether the runs that have failed are made again.
+    They are all those of these solvers, and those that have failed if that is asked for.
     """
     by_solver: dict[str, set[RecordKey]] = {}
     for task in tasks:
@@ -261,12 +252,7 @@ _numbers = itertools.count()
 class Claims:
     """The claims of one runner on one file.
 
-    Parameters
-    ----------
-    base
-        The open file; claims are made within a transaction of the caller.
-    source
-        The file: claims are renewed by a thread with a connection of its own.
+    Claims are made within a transaction of the caller, and renewed by a thread with a connection of its own.
     """
 
     def __init__(self, base: sqlite3.Connection, source: str) -> None:

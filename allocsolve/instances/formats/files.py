@@ -192,11 +192,6 @@ def parse(data: bytes, source: str) -> Document:
 
     Raises `FormatError` if it is empty, not JSON (duplicate keys, NaN and Infinity are not), nested deeper
     than `MAX_DEPTH`, or no object.
-
-    Parameters
-    ----------
-    data
-        The text.
     """
     try:
         text = data.decode()

@@ -46,14 +46,8 @@ class Periods(NamedTuple):
 def periods_of(submits: FloatArray, epoch: object, zone: tzinfo) -> Periods:
     """Return the days of a log of up to three weeks, else its weeks, which begin on Mondays.
 
-    Parameters
-    ----------
-    submits
-        Shape (jobs,), seconds, at least one.
-    epoch
-        Unix time of second 0; anything else than a number counts days and weeks from the first submission.
-    zone
-        In which days begin.
+    Submissions are in seconds; there is at least one. The epoch is the Unix time of second 0; anything else
+    than a number counts days and weeks from the first submission. Days begin in the zone.
     """
     first, last = float(submits.min()), float(submits.max())
     unit, days = ("day", 1) if last - first <= _BY_DAY * _DAY_S else ("week", _WEEK)

@@ -244,14 +244,8 @@ class FieldColumns(NamedTuple):
     ) -> tuple[AskedJobs, dict[str, int]]:
         """Return what was asked of the rows that are kept, and counts of what was made of it.
 
-        Parameters
-        ----------
-        rows
-            Of the jobs that are kept, in their order.
-        nodes
-            Their sizes.
-        submits, starts
-            Of these, in seconds.
+        The rows are those of the jobs that are kept, in their order; the other arrays are of these, times in
+        seconds.
         """
         left_out = Counter({name: int(tells[rows].sum()) for name, tells in self.left_out.items()})
         if self.texts is None:
@@ -343,22 +337,11 @@ def head_starts(
     """Return by how many seconds jobs are ahead in a queue by Slurm's multifactor priority.
 
     The priority of a job is other terms plus ``weight * min(1, age / max age)``. Of two jobs below the
-    maximal age the one with the smaller ``submit - head start`` has the higher priority, whatever time it
-    is, if the head start is (other terms) x (max age) / weight.
-
-    Parameters
-    ----------
-    priorities
-        Shape (jobs,): the last ones, those at the start; NaN where unknown.
-    submits, starts
-        Shape (jobs,), seconds. Between them jobs grow older.
-    weight, days
-        PriorityWeightAge, and PriorityMaxAge in days.
-
-    Returns
-    -------
-    FloatArray
-        Shape (jobs,), whole seconds; NaN where priority or start is unknown.
+    maximal age the one with the smaller ``submit - head start`` has the higher priority, whatever time it is,
+    if the head start is (other terms) x (max age) / weight. Priorities are the last ones, those at the start;
+    between submission and start, in seconds, jobs grow older. The weight is PriorityWeightAge, the days are
+    PriorityMaxAge. Returns whole seconds, shape (jobs,) as the arguments; NaN where priority or start is
+    unknown.
     """
     oldest = 86_400 * days
     grown = np.clip(starts - submits, 0, oldest)
@@ -383,14 +366,8 @@ class AskedJobs:
     def columns(self, window: slice, submits: FloatArray, zero: float) -> dict[str, Any]:
         """Return the columns that `allocsolve.model.Jobs` takes.
 
-        Parameters
-        ----------
-        window
-            Of the jobs.
-        submits
-            Of these, in seconds of the log.
-        zero
-            The second of the log from which the workload counts.
+        They are of the jobs of a window, with their submissions in seconds of the log, from which the
+        workload counts at `zero`.
         """
         columns: dict[str, Any] = {}
         if len(self.needs):

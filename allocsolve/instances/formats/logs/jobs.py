@@ -68,18 +68,8 @@ _UNENDED: Final = ("RUNNING", "PENDING")
 class JobRows:
     """Takes up rows of cells, each a job.
 
-    Parameters
-    ----------
-    names
-        Names of the columns of the file.
-    unit
-        See `columns_of`.
-    times
-        Reads points in time.
-    place
-        What messages call a row, such as ``line``.
-    fields
-        What is read beside plain jobs.
+    The names are those of the columns of the file, the unit that of `columns_of`; messages call a row
+    `place`.
     """
 
     def __init__(
@@ -522,10 +512,7 @@ def _joined(
 ) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Make one row of those of a job that was resized, retried, or is cut at midnight, in place.
 
-    Returns
-    -------
-    tuple
-        Which rows are left, and how many others were joined to them, by reason.
+    Returns which rows are left, and how many others were joined to them, by reason.
     """
     left = np.ones(len(names), dtype=bool)
     reason = "continued" if layout.is_cut else "retried" if layout.has_attempts else "resized"

@@ -332,21 +332,10 @@ def cleaned(
     """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
 
     Raises `FormatError` if nothing tells the size of the machine, or there are faulty lines only and no size
-    either.
-
-    Parameters
-    ----------
-    columns, machine, options, sha256, header, epoch, timezone
-        As in `JobLog`.
-    path
-        Of the log.
-    faults
-        Lines that could not be read.
-    dropped, changed, unusual
-        What the reader has counted already: lines; rows of `columns` that differ from the log, by mask (of
-        these, the rows that are kept count) or by number; lines.
-    sharing, may_share
-        Which rows had a part of a node only, where sizes count such parts, and which may have had.
+    either. Arguments are called as in `JobLog`. Faults are lines that could not be read; dropped, changed and
+    unusual is what the reader has counted already: lines; rows of `columns` that differ from the log, by mask
+    (of these, the rows that are kept count) or by number; lines. Rows that are `sharing` had a part of a
+    node only, where sizes count such parts, and others may have had.
     """
     if machine.size is None:
         if not columns.names and faults.texts:

@@ -36,14 +36,8 @@ def read_workload_log(path: PathLike, *, unit: str | None = None) -> tuple[JobLo
 
     Such a log tells no starts. A problem that says of no log that its sizes are whole nodes may as well count
     processors of nodes that jobs share. Raises `FormatError` if the file is no problem; `InvalidOption` if it
-    is of another kind, has no jobs, or some that are not rigid, or its log counted something else.
-
-    Parameters
-    ----------
-    path
-        The problem.
-    unit
-        What its sizes count, one of `UNITS`; by default what the problem tells of its log.
+    is of another kind, has no jobs, or some that are not rigid, or its log counted something else. The unit,
+    one of `UNITS`, is by default what the problem tells of its log.
     """
     problem = read_problem(path)
     if not isinstance(problem, WorkloadProblem) or not len(problem.jobs):

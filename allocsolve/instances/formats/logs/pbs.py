@@ -173,13 +173,9 @@ _PROCESSORS: Final = frozenset({"", "ppn", "ncpus"})
 def chunks(name: str, text: str) -> str:
     """Return what ``2:ncpus=16+1:ncpus=8`` or ``2:ppn=4+n07:ppn=2`` asks for.
 
-    Parameters
-    ----------
-    name
-        Of a resource, of which the sum is returned, empty if it is not named; or empty for the number of
-        nodes. Where a part names its processors, one that does not has one.
-    text
-        Chunks of Resource_List.select, or nodes of Resource_List.nodes, with ``#`` and flags behind.
+    The text is chunks of Resource_List.select, or nodes of Resource_List.nodes, with ``#`` and flags behind.
+    The sum of the named resource is returned, empty if it is not named there; without a name the number of
+    nodes. Where a part names its processors, one that does not has one.
     """
     if not text:
         return ""

@@ -27,13 +27,8 @@ _COUNT: Final = re.compile(r"\d{1,15}", re.ASCII)
 def tres_count(resource: str, text: str) -> str:
     """Return how many of a resource a list such as ``cpu=8,gres/gpu:a100=4,gres/gpu=4,node=2`` has.
 
-    Parameters
-    ----------
-    resource
-        ``node``, ``cpu`` or ``gpu``. GPUs may be counted with and without their type; these counts are of the
-        same ones.
-    text
-        The list; empty if nothing is known.
+    The resource is ``node``, ``cpu`` or ``gpu``. GPUs may be counted with and without their type; these
+    counts are of the same ones. An empty list tells nothing.
     """
     if not text:
         return ""

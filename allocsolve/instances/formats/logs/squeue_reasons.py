@@ -155,10 +155,8 @@ _SENTENCES: Final = {"nodes required for job are down, drained": _LINE}
 def reason_of(text: str) -> Reason:
     """Return what a reason says; of one that is not known, the job is blocked, and the reason is shown.
 
-    Parameters
-    ----------
-    text
-        As ``squeue`` prints it, with or without brackets around it; words may have ``_`` between them.
+    The text is as ``squeue`` prints it, with or without brackets around it; words may have ``_`` between
+    them.
 
     Examples
     --------

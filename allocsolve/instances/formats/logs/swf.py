@@ -94,19 +94,8 @@ def read_swf_lines(path: PathLike, *, partitions: bool = False) -> tuple[SwfLine
     A line of 10,000 characters or more is faulty, so is one without 18 numbers or with an impossible one;
     fields after the eighteenth are allowed, as some logs have them. Of comments, those in the first 1000
     lines are kept. O(characters). Raises `FormatError` if the file cannot be read or unpacked, or has more
-    than 2^29 characters or 4,000,000 jobs.
-
-    Parameters
-    ----------
-    path
-        The log.
-    partitions
-        Whether field 16 is read.
-
-    Returns
-    -------
-    tuple
-        The lines, and the SHA-256 of the file.
+    than 2^29 characters or 4,000,000 jobs. Field 16 is read if `partitions` are asked for. Returns the lines,
+    and the SHA-256 of the file.
     """
     return read_text(path, lambda text: _parsed(text, partitions=partitions))
 

@@ -148,16 +148,8 @@ def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
 
     Raises `FormatError` if they are neither Unix seconds between 1990 and 2100 nor count from an origin of
     their own, or look like the days of a spreadsheet and nobody said that they are seconds; with the unit
-    that would fit.
-
-    Parameters
-    ----------
-    seconds
-        All that are known, in seconds.
-    source
-        What the message calls the file.
-    unit
-        That of plain numbers, as the user says; seconds if nothing is said.
+    that would fit. All that are known are given, in seconds; the unit is that of plain numbers, as the user
+    says, seconds if nothing is said.
     """
     if not len(seconds):
         return

@@ -53,13 +53,8 @@ def kueue_network(documents: Sequence[Document], name: str) -> NetworkFile:
     """Return the network of a Topology and the nodes of a cluster.
 
     Raises `FormatError` if the Topology is not told, its levels are none, or no node has all of its labels.
-
-    Parameters
-    ----------
-    documents
-        Objects of Kubernetes; other kinds than Topology, ResourceFlavor and Node are passed over.
-    name
-        Of the Topology; that of the only ResourceFlavor which has one if empty, or the only one.
+    Other kinds than Topology, ResourceFlavor and Node are passed over. Without a name the Topology is that of
+    the only ResourceFlavor which has one, or the only one.
     """
     everything = [*objects(documents)]
     topology, wanted = _chosen(everything, name, documents[0].source)

@@ -184,11 +184,6 @@ def block_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
     """Return the network of blocks of nodes below one root.
 
     Raises `FormatError` if there is no node, a name stands twice, or a node is in two blocks.
-
-    Parameters
-    ----------
-    entries
-        The blocks.
     """
     _by_name(source, entries, "block")
     entries = [Entry(CLUSTER, ""), *entries]

@@ -221,16 +221,9 @@ def yaml_network(value: object, source: str, name: str, nodes: Sequence[str]) ->
     """Return one of the networks of a topology.yaml.
 
     Raises `FormatError` if the document is not of its form, there is no such network, or it cannot be
-    represented.
-
-    Parameters
-    ----------
-    value
-        The document, in which all numbers are texts.
-    name
-        Which one; that of ``cluster_default`` if empty, or the only one.
-    nodes
-        All nodes of the machine, for a flat network, which names none.
+    represented. In the document all numbers are texts. Without a name it is the network of
+    ``cluster_default``, or the only one. `nodes` are all of the machine, for a flat network, which names
+    none.
     """
     if isinstance(value, dict) and "topology" in value:
         value = [value]

@@ -40,14 +40,8 @@ def chosen_nodes_kind(
 ) -> FileKind[A]:
     """Return the kind of answers that are nodes.
 
-    Parameters
-    ----------
-    family
-        Its name, which is also the noun for a set of nodes.
-    answer
-        Makes one of node ids, which has them as ``nodes``.
-    num_nodes
-        How many nodes the machine of a problem has.
+    The name of the family is also the noun for a set of nodes; `answer` makes one of node ids, which has them
+    as ``nodes``.
     """
     fields = Fields(
         f"A solution of a {family} problem",

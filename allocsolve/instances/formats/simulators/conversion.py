@@ -153,12 +153,7 @@ def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Pa
     """Write a problem in one of `CONVERSIONS`, with a schedule where the format has room for one.
 
     Raises `InvalidOption` if the format takes no problems of this family, needs a schedule, or holds none;
-    `InvalidProblem` if it cannot hold a job at all.
-
-    Returns
-    -------
-    Unheld
-        What the format cannot hold.
+    `InvalidProblem` if it cannot hold a job at all. Returns what the format cannot hold.
     """
     conversion = CONVERSIONS[name]
     if not isinstance(problem, WorkloadProblem):

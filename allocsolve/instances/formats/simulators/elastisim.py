@@ -372,17 +372,8 @@ def read_application(
     """Read the application of one job.
 
     Raises `InvalidOption` if the model is not understood; the message names the place in it and the value.
-
-    Parameters
-    ----------
-    model
-        The application model.
-    arguments
-        Of the job: each is put into formulas as a text, as ElastiSim does.
-    limits
-        ``num_nodes_min`` and ``num_nodes_max``.
-    flops
-        Operations that a host does in a second.
+    Each argument of the job is put into formulas as a text, as ElastiSim does; the limits are
+    ``num_nodes_min`` and ``num_nodes_max``; a host does `flops` operations in a second.
     """
     reader = _Reader(arguments, limits, Fraction(flops))
     application = Application()

@@ -165,14 +165,7 @@ def parse_formula(text: str, names: frozenset[str]) -> Formula:
     """Read a formula.
 
     Raises `InvalidOption` if it is none; the message says what is wrong with it. The function that is
-    returned raises it, too, where there is no finite value.
-
-    Parameters
-    ----------
-    text
-        The formula.
-    names
-        The names that may stand in it.
+    returned raises it, too, where there is no finite value. Only these names may stand in it.
 
     Examples
     --------

@@ -68,14 +68,9 @@ def swf_with_unheld(
 ) -> tuple[str, Unheld]:
     """Return a problem, or a schedule of it, as a log, and what that does not hold.
 
-    Parameters
-    ----------
-    problem
-        The problem. Its jobs are written in order of submission.
-    schedule
-        An answer to it, feasible or not, from which sizes, waits and run times are taken.
-    window
-        First and last instant in seconds: only jobs that run then; None for all.
+    Jobs are written in order of submission. Sizes, waits and run times are taken from the schedule, feasible
+    or not, if there is one; of a window, its first and last instant in seconds, only jobs that run then are
+    there.
     """
     packed, jobs = problem.packed, problem.jobs
     order = np.argsort(packed.submit, kind="stable")
