@@ -17,7 +17,7 @@ from allocsolve.pictures.chart import counted, probability, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from allocsolve.bench import Description, Gaps, GateChange, GateReport, SolverScore
     from allocsolve.bench.runs.reply import GivenAnswer
@@ -311,11 +311,8 @@ def _change_remarks(paired: PairedStudies) -> Iterator[str]:
         yield f"The same code made both: {', '.join(paired.same_code)}."
     for side, counts in (("before", paired.unpaired_before), ("after", paired.unpaired_after)):
         if counts:
-            yield f"Runs that only stand in the study {side}: {_counts(counts)}."
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{solver} {count}" for solver, count in counts.items())
+            listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
+            yield f"Runs that only stand in the study {side}: {listed}."
 
 
 #: Where the options of the command may stand, too, each by its name.

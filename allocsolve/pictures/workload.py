@@ -25,7 +25,7 @@ from allocsolve.pictures._workload_series import (
     time_unit,
     timeline,
 )
-from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent
+from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent, size_classes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -47,21 +47,6 @@ _LONGEST_UNIT_S: Final = 86400.0
 
 #: In the unit of the axis: a shorter wait is drawn as none beside one that is far longer.
 _LEAST_WAIT: Final = 0.01
-
-
-def size_classes(problem: WorkloadProblem) -> tuple[IntArray, Axis]:
-    """Return the class of each job by its size, and the axis of the classes.
-
-    Class k holds the jobs of at most 2^k nodes that are in no class before it.
-    """
-    classes: IntArray = np.ceil(np.log2(problem.jobs.packed.nodes)).astype(np.int64)
-    largest = int(problem.jobs.packed.nodes.max())
-
-    def write(power: float) -> str:
-        return str(min(2 ** int(power), largest))
-
-    top = max(int(classes.max()), 1)
-    return classes, Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8)
 
 
 def wait_chart(
@@ -228,7 +213,7 @@ def _over_time(
 
 
 def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
-    classes, axis = size_classes(problem)
+    classes, axis = size_classes(problem.jobs.packed.nodes)
     note = f"Mean wait of the jobs between a power of two and the one before it.{more}"
     return Exhibit("Waiting by size", note, wait_chart("Waiting by size", problem, schedules, classes, axis))
 

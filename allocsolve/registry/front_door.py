@@ -121,7 +121,8 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
         if key not in _warmed_up:
             with _watched(announce), contextlib.suppress(Exception, SystemExit):
                 _warm_up(unstarted(solver), warm_up_problem)
-                if isinstance(solver, type(_baseline(family))):
+                baseline = next(row for row in family.solvers if row.name == family.baseline)
+                if isinstance(solver, type(baseline.load())):
                     _call_quick(warm_up_problem)
             _warmed_up.add(key)
 
@@ -144,11 +145,6 @@ def _call_until_compiled(solver: AnySolver, warm_up_problem: Problem) -> None:
             if limit is not Limit.TIME:
                 return
             patience -= 1
-
-
-def _baseline(family: AnyFamily) -> AnySolver:
-    """Return the baseline of a family."""
-    return next(row for row in family.solvers if row.name == family.baseline).load()
 
 
 def _call_quick(warm_up_problem: Problem) -> None:

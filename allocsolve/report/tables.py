@@ -374,7 +374,9 @@ def headline(comparison: Comparison) -> str:
     for entrant, cells in comparison.cells.items():
         results = [cells[digest] for digest in common]
         met = sum(_meets(cells[digest], comparison, digest) for digest in common)
-        standings[entrant] = (sum(result.value is None for result in results), _mean_gap(results), -met)
+        gaps = [result.gap for result in results if result.gap is not None]
+        unanswered = sum(result.value is None for result in results)
+        standings[entrant] = (unanswered, fmean(gaps or [math.inf]), -met)
     first = min(standings.values())
     names = [visible(entrant) for entrant, standing in standings.items() if standing == first]
     unanswered, gap, met = first
@@ -397,11 +399,6 @@ def _distance(comparison: Comparison, gap: float) -> str:
     if is_lost_share(comparison.kind, comparison.objective):
         return f"{term}: {percent(gap)} of what the best known bound leaves is lost on average"
     return f"{term} {percent(gap)} above the best known bound on average"
-
-
-def _mean_gap(results: Sequence[InstanceResult]) -> float:
-    """Return the mean over the answered instances with a bound; infinite without any."""
-    return fmean([result.gap for result in results if result.gap is not None] or [math.inf])
 
 
 def _meets(result: InstanceResult, comparison: Comparison, digest: str) -> bool:

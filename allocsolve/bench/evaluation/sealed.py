@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
-    from allocsolve.simulation import QueueView
 
 #: How long loading a policy may take, in seconds.
 LOADING_S: Final = 30.0
@@ -344,9 +343,5 @@ def _schedule(problem: WorkloadProblem, process: _Process) -> WorkloadSchedule:
         try:
             engine.apply(decisions_of(data))
         except (IllegalDecision, InvalidAnswer) as error:
-            raise PolicyFailed(f"illegal decision at {_instant(view)}: {error}") from None
+            raise PolicyFailed(f"illegal decision at {view.now:.15g} s: {error}") from None
     return engine.result()
-
-
-def _instant(view: QueueView) -> str:
-    return f"{view.now:.15g} s"

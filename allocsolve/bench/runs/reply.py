@@ -167,27 +167,13 @@ def _value(value: Any) -> Any:  # noqa: ANN401 - a number, some, or None
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """A solver of one problem, whose answer is there already; what it is worth is for the judge to say.
+    """A solver of one problem, whose answer is there already; what it is worth is for the judge to say."""
 
-    Parameters
-    ----------
-    name
-        What rows call it.
-    sha256
-        Of its file: another content is another run.
-    answer
-        None if the file holds none.
-    fault
-        Why it holds none.
-    tolerance
-        By how many seconds its times may be off; 0 if it is feasible as it is.
-    """
-
-    name: str
-    sha256: str
-    answer: Answer | None = field(repr=False, compare=False)
-    fault: str = field(default="", repr=False, compare=False)
-    tolerance: float = 0.0
+    name: str  #: what rows call it
+    sha256: str  #: of its file: another content is another run
+    answer: Answer | None = field(repr=False, compare=False)  #: None if the file holds none
+    fault: str = field(default="", repr=False, compare=False)  #: why it holds none
+    tolerance: float = 0.0  #: seconds by which its times may be off; 0 if it is feasible as it is
 
     def __repr__(self) -> str:
         """Return what records know it by, see `tolerance_of`."""

@@ -152,7 +152,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         Budget(**entry | {"seconds": float(entry.get("seconds", math.inf))}) for entry in document["budgets"]
     ]
     try:
-        names = _located(document["suites"], source.parent)
+        beside = ((name, source.parent / name) for name in document["suites"])
+        names = [str(path) if path.exists() else name for name, path in beside]
         problems = [(suite_name, problem) for name in names for suite_name, _, problem in problems_of(name)]
         return Study(
             problems=tuple(_with_settings(problems, document["set"])),
@@ -168,11 +169,6 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         raise
     except AllocsolveError as error:
         raise FormatError(str(path), [str(error)]) from None
-
-
-def _located(names: Iterable[str], folder: Path) -> list[str]:
-    """Return the names of suites, files and folders; of what lies beside the study, the path to it."""
-    return [str(folder / name) if (folder / name).exists() else name for name in names]
 
 
 def references_of(names: Iterable[str]) -> dict[tuple[str, str], Reference]:

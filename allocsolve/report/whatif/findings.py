@@ -14,7 +14,7 @@ from allocsolve.errors import FormatError, InvalidAnswer, UnsupportedProblem
 from allocsolve.instances import elastic_workload, recorded_schedule
 from allocsolve.judge import WorkloadMetrics, workload_metrics, workload_violations
 from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule, terms
-from allocsolve.pictures.workload import size_classes
+from allocsolve.pictures.chart import size_classes
 from allocsolve.report.whatif.questions import EASY, as_it_is, dated
 from allocsolve.report.whatif.words import POLICIES
 
@@ -304,18 +304,13 @@ def what_if(
         outlooks=tuple(outlooks),
         elastic=tuple(runs.elastic_case(variant) for variant in others if variant.share),
         split=split,
-        sizes=size_classes(problem)[0],
+        sizes=size_classes(problem.jobs.packed.nodes)[0],
         periods=periods_of(packed.submit, problem.meta.get("unix_time"), zone),
         failed=tuple(
-            name for name, row in rows.items() if row is not None and row.error and not _is_refused(row)
+            name for name, row in rows.items() if row is not None and row.error and not row.is_unsupported
         ),
         missing=tuple(name for name, row in rows.items() if row is None),
     )
-
-
-def _is_refused(record: Record) -> bool:
-    """Return whether a solver does not take the machine of its problem: that is no failure."""
-    return record.error.startswith(_REFUSED)
 
 
 def _fault(record: Record) -> str:

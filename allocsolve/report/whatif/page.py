@@ -10,8 +10,8 @@ import numpy as np
 
 from allocsolve.instances.formats.logs.log import log_not_modelled, shared_advice
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
-from allocsolve.pictures.chart import Axis, counted, duration, percent
-from allocsolve.pictures.workload import longest_bar, over_time, size_classes, wait_bars, wait_chart
+from allocsolve.pictures.chart import Axis, counted, duration, percent, size_classes
+from allocsolve.pictures.workload import longest_bar, over_time, wait_bars, wait_chart
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
@@ -488,7 +488,7 @@ def _who(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     yield _table(size_table(figures), numbers)
     yield _table(period_table(figures), numbers)
     yield '<div class="figures">'
-    classes, axis = size_classes(figures.problem)
+    classes, axis = size_classes(figures.problem.jobs.packed.nodes)
     drawn = _drawn(figures)
     note = "The mean wait of the jobs between a power of two and the one before it."
     drawing = wait_chart("Mean wait by size", figures.problem, drawn, classes, axis)

@@ -14,7 +14,7 @@ from allocsolve.instances import closed_window
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.instances.formats.logs.windows import TimeOrigin
 from allocsolve.model import Jobs
-from allocsolve.pictures.workload import size_classes
+from allocsolve.pictures.chart import size_classes
 from allocsolve.registry import canonical_name
 from allocsolve.report.whatif.words import EXACT_LIMITS, ORDER_NAMES
 
@@ -257,7 +257,7 @@ def classes_of(log: JobLog, problem: WorkloadProblem, by: Split) -> Classes:
         If the log does not tell what they are split by.
     """
     if by == "size":
-        of_jobs = size_classes(problem)[0]
+        of_jobs = size_classes(problem.jobs.packed.nodes)[0]
         return Classes(by, tuple(map(size_label, range(int(of_jobs.max(initial=0)) + 1))), of_jobs)
     told = problem.jobs.users if by == "user" else log.asked.told_partitions
     if not any(told):

@@ -104,25 +104,14 @@ class CleaningReport:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How a log is read.
+    """How a log is read."""
 
-    Parameters
-    ----------
-    num_nodes
-        Size of the machine, in the unit; None takes that of the log.
-    unit
-        What sizes are numbers of, one of `UNITS`; None lets the reader choose.
-    limits
-        What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
-        ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
-    fields
-        What is read beside plain jobs.
-    """
-
-    num_nodes: int | None = None
-    unit: str | None = None
+    num_nodes: int | None = None  #: size of the machine, in the unit; None takes that of the log
+    unit: str | None = None  #: what sizes are numbers of, one of `UNITS`; None lets the reader choose
+    #: What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
+    #: ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
     limits: str = "at-least-run"
-    fields: LogFields = PLAIN
+    fields: LogFields = PLAIN  #: what is read beside plain jobs
 
     def __post_init__(self) -> None:
         if self.num_nodes is not None and not 1 <= self.num_nodes <= MAX_INTEGER:

@@ -98,7 +98,9 @@ def swf_with_unheld(
         status = _COMPLETED if schedule is None or wait >= 0 else _UNKNOWN
         lines.append(" ".join([*fields, "-1", str(status), str(users[idx]), *["-1"] * 6]))
     unheld.add("jobs with fractions of seconds, which some readers refuse", fractions)
-    header = _HEADER.format(name=_line(problem.name), count=len(lines), num_nodes=problem.num_nodes)
+    header = _HEADER.format(
+        name=" ".join(problem.name.split()), count=len(lines), num_nodes=problem.num_nodes
+    )
     return header + "".join(f"{line}\n" for line in lines), unheld
 
 
@@ -140,10 +142,6 @@ def _users(users: Sequence[str | None], unheld: Unheld) -> list[int]:
     number_of = dict(zip(known, _numbers(known, [*range(1, len(known) + 1)]), strict=True))
     unheld.add("users, now numbers", sum(str(number) != user for user, number in number_of.items()))
     return [-1 if user is None else number_of[user] for user in users]
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _text(value: float) -> str:
