@@ -10,14 +10,13 @@ from __future__ import annotations
 import datetime as dt
 import math
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench.library.design import SUITES
 from allocsolve.bench.runs.runner import MEMORY_MB
 from allocsolve.errors import FormatError
 from allocsolve.families import families, setting_fault
-from allocsolve.instances.formats.files import MAX_DEPTH, Checker, read_input
+from allocsolve.instances.formats.files import MAX_DEPTH, Checker, read_whole
 from allocsolve.instances.formats.reader import read_fields
 from allocsolve.instances.formats.schema import DIALECT, listing, record, text
 from allocsolve.model.result import POLICY_SECONDS
@@ -43,11 +42,7 @@ def load_study(path: PathLike) -> Document:
     wrong type: all are named.
     """
     source = str(path)
-    try:
-        data = read_input(Path(path), _MAX_BYTES)
-    except OSError as error:
-        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from None
-    return study_fields(parse_study(data, source), source)
+    return study_fields(parse_study(read_whole(path, _MAX_BYTES), source), source)
 
 
 def parse_study(data: bytes, source: str) -> Document:

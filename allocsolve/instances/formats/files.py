@@ -86,6 +86,14 @@ def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
         return read_stream(stream, str(path), max_bytes)
 
 
+def read_whole(path: PathLike, max_bytes: int | None = None) -> bytes:
+    """Do as `read_input`; also a file that is not there, or may not be read, is a `FormatError`."""
+    try:
+        return read_input(path, max_bytes)
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from error
+
+
 def read_stream(stream: BinaryIO, source: str, max_bytes: int | None = None) -> bytes:
     """Read all of a stream, which messages call `source`; errors as in `read_input`."""
     largest = MAX_BYTES if max_bytes is None else max_bytes
@@ -180,11 +188,7 @@ def _integer(digits: str) -> float:
 
 def load(path: PathLike) -> Document:
     """Read a JSON object from a file."""
-    try:
-        data = read_input(path)
-    except OSError as error:
-        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from error
-    return parse(data, str(path))
+    return parse(read_whole(path), str(path))
 
 
 def parse(data: bytes, source: str) -> Document:

@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.files import read_input, show
+from allocsolve.instances.formats.files import read_whole, show
 from allocsolve.instances.formats.logs.fields import read_needs, tres_needs
 from allocsolve.instances.formats.logs.lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.logs.slurm import tres_count
@@ -85,10 +85,7 @@ def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
     """
     source = str(path)
     clock = Clock(zone(timezone))
-    try:
-        text = read_input(path).decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
-    except OSError as error:
-        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from error
+    text = read_whole(path).decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
     events: list[NodeEvent] = []
     faults: list[str] = []
     others = 0

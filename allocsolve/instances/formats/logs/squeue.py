@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.files import parse, read_input, show
+from allocsolve.instances.formats.files import parse, read_whole, show
 from allocsolve.instances.formats.logs.lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.logs.slurm import json_cell
 from allocsolve.instances.formats.logs.squeue_reasons import (
@@ -165,10 +165,7 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     """
     source = str(path)
     clock = Clock(zone(timezone))
-    try:
-        data = read_input(path)
-    except OSError as error:
-        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from error
+    data = read_whole(path)
     faults: list[str] = []
     if data.lstrip()[:1] == b"{":
         document = parse(data, source)
