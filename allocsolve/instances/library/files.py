@@ -1,24 +1,7 @@
 """The instance library on disk: suites of problems, what is known of them, and selections across suites.
 
-::
-
-    library.json                            names and summaries of suites, members of selections
-    <suite>/<instance>.json                 a problem, format allocsolve/1
-    <suite>/best_known.json                 what is known of them, see below
-    <suite>/solutions/<instance>.<objective>.json    the best solution that is known
-
-The file ``best_known.json`` (``allocsolve-best-known/1``) has one row per instance and objective::
-
-    {"format": "allocsolve-best-known/1", "rows": [
-      {"instance": "klein-5-l1-00", "objective": "makespan", "digest": "<of the problem>",
-       "lower": 38135, "upper": 38135, "status": "optimal", "history": [
-         {"kind": "solution", "value": 38135, "date": "2026-11-20", "solver": "CpSat(...)",
-          "versions": {"allocsolve": "0.1.0"}, "seconds": 0.4, "solution": "<its digest>"},
-         {"kind": "bound", "value": 38135, "date": ..., "solver": ..., "versions": ..., "seconds": 0.4}]}]}
-
-``lower`` is the largest proven bound and ``upper`` the least value of a judged solution, null if there is
-none; ``status`` is ``optimal`` if they are equal, else ``open``. Both follow from the history, which only
-grows.
+docs/formats.md shows which files there are, and their fields. In a ``best_known.json``, ``lower``, ``upper``
+and ``status`` follow from the history, which only grows.
 """
 
 from __future__ import annotations

@@ -1,28 +1,14 @@
-r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the digest that ties them together.
+r"""The file format ``allocsolve/1``: problems, solutions and certificates, and the digest that ties them.
 
-::
-
-    {"format": "allocsolve/1", "kind": "<family>", ...fields of the problem, "meta": {...}}
-    {"format": "allocsolve/1", "kind": "<answer>", "problem": "<digest>", ...its fields, "meta": {...}}
-
-The fields are those of the family's kind of file, such as `allocsolve.instances.formats.own.evolution`. All
-integers are at most 2^53; ``problem`` and ``meta`` of a solution may be absent. Unknown fields are refused
-(extra data belongs in ``meta``), so are duplicate keys, NaN, Infinity, and what is nested deeper than 100.
+The fields are those of the family's kinds of files, such as `allocsolve.instances.formats.own.evolution`, and
+of the envelope: docs/formats.md shows them. Unknown fields are refused (extra data belongs in ``meta``).
 
 The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
 ``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with all fields of its kind
 but ``name`` and ``meta`` (of the top level), the defaults filled in.
 
-A certificate is what proves a lower bound, without an answer beside it::
-
-    {"format": "allocsolve/1", "kind": "certificate", "problem": "<digest>", "objective": ["<term>", ...],
-     "certificate": {...}, "meta": {...}}
-
-``certificate`` is that of a `Result`: its own ``kind`` says which one, and the judge of the family
-recomputes the bound from it (see `allocsolve.judge.certify`). ``problem`` is the digest of the problem that
-is bounded, ``objective`` the terms, of which the first is bounded. Files whose names end in ``.gz`` are
-packed by gzip; packed ones are read whatever their names are.
+Files whose names end in ``.gz`` are packed by gzip; packed ones are read whatever their names are.
 """
 
 from __future__ import annotations

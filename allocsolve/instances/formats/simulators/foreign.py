@@ -1,13 +1,7 @@
 """Schedules of workloads as other programs write them: tables that are read, never written.
 
-Batsim and evalys (``jobs.csv``) have a row for each job, or for each piece of one: ``job_id``,
-``starting_time``, ``finish_time``, and ``allocated_resources`` (``0-2 5``) or
-``requested_number_of_resources``. ElastiSim (``job_statistics.csv``) has a row for each: ``ID`` (from 0 in
-order of submission), ``Submit Time``, ``Start Time``, ``End Time``, but no sizes: jobs have theirs.
-
-Times count from second 0 of the problem. A job without a row, or that was rejected there, gets no piece: the
-judge says that it never runs. Programs of other people write columns of other names besides; these are passed
-over.
+docs/formats.md shows their columns. Times count from second 0 of the problem; a job without a row, or that
+was rejected there, gets no piece: the judge says that it never runs. Columns of other names are passed over.
 
 Pictures and files of other tools want nodes by number, where a schedule says only how many nodes a job has.
 They are given out here, to each piece as few intervals of numbers as a greedy rule achieves. What a file of

@@ -4,13 +4,7 @@ Of the 18 fields these are filled: job number, submission, wait (-1 without a sc
 8), requested time, status and user. The others are -1. There is no room for more: what is elastic about a job
 is not held. See `allocsolve.instances.read_swf_log` for reading.
 
-Tables of workloads are here, too: one row for each job, and for each piece of a job. A problem has the
-columns ``submit``, ``nodes``, ``runtime`` and ``num_nodes`` (of the cluster, the same in all rows), and may
-have ``job`` (its name), ``limit``, ``user``, ``weight``, ``min_nodes``, ``max_nodes``, and ``amdahl``,
-``power`` or ``overhead`` of a moldable job, ``kind``, ``points`` and ``size_set``; further
-``need_R`` and ``num_R`` of a counted resource R (what a job needs, and what there is, the same in all rows),
-``partition``, ``eligible`` and ``boost``. Tables of speedups, evolving jobs, the costs of changing sizes and
-closed windows are left to the JSON format. A schedule has ``job``, ``start``, ``end`` and ``nodes``.
+Tables of workloads are here, too; docs/formats.md shows their columns.
 """
 
 from __future__ import annotations
