@@ -122,10 +122,6 @@ class ForeignJobs:
 
         Parameters
         ----------
-        key
-            What the other program calls it by.
-        submit
-            Seconds.
         nodes, min_nodes, max_nodes, kind, points, size_set, speedup, user, weight
             As of `allocsolve.model.Job`. Without a law of speedup, times are the same on all sizes. An
             evolving job is one whose requests the other program hands on.

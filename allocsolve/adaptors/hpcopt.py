@@ -148,8 +148,6 @@ class HpcoptPolicy:
 
     Parameters
     ----------
-    chooser
-        The plug-in.
     ends
         Which ends of running jobs it sees: ``actual``, as in hpcopt's engine, or ``estimate``.
 

@@ -175,8 +175,6 @@ class PolicyDriver:
             Nodes that no job holds, and that are not kept for a running job that is to grow.
         queue
             The keys of all jobs that wait, in any order; a policy sees them in that of their submission.
-        running
-            All jobs that run.
         requests
             Running jobs that ask for another number of nodes, in the order in which they asked, and the
             numbers.

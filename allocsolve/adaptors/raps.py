@@ -83,8 +83,6 @@ class RapsScheduler:
         ----------
         queue, running
             Of RAPS, which are changed.
-        current_time
-            Seconds.
         accounts, sorted
             Handed on while RAPS repeats what was.
 

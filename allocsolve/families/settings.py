@@ -22,8 +22,6 @@ def with_settings(
     ----------
     values
         By the names of `Family.settings`; a value is a text, or as a TOML file has it.
-    source
-        What messages call the problem.
     tighten
         Whether to refuse a value under which an answer need not answer the problem as it is.
 

@@ -146,13 +146,7 @@ _FONT: Final = "font:12px system-ui,sans-serif"
 
 
 class Drawing:
-    """Shapes and texts in pixels from the top left corner.
-
-    Parameters
-    ----------
-    width, height
-        Of the drawing.
-    """
+    """Shapes and texts in pixels from the top left corner."""
 
     def __init__(self, width: float, height: float, title: str) -> None:
         self._size = width, height
@@ -181,8 +175,6 @@ class Drawing:
 
         Parameters
         ----------
-        start
-            Where the function begins.
         steps
             The width of each step, and how much it is above the one before; the first begins at 0.
         idx

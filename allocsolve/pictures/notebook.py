@@ -31,8 +31,6 @@ def plot(problem: Problem, answer: object) -> Picture:
 
     Parameters
     ----------
-    problem
-        Of any family.
     answer
         An answer to it, or a result with one. A result does not know its problem, hence both.
 

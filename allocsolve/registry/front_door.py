@@ -42,15 +42,6 @@ def resumed(
     the certificate of a bound, too; None in them is a run from the beginning, and their repr does not show
     them.
 
-    Parameters
-    ----------
-    name
-        What messages call the solver.
-    solver
-        The solver.
-    start, certificate
-        None: there is none.
-
     Raises
     ------
     InvalidOption

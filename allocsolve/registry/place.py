@@ -66,8 +66,6 @@ def place(
         The machine: a switch tree, or a box of nodes.
     free
         Which nodes may be chosen, shape (nodes,); not changed.
-    size
-        How many.
     within, segment, segment_level, balanced
         What is asked of a set on a switch tree, see `allocsolve.model.PlacementProblem`.
     objective

@@ -335,8 +335,6 @@ def check_solver_name(what: str, name: str, registered: Iterable[str] | None = N
 
     Parameters
     ----------
-    what
-        What messages call it.
     name
         With or without options, which are not looked at.
     registered

@@ -88,12 +88,8 @@ def examine(
     ----------
     records
         Of any suites, objectives, solvers, budgets and seeds; failed ones included.
-    title
-        For people.
     catalogue
         In which suites the instances count, and what files state of them; as for `compare`.
-    made
-        When and how the report is made.
 
     Raises
     ------

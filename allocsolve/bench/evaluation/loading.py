@@ -46,8 +46,6 @@ def code_of(name: str, folder: str) -> list[Path]:
 
     Parameters
     ----------
-    name
-        Of the policy, see `loaded`.
     folder
         Where its module is looked for first.
     """

@@ -97,8 +97,6 @@ def improve_suites(
         are skipped.
     objective
         One term of an objective; instances of other kinds are skipped. By default the first of each kind.
-    budget
-        Of each run.
     store
         Where runs are found that have been made before, as by an interrupted call of the same arguments, and
         new ones are kept; what they brought is written down again where it is missing. None keeps nothing.

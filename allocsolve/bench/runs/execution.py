@@ -82,13 +82,6 @@ class Outcome(NamedTuple):
 def execute(task: Task, solver: AnySolver) -> Outcome:
     """Run a task in this process, on a copy of its problem; what the solver does wrong becomes a failed row.
 
-    Parameters
-    ----------
-    task
-        What is to be run.
-    solver
-        Its solver, made and ready.
-
     Raises
     ------
     KeyboardInterrupt

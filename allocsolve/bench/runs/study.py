@@ -48,8 +48,6 @@ class Study:
         Their seeds are not used.
     objectives
         By the kind of the problems; a kind without an entry has the first objective of its family.
-    memory_mb
-        What a task may hold, in MB.
     policy_seconds
         What a registered solver that does not search may take, whatever its budget.
     references
@@ -126,20 +124,7 @@ def problems_of(name: str) -> Iterator[tuple[str, str, Problem]]:
 def read_study(path: str | os.PathLike[str]) -> Study:
     """Read a study from a TOML file.
 
-    The fields, of which only the first two must be there::
-
-        suites = ["tiny", "my/problems", "one.json"]  # suites, folders, files relative to the study
-        solvers = ["noX", "cpsat", "package.module:object"]
-        seeds = [0, 1, 2]                             # [0]
-        set = { expand_limit = [1, 2, "inf"] }        # of problems with this field, instead of their own
-        memory_mb = 2000                              # of a task, 4096
-        policy_seconds = 60                           # of a solver that does not search, 600
-        [objectives]                                  # the first of each family
-        evolution = "completion"
-        [[budgets]]                                   # one of 10 seconds
-        seconds = 60.0                                # no limit
-        workers = 2                                   # 1
-        iterations = 100000                           # no limit
+    docs/formats.md shows its fields, of which ``suites`` and ``solvers`` must be there.
 
     Raises
     ------

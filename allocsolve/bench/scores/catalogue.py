@@ -70,14 +70,8 @@ def select(
 
     Parameters
     ----------
-    records
-        Of any solvers and suites.
-    catalogue
-        Which suites name their instances.
     solvers
         The names of those to keep, as records have them; all if empty.
-    exclude
-        Of those to leave out.
     suites
         Names of those to keep, `FILES` for problems of no suite; all if empty.
 

@@ -273,8 +273,6 @@ def export(
 
     Parameters
     ----------
-    records
-        The rows.
     path
         Ends with ``.csv``, ``.json`` (a list of objects, infinities as null) or ``.parquet``.
     catalogue

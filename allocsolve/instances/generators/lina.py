@@ -194,8 +194,6 @@ def shrunk_arrivals(problem: WorkloadProblem, factor: float) -> WorkloadProblem:
 
     Parameters
     ----------
-    problem
-        A workload.
     factor
         Between 0 and 1 jobs arrive faster: Lina et al. take .95 and .65.
 

@@ -58,8 +58,6 @@ def uniform_occupancy(
         The machine: a box of nodes for a partition problem, a switch tree for a placement problem.
     busy_share
         Busy nodes over all nodes, in 0..1; the number of busy nodes is rounded to the nearest (half to even).
-    size
-        How many nodes to choose.
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     contiguous

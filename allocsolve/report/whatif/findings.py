@@ -256,23 +256,7 @@ def what_if(
     split: Classes | None = None,
     policies: Sequence[str] = POLICIES,
 ) -> WhatIf:
-    """Return what the records say of a log; runs that have no record are named as missing.
-
-    Parameters
-    ----------
-    planned
-        Its `variants`.
-    store
-        Where the records are.
-    zone
-        In which days and weeks begin.
-    asked
-        The questions of the variants.
-    split
-        The jobs in classes whose waits are shown besides.
-    policies
-        Those of the variants.
-    """
+    """Return what the records say of a log; runs that have no record are named as missing."""
     first, *others = planned
     _, problem, tasks, _ = first
     recorded, no_record, faults = _recorded(log, problem)

@@ -359,8 +359,6 @@ def whatif_page(figures: WhatIf, *, made: str = "") -> str:
 
     Parameters
     ----------
-    found
-        All figures.
     made
         A line on when and how the page was made.
     """

@@ -203,8 +203,6 @@ def questions(
 
     Parameters
     ----------
-    log, problem
-        The log and its workload.
     nodes
         Sizes of the machine, in the unit of the log.
     orders

@@ -202,8 +202,6 @@ def event_windows(
 
     Parameters
     ----------
-    events
-        What was read.
     origin
         What second 0 of the workload is; the log must tell its date.
     until

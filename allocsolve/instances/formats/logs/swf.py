@@ -430,8 +430,6 @@ def swf_problem(log: SwfLog, *, from_job: int, jobs: int, queued: bool = False) 
     ----------
     from_job
         First job of the window: its position, from 1, among the kept jobs in order of submission.
-    jobs
-        Size of the window.
     queued
         Whether all jobs are released at 0; else at their submit times, counted from the window's first.
 

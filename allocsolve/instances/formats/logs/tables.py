@@ -75,8 +75,6 @@ class LogTable:
     ----------
     name
         Of the format, as the command line has it.
-    summary
-        What such a file is, in a few words.
     columns
         Names of columns by field (`FIELDS`). Upper and lower case, ``_`` and blanks make no difference; the
         first that is there is taken. Of sizes all are looked at, in this order, for one that is known; what

@@ -178,8 +178,6 @@ def ran_while_closed(problem: WorkloadProblem, schedule: WorkloadSchedule) -> in
 
     Parameters
     ----------
-    problem
-        With the windows.
     schedule
         Of rigid jobs; those without a piece do not run.
     """

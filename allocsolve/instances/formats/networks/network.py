@@ -102,8 +102,6 @@ def network_problem(
 
     Parameters
     ----------
-    network
-        As `read_network` returns it.
     free
         Which nodes may be chosen, such as `NetworkFile.mask` tells; shape (nodes,).
     size, within, segment, segment_level, balanced, name

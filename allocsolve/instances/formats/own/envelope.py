@@ -202,8 +202,6 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
 
     Parameters
     ----------
-    problem
-        That it answers.
     tell
         Called with a line that readers of a table in this format should know, if there is one.
 
@@ -230,8 +228,6 @@ def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: 
     ----------
     columns
         As `problem_from_columns` takes them.
-    problem
-        That it answers.
 
     Raises
     ------
@@ -280,8 +276,6 @@ def parse_solution(
     ----------
     document
         As `solution_document` returns it.
-    problem
-        That it answers.
     problem_digest
         The `digest` of the problem where it has been computed before; None computes it.
 
@@ -368,8 +362,6 @@ def write_certificate(
     ----------
     problem, objective
         What was solved.
-    certificate
-        That of the result.
     meta
         What else readers may want to know, such as the bound; nobody believes it.
     """

@@ -89,8 +89,6 @@ def write_elastisim(
         An answer to the problem, written as ``schedule.csv``; it tells first starts and last ends.
     tick
         Seconds of work, above 0, between two scheduling points of malleable jobs that may change at any time.
-    zmq_url
-        Where simulator and scheduler meet.
 
     Returns
     -------
