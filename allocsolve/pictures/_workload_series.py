@@ -105,20 +105,11 @@ def node_prices(
 ) -> FloatArray | None:
     """Return the price of a node-second of a certificate, as means over the bins between edges (seconds).
 
-    Parameters
-    ----------
-    certificate
-        Of a bound that prices time: ``time-prices``, or ``job-prices``, of which the price of a node-second
-        is what the jobs that pay most for a node would pay together, were they to fill all nodes, by node; or
-        ``machine-prices``, of which those of nodes are taken, but where all nodes are closed: there the price
-        is free, and says nothing.
-    edges
-        Shape (bins + 1,), rising.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (bins,), in units of the sum of the objective over all jobs; None if nothing prices time.
+    The certificate prices time: ``time-prices``, or ``job-prices``, of which the price of a node-second is
+    what the jobs that pay most for a node would pay together, were they to fill all nodes, by node; or
+    ``machine-prices``, of which those of nodes are taken, but where all nodes are closed: there the price is
+    free, and says nothing. Prices are in units of the sum of the objective over all jobs, shape (bins,); None
+    if nothing prices time.
     """
     if certificate.get("kind") not in ("time-prices", "job-prices", "machine-prices"):
         return None

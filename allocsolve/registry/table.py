@@ -147,10 +147,8 @@ def is_reference(name: str) -> bool:
 def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of solvers, or anything else
     """Import the object of an entry point; what no distribution provides may lie in the current directory.
 
-    Raises
-    ------
-    PluginError
-        With the name of the plug-in and the reason: no such module or attribute, or what the import raises.
+    Raises `PluginError` with the name of the plug-in and the reason: no such module or attribute, or what the
+    import raises.
     """
     module, _, attribute = entry.value.partition(":")
     if not all(part.isidentifier() for part in f"{module}.{attribute}".split(".")):
@@ -168,11 +166,8 @@ def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of s
 def load(entry: EntryPoint, options: Mapping[str, OptionValue]) -> AnySolver:
     """Return the solver of an entry point, with these options; a class is instantiated.
 
-    Raises
-    ------
-    PluginError
-        With the name of the plug-in and the reason: it cannot be imported or instantiated, has no such
-        option, is not called with a problem and a budget, or has no name of its own for the records.
+    Raises `PluginError` with the name of the plug-in and the reason: it cannot be imported or instantiated,
+    has no such option, is not called with a problem and a budget, or has no name of its own for the records.
     """
     thing = imported(entry)
     try:

@@ -44,10 +44,7 @@ def module_of(name: str) -> str:
 def code_of(name: str, folder: str) -> list[Path]:
     """Return where the code of a foreign policy lies: its file, or the folder of its package.
 
-    Parameters
-    ----------
-    folder
-        Where its module is looked for first.
+    Its module is looked for in the folder first.
     """
     if path := file_and_object(name)[0]:
         return [Path(path).resolve()]

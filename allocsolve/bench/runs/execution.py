@@ -82,10 +82,8 @@ class Outcome(NamedTuple):
 def execute(task: Task, solver: AnySolver) -> Outcome:
     """Run a task in this process, on a copy of its problem; what the solver does wrong becomes a failed row.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        When the user interrupts; `SolverInterrupted` if the solver turned that into a result.
+    Raises `KeyboardInterrupt` when the user interrupts; `SolverInterrupted` if the solver turned that into a
+    result.
     """
     call = call_solver(solver, _copies.of(task.problem), task.budget)
     if call.changed or call.cause is not None:

@@ -87,10 +87,7 @@ class Task:
 def check_code(solver: AnySolver, name: str, planned: str) -> None:
     """Refuse a solver of other code than was planned: edited meanwhile, or another version on this machine.
 
-    Raises
-    ------
-    AllocsolveError
-        That names both.
+    The error names both.
     """
     code = registry.code_of(solver, name)
     if code != planned:

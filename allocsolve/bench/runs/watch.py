@@ -125,8 +125,6 @@ class Timing(NamedTuple):
 class Watch:
     """Of a process, a limit on what it does now; see `begin`.
 
-    Notes
-    -----
     *Guarantee*: a process that does not end is overdue at the latest when looks have watched it for `beyond`
     since the limit, and it has run for `beyond` on each of its processors meanwhile; whatever it runs, when
     looks have watched it for `WALL_FACTOR` + 1 times the limit and `beyond` together. From one look to the

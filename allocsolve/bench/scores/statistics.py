@@ -208,10 +208,7 @@ FEWEST: Final = 5
 class Bracket:
     """Two numbers >= 0 that something unknown lies between, both included.
 
-    Raises
-    ------
-    InvalidAnswer
-        If `lower` is above `upper`: what is said of it contradicts itself.
+    Raises `InvalidAnswer` if `lower` is above `upper`: what is said of it contradicts itself.
     """
 
     lower: float

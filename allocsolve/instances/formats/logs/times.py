@@ -78,14 +78,8 @@ def date_of(seconds: float, local: tzinfo) -> datetime:
 class Clock:
     """Reads points in time as Unix seconds.
 
-    Parameters
-    ----------
-    local
-        The zone of times without one.
-    knows_zero
-        Whether second 0 is a time; Slurm writes it for what has not happened.
-    unit
-        Of times that are plain numbers, a name in `TIME_UNITS`.
+    Times without a zone are of the `local` one. Whether second 0 is a time is for `knows_zero` to say, as
+    Slurm writes it for what has not happened. Times that are plain numbers have a unit of `TIME_UNITS`.
     """
 
     def __init__(self, local: tzinfo, *, knows_zero: bool = False, unit: str = "s") -> None:
@@ -101,12 +95,8 @@ class Clock:
     def read(self, text: str, *, later: bool = False) -> float | None:
         """Return Unix seconds; None where the text says that the time is not known.
 
-        Parameters
-        ----------
-        text
-            Unix seconds, or an ISO date and time.
-        later
-            Which of two equal local times is meant when clocks are set back.
+        The text is Unix seconds, or an ISO date and time. When clocks are set back, `later` says which of two
+        equal local times is meant.
         """
         if _ISO.fullmatch(text):  # nearly all: zones are looked at once in ten minutes of the log
             key = text[:15], later

@@ -174,26 +174,12 @@ def read_workload(
     """Read a problem from a file of any format that tells one, found out by what is in it.
 
     Raises `InvalidOption` if a number of nodes is given for a problem of this program, or limits for another
-    one than a workload.
-
-    Parameters
-    ----------
-    path
-        A problem of this program, a log of any format that is told by its content (limits stay as they are
-        there, and second 0, too, if its times do not count from 1970), a workload of Batsim, or jobs of
-        ElastiSim (the file or its folder).
-    num_nodes
-        Nodes of the machine where the file does not tell them, or to have another number.
-    limits
-        ``cut``: a job that outlives its limit ends there. ``keep``: it runs to its end. None cuts workloads
-        of Batsim only, which kills such jobs.
-    time_unit
-        Of points in time that a log writes as plain numbers, see `read_table_log`; seconds if left out.
-
-    Returns
-    -------
-    tuple
-        The format, the problem, and what of the file it does not hold.
+    one than a workload. The path is that of a problem of this program, a log of any format that is told by
+    its content (limits stay as they are there, and second 0, too, if its times do not count from 1970), a
+    workload of Batsim, or jobs of ElastiSim (the file or its folder). A number of nodes is for files that do
+    not tell it, or to have another one. A job that outlives its limit ends there by ``cut``, and runs to its
+    end by ``keep``; None cuts workloads of Batsim only, which kills such jobs. `time_unit` is that of
+    `read_table_log`. Returns the format, the problem, and what of the file it does not hold.
     """
     name, problem, unheld = _read(path, num_nodes, "cut" if limits is None else limits, time_unit)
     if limits is not None and not isinstance(problem, WorkloadProblem):
