@@ -140,29 +140,18 @@ def _study(findings: Findings) -> Table:
         seeds = {run.seed for row in comparison.cells.values() for cell in row.values() for run in cell.runs}
         rows.append(
             (
-                text(comparison.suite or "files"),
-                text(comparison.kind),
-                text(comparison.objective),
+                *map(text, (comparison.suite or "files", comparison.kind, comparison.objective)),
                 count(len(instances)),
                 count(sum(best.proven for best in instances)),
                 count(sum(best.certified for best in instances)),
                 count(sum(best.verified for best in instances)),
-                count(len(comparison.cells)),
-                count(len(seeds)),
+                *map(count, (len(comparison.cells), len(seeds))),
                 count(sum(summary.runs for summary in section.summaries)),
             )
         )
     heads = (
-        "suite",
-        "kind",
-        "objective",
-        "instances",
-        "optima proven",
-        "bounds certified",
-        "bounds verified",
-        "solvers",
-        "seeds",
-        "runs",
+        *("suite", "kind", "objective", "instances", "optima proven", "bounds certified"),
+        *("bounds verified", "solvers", "seeds", "runs"),
     )
     first, last = (pick((row.when for row in findings.records), default="") for pick in (min, max))
     when = f" from {first} to {last}" if first else ""
@@ -303,11 +292,7 @@ def _runs(section: Section) -> Table:
     rows = tuple(
         (
             text(summary.entrant),
-            count(summary.runs),
-            count(summary.failed),
-            count(summary.unanswered),
-            count(summary.overruns),
-            count(summary.proven),
+            *map(count, (summary.runs, summary.failed, summary.unanswered, summary.overruns, summary.proven)),
             *map(seconds, (summary.runtime.mean, summary.runtime.median, summary.runtime.p95)),
             *map(seconds, (summary.runtime.max, summary.runtime.shifted_mean)),
         )

@@ -58,7 +58,8 @@ def poisson_submits(rng: np.random.Generator, num_jobs: int, mean_gap: float) ->
     return submits
 
 
-#: A seed for `numpy.random.default_rng`: the same seed gives the same problem.
+#: A seed for `numpy.random.default_rng`: the same seed gives the same problem, which is named after it,
+#: such as ``lublin1999-s7``, and has every parameter of its generator in its ``meta``.
 Seed: TypeAlias = int | Sequence[int]
 
 

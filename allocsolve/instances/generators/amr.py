@@ -92,11 +92,6 @@ def amr(
     expand_limit
         The expand limit of the problem; it does not influence the draws.
 
-    Returns
-    -------
-    EvolutionProblem
-        Named after the seed, such as ``amr-s7``, with every parameter in its ``meta``.
-
     Raises
     ------
     InvalidOption
@@ -215,11 +210,6 @@ def amr_stream(
         As in `amr`.
     expand_limit
         The expand limit of the jobs; see `allocsolve.model.Profile`; it does not influence the draws.
-
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``amr-stream-s7``, with every parameter in its ``meta``.
 
     Examples
     --------

@@ -56,11 +56,6 @@ def downey1997(
     runtime
         Seconds of a job: the smallest and the largest number.
 
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``downey1997-s17``, with every parameter in its ``meta``.
-
     Raises
     ------
     InvalidOption

@@ -180,11 +180,6 @@ def evotree_batch(
         Seconds after which an evolving job gives back an idle node; see `allocsolve.model.Phases`. The
         paper does not give it; 10 s fit its figures.
 
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``evotree-batch-s42``, with every parameter in its ``meta``.
-
     References
     ----------
     Posner 2024, section 4.1. Tasks last 20 % more or less there: here every phase lasts its mean.
@@ -242,11 +237,6 @@ def evotree_stream(
         those of a larger one.
     kind, release_delay
         As in `evotree_batch`.
-
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``evotree-stream-s7``, with every parameter in its ``meta``.
 
     Examples
     --------

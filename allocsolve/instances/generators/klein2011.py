@@ -50,11 +50,6 @@ def klein2011(
     expand_limit
         The expand limit of the problem; it does not influence the draws.
 
-    Returns
-    -------
-    EvolutionProblem
-        Named after the seed, such as ``klein2011-s7``, with every parameter in its ``meta``.
-
     Raises
     ------
     InvalidOption

@@ -115,11 +115,6 @@ def lublin1999(
         jobs, drawn apart and merged by submission; names say which is which. ``typeless``: one kind in place
         of both. ``batch``, ``interactive``: that kind alone.
 
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``lublin1999-s7``, with every parameter in its ``meta``.
-
     References
     ----------
     Lublin & Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",

@@ -18,6 +18,7 @@ from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, RECOR
 from allocsolve.report.whatif.outlooks import (
     asked_words,
     bound_cell,
+    count_cell,
     orders_table,
     outlook_sentences,
     outlooks_table,
@@ -252,10 +253,6 @@ def limits(figures: WhatIf) -> Iterator[str]:
 _LONGEST: Final = 10
 
 
-def _count(number: int) -> TableCell:
-    return TableCell(f"{number:,}", float(number))
-
-
 def _row_name(figures: WhatIf, key: str) -> str:
     """Return the name of a schedule; of one that only counts say is possible, with that."""
     shared = log_not_modelled(figures.log) and key != RECORDED
@@ -288,7 +285,7 @@ def waits_table(figures: WhatIf) -> Table:
         (
             text(figures.problem.jobs.names[job]),
             text(figures.periods.labels[int(figures.periods.of_jobs[job])]),
-            _count(int(packed.nodes[job])),
+            count_cell(int(packed.nodes[job])),
             time_cell(float(packed.runtime[job])),
             *(time_cell(float(column[job])) for _, column in columns),
         )
@@ -318,7 +315,7 @@ def _by_class(title: str, what: str, figures: WhatIf, classes: IntArray, labels:
     rows = tuple(
         (
             TableCell(labels[number], float(number)),
-            _count(int(counts[number])),
+            count_cell(int(counts[number])),
             *(time_cell(mean[number]) for mean in means),
         )
         for number in np.flatnonzero(counts).tolist()
@@ -349,7 +346,7 @@ def _elastic_row(
     label: str, jobs: int, bound: float | None, metrics: Mapping[str, WorkloadMetrics]
 ) -> tuple[TableCell, ...]:
     times = (metrics[name].turnaround if name in metrics else None for name in _ELASTIC)
-    return text(label), _count(jobs), bound_cell(bound), *map(time_cell, times)
+    return text(label), count_cell(jobs), bound_cell(bound), *map(time_cell, times)
 
 
 def whatif_page(figures: WhatIf, *, made: str = "") -> str:

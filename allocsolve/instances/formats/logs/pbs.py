@@ -30,15 +30,8 @@ _RECORD: Final = re.compile(
     r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)(?:\.\d+)?;([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII | re.DOTALL
 )
 _TITLES: Final = (
-    "id",
-    "ctime",
-    "start",
-    "end",
-    "resources_used.walltime",
-    "Resource_List.walltime",
-    "user",
-    "exec_host",
-    "exec_vnode",
+    *("id", "ctime", "start", "end", "resources_used.walltime"),
+    *("Resource_List.walltime", "user", "exec_host", "exec_vnode"),
     *(f"Resource_List.{name}" for name in ("nodect", "nodes", "select", "ncpus", "ngpus")),
     *("queue", "etime"),
 )

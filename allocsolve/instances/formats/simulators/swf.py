@@ -143,17 +143,8 @@ def _text(value: float) -> str:
 
 
 _PLAIN: Final = (
-    "submit",
-    "nodes",
-    "runtime",
-    "limit",
-    "user",
-    "weight",
-    "min_nodes",
-    "max_nodes",
-    "kind",
-    "points",
-    "size_set",
+    *("submit", "nodes", "runtime"),
+    *("limit", "user", "weight", "min_nodes", "max_nodes", "kind", "points", "size_set"),
     *REQUIREMENT_FIELDS[1:],
 )
 
