@@ -79,6 +79,13 @@ def seed_name(words: Sequence[int]) -> str:
     return "-".join(map(str, words))
 
 
-def seed_entry(words: Sequence[int]) -> int | list[int]:
-    """Return the seed as it stands in the ``meta`` of a problem."""
-    return words[0] if len(words) == 1 else list(words)
+def recipe(generator: str, *, version: int = 1, **parameters: object) -> dict[str, object]:
+    """Return the ``meta`` of a generated problem: the seed as a number or list, None for no limit.
+
+    A generator gets a higher version whenever the same parameters give other problems than before.
+    """
+    entries = {name: None if value == math.inf else value for name, value in parameters.items()}
+    words = entries.get("seed")
+    if isinstance(words, tuple):
+        entries["seed"] = words[0] if len(words) == 1 else list(words)
+    return {"generator": generator, "version": version, **entries}

@@ -13,7 +13,7 @@ from allocsolve.instances.generators._streams import (
     Seed,
     check_stream,
     poisson_submits,
-    seed_entry,
+    recipe,
     seed_name,
     seed_words,
 )
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model import WorkloadProblem
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 #: The fit of the paper: a step on n nodes with S MiB takes A S / n + B n + C S + D seconds.
 _A, _B, _C, _D = 7.26e-3, 1.23e-4, 1.13e-6, 1.38
@@ -120,16 +117,15 @@ def amr(
         applications=tuple(draw_amr(rng, peak, change) for _ in range(count)),
         expand_limit=expand_limit,
         name=f"amr-s{seed_name(words)}",
-        meta={
-            "generator": "amr",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "num_apps": list(num_apps),
-            "peak": list(peak),
-            "change": change,
-            "num_nodes": num_nodes,
-            "expand_limit": None if math.isinf(expand_limit) else expand_limit,
-        },
+        meta=recipe(
+            "amr",
+            seed=words,
+            num_apps=list(num_apps),
+            peak=list(peak),
+            change=change,
+            num_nodes=num_nodes,
+            expand_limit=expand_limit,
+        ),
     )
 
 
@@ -231,16 +227,15 @@ def amr_stream(
             releases=tuple(int(submit) for submit in poisson_submits(rng, num_jobs, mean_gap)),
             expand_limit=expand_limit,
             name=f"amr-stream-s{seed_name(words)}",
-            meta={
-                "generator": "amr-stream",
-                "version": _VERSION,
-                "seed": seed_entry(words),
-                "num_jobs": num_jobs,
-                "num_nodes": num_nodes,
-                "load": load,
-                "peak": list(peak),
-                "change": change,
-                "expand_limit": None if math.isinf(expand_limit) else expand_limit,
-            },
+            meta=recipe(
+                "amr-stream",
+                seed=words,
+                num_jobs=num_jobs,
+                num_nodes=num_nodes,
+                load=load,
+                peak=list(peak),
+                change=change,
+                expand_limit=expand_limit,
+            ),
         )
     )

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import MOST_JOBS, Seed, recipe, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, Jobs, WorkloadProblem
 from allocsolve.model.checks import integer, items, real
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from allocsolve.model import FloatArray
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
-
-#: The most jobs: far more than a file of a workload has.
-_MOST_JOBS: Final = 2**24
 
 
 def downey1997(
     seed: Seed,
     *,
-    num_jobs: Annotated[int, Within(0, _MOST_JOBS)] = 10_000,
+    num_jobs: Annotated[int, Within(0, MOST_JOBS)] = 10_000,
     num_nodes: Annotated[int, Within(1)] = 10_000,
     load: Annotated[float, Within(0, above=True)] = 0.75,
     nodes: Annotated[Sequence[int], Within(1)] = (2, 5000),
@@ -85,7 +77,7 @@ def downey1997(
         integer(what, value, InvalidOption)
         for what, value in (("num_jobs", num_jobs), ("num_nodes", num_nodes))
     )
-    if not 0 <= num_jobs <= _MOST_JOBS:
+    if not 0 <= num_jobs <= MOST_JOBS:
         raise InvalidOption(f"num_jobs {num_jobs} is not in 0..2^24")
     smallest, largest = _range("nodes", nodes)
     shortest, longest = _range("runtime", runtime)
@@ -106,16 +98,15 @@ def downey1997(
         num_nodes,
         Jobs(np.rint(np.cumsum(gaps)), size.astype(np.int64), length),
         name=f"downey1997-s{seed_name(words)}",
-        meta={
-            "generator": "downey1997",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "num_jobs": num_jobs,
-            "num_nodes": num_nodes,
-            "load": load,
-            "nodes": [smallest, largest],
-            "runtime": [shortest, longest],
-        },
+        meta=recipe(
+            "downey1997",
+            seed=words,
+            num_jobs=num_jobs,
+            num_nodes=num_nodes,
+            load=load,
+            nodes=[smallest, largest],
+            runtime=[shortest, longest],
+        ),
     )
 
 

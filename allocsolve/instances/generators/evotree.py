@@ -15,7 +15,7 @@ from allocsolve.instances.generators._streams import (
     check_share,
     check_stream,
     poisson_submits,
-    seed_entry,
+    recipe,
     seed_name,
     seed_words,
 )
@@ -33,9 +33,6 @@ from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-#: The version of the generators: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 JOBS: Final = 20
 NUM_NODES: Final = 10
@@ -129,13 +126,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
         releases=batch.submits,
         expand_limit=expand_limit,
         name=f"evotree-s{seed}",
-        meta={
-            "generator": "evotree",
-            "version": _VERSION,
-            "seed": seed,
-            "evolving": evolving,
-            "expand_limit": None if math.isinf(expand_limit) else expand_limit,
-        },
+        meta=recipe("evotree", seed=seed, evolving=evolving, expand_limit=expand_limit),
     )
 
 
@@ -199,14 +190,7 @@ def evotree_batch(
         NUM_NODES,
         evotree_jobs(rows, kind, release_delay),
         name=f"evotree-batch-s{seed}",
-        meta={
-            "generator": "evotree-batch",
-            "version": _VERSION,
-            "seed": seed,
-            "share": share,
-            "kind": kind,
-            "release_delay": release_delay,
-        },
+        meta=recipe("evotree-batch", seed=seed, share=share, kind=kind, release_delay=release_delay),
     )
 
 
@@ -258,17 +242,16 @@ def evotree_stream(
         num_nodes,
         evotree_jobs(zip(submits, sizes, chosen, strict=True), kind, release_delay),
         name=f"evotree-stream-s{seed_name(words)}",
-        meta={
-            "generator": "evotree-stream",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "num_jobs": num_jobs,
-            "num_nodes": num_nodes,
-            "load": load,
-            "share": share,
-            "kind": kind,
-            "release_delay": release_delay,
-        },
+        meta=recipe(
+            "evotree-stream",
+            seed=words,
+            num_jobs=num_jobs,
+            num_nodes=num_nodes,
+            load=load,
+            share=share,
+            kind=kind,
+            release_delay=release_delay,
+        ),
     )
 
 

@@ -8,12 +8,9 @@ from typing import Annotated
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, recipe, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
 from allocsolve.model.options import Within
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 #: More applications or steps are no problem that anybody keeps in files.
 _MANY = 10**6
@@ -84,7 +81,6 @@ def klein2011(
     durations = rng.integers(*duration, size=total, endpoint=True).tolist()
     steps = list(zip(durations, rng.integers(*nodes, size=total, endpoint=True).tolist(), strict=True))
     ends = np.cumsum(sizes).tolist()
-    limit = None if math.isinf(expand_limit) else expand_limit
     return EvolutionProblem(
         num_nodes=num_nodes,
         applications=tuple(
@@ -93,12 +89,11 @@ def klein2011(
         ),
         expand_limit=expand_limit,
         name=f"klein2011-s{seed_name(words)}",
-        meta={
-            "generator": "klein2011",
-            "version": _VERSION,
-            "seed": seed_entry(words),
+        meta=recipe(
+            "klein2011",
+            seed=words,
             **{name: list(bounds) for name, bounds in ranges.items()},
-            "num_nodes": num_nodes,
-            "expand_limit": limit,
-        },
+            num_nodes=num_nodes,
+            expand_limit=expand_limit,
+        ),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import MOST_JOBS
+from allocsolve.instances.generators._streams import MOST_JOBS, recipe
 from allocsolve.model import MAX_INTEGER, PROGRAM_KINDS, DeadlineJob, Mesh, ReservationProblem, Topology
 from allocsolve.model.checks import choice, instance, integer, real
 from allocsolve.model.columns import plain
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 LinnertStream: TypeAlias = Literal["linnert", "feitelson96"]
 
 LINNERT_STREAMS: Final[tuple[LinnertStream, ...]] = get_args(LinnertStream)
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION: Final = 1
 
 #: The second word of each seed, so that the generator has random numbers of its own.
 _WORD: Final = 20240
@@ -159,18 +156,17 @@ def linnert2024(
         program_seed=seed,
         leaking=leaking,
         name=f"linnert2024{label}-g{gap:.10g}-s{seed}",
-        meta={
-            "generator": "linnert2024",
-            "version": _VERSION,
-            "seed": seed,
-            "gap": gap,
-            "num_jobs": num_jobs,
-            "stream": stream,
-            "program": program,
-            "leaking": leaking,
-            "shape": list(topology.shape),
-            "wrap": list(topology.wrap),
-        },
+        meta=recipe(
+            "linnert2024",
+            seed=seed,
+            gap=gap,
+            num_jobs=num_jobs,
+            stream=stream,
+            program=program,
+            leaking=leaking,
+            shape=list(topology.shape),
+            wrap=list(topology.wrap),
+        ),
     )
 
 

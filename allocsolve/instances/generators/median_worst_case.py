@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._streams import recipe
 from allocsolve.model import Mesh, PartitionProblem
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-#: The version of the generator: raised whenever the same options give other problems than before.
-_VERSION = 1
 
 
 def median_worst_case(
@@ -82,13 +80,7 @@ def median_worst_case(
         busy=[node for node in range(topology.num_nodes) if node not in nodes],
         size=size,
         name=f"median-worst-case-k{size}-d{distance}-s{step}",
-        meta={
-            "generator": "median-worst-case",
-            "version": _VERSION,
-            "size": size,
-            "distance": distance,
-            "step": step,
-        },
+        meta=recipe("median-worst-case", size=size, distance=distance, step=step),
     )
 
 

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, recipe, seed_name, seed_words
 from allocsolve.model import PartitionProblem, PlacementProblem, SwitchTree, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from allocsolve.model import BoolArray, IntArray
-
-#: The version of the generators: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 
 @overload
@@ -254,7 +251,7 @@ def _problem(
     **meta: object,
 ) -> PartitionProblem | PlacementProblem:
     words = seed_words(seed)
-    drawn = {"generator": generator or stem, "version": _VERSION, "seed": seed_entry(words)}
+    drawn = recipe(generator or stem, seed=words)
     shares = {"busy_share": float(busy_share), "size": int(size)}
     suffix = f"-b{busy_share:g}-k{size}"
     if isinstance(topology, SwitchTree):
