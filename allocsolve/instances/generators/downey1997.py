@@ -15,6 +15,8 @@ from allocsolve.model.checks import integer, items, real
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model import FloatArray
 
 
