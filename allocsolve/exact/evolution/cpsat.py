@@ -26,6 +26,7 @@ from allocsolve.model import (
     Status,
 )
 from allocsolve.model.options import Options, Params, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -378,17 +379,9 @@ class _Search:
         starts, ends = self.best
         offsets, _, nodes, _, _ = self.problem.packed
         answer = EvolutionSchedule(starts[offsets[:-1]], offsets, ends - starts, nodes)
-        proven = len(self.bounds) == len(self.objective) and tuple(self.bounds) == self.best_values
-        # Terms after the first open term have no bound.
-        bounds: list[float] = [*self.bounds, *(-math.inf,) * (len(self.objective) - len(self.bounds))]
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            answer,
-            self._public(self.best_values),
-            self._public(tuple(bounds)),
-            None if proven else self.limit or Limit.TIME,
-            self.clock.elapsed,
-            tuple(self.incumbents),
+        limit = self.limit or Limit.TIME
+        return search_result(
+            answer, self.best_values, self.bounds, limit, self.clock, self.incumbents, shown=self._public
         )
 
     def _public(self, values: tuple[float, ...]) -> Value:

@@ -36,6 +36,7 @@ from allocsolve.model import (
     shown_values,
 )
 from allocsolve.model.options import Options, Params, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -296,17 +297,12 @@ class _Search:
 
     def result(self) -> Result[WorkloadSchedule]:
         """Return the best schedule and what is proven."""
-        values = self.best.values
-        proven = tuple(self.bounds) == values
-        # Terms after the first open term have no bound.
-        bounds = [*self.bounds, *(-math.inf,) * (len(values) - len(self.bounds))]
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
+        return search_result(
             self.best.schedule(),
-            shown_values(values),
-            shown_values(tuple(bounds)),
-            None if proven else self.limit or Limit.TIME,
-            self.clock.elapsed,
-            tuple(self.best.incumbents),
-            self.certificate,
+            self.best.values,
+            self.bounds,
+            self.limit or Limit.TIME,
+            self.clock,
+            self.best.incumbents,
+            certificate=self.certificate,
         )

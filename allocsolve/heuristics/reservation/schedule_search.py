@@ -24,7 +24,7 @@ from allocsolve.model.options import Params
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
     from allocsolve.heuristics.reservation._kernels_ejection import Capacity
-    from allocsolve.heuristics.reservation.greedy import BestSchedule
+    from allocsolve.heuristics.reservation.greedy import BestBookings
     from allocsolve.model import (
         Clock,
         FloatArray,
@@ -66,7 +66,7 @@ class ScheduleSearchParams(Params):
 
 
 class ScheduleSearch:
-    """The state of a search, whose best schedules go to a `BestSchedule`; it can be stopped at any time.
+    """The state of a search, whose best schedules go to a `BestBookings`; it can be stopped at any time.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class ScheduleSearch:
 
     def __init__(
         self,
-        best: BestSchedule,
+        best: BestBookings,
         bound: ReservationPriceBound | None,
         seed: int,
         params: ScheduleSearchParams = ScheduleSearchParams(),

@@ -226,6 +226,10 @@ class ListAnnealer:
         """Return the best list."""
         return SizeList(self._search.best_order.copy(), self._search.best_caps.copy())
 
+    def schedule(self) -> WorkloadSchedule | None:
+        """Return the schedule of the best list, or None if it has none."""
+        return self._decoder.schedule(self.best())
+
     def run(self, temperature: float, moves: int) -> None:
         """Try lists at a temperature, in the unit of costs."""
         self._decoder.anneal(self._search, temperature, moves)

@@ -156,6 +156,10 @@ class ServiceAnnealer:
         """Return the best list."""
         return ServiceList(*(column.copy() for column in self._search.best))
 
+    def schedule(self) -> WorkloadSchedule | None:
+        """Return the schedule of the best list, or None if it has none."""
+        return self._server.schedule(self.best())
+
     def run(self, temperature: float, moves: int) -> None:
         """Try lists at a temperature, in the unit of costs."""
         self._server.anneal(self._search, temperature, moves)
