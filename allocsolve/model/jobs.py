@@ -498,15 +498,7 @@ class Jobs(Sequence[Job]):
 
 
 def stated_range(nodes: int, how: Speedup | Evolution | None) -> tuple[int, int]:
-    """Return the fewest and the most nodes that a profile or a table says; `nodes` for all else.
-
-    Parameters
-    ----------
-    nodes
-        Of the job.
-    how
-        How it evolves, or its speedup.
-    """
+    """Return the fewest and the most nodes that a profile or a table says; `nodes` for all else."""
     if isinstance(how, Profile):
         sizes = [max(1, size) for _, size in how.steps]
         return min(sizes), max(sizes)

@@ -34,14 +34,8 @@ _RESERVED: Final = frozenset({NODES, "start", "end"})
 def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
     """Return amounts of resources as pairs in the order of their names.
 
-    Parameters
-    ----------
-    place
-        For messages.
-    given
-        A mapping from names to whole numbers, or pairs of both.
-    low
-        The least amount, in nodes, GPUs and the like.
+    They are given as a mapping from names to whole numbers, or as pairs of both; `low` is the least amount,
+    and messages begin with `place`.
     """
     try:
         pairs = dict(given)  # type: ignore[call-overload]  # whatever it is
@@ -103,10 +97,7 @@ def checked_machine(
 ) -> tuple[Amounts, tuple[ClosedWindow, ...]]:
     """Return the counted resources and the closed windows of a machine, the latter by start.
 
-    Raises
-    ------
-    InvalidProblem
-        If a resource has a name that is taken, or a window closes what there is not.
+    `InvalidProblem` if a resource has a name that is taken, or a window closes what there is not.
     """
     amounts = checked_amounts("resources", resources)
     for name, _ in amounts:
@@ -131,14 +122,8 @@ def checked_machine(
 class Requirements:
     """What jobs ask for beside nodes: columns, each empty if no job asks for it; immutable.
 
-    Parameters
-    ----------
-    names
-        Of the jobs, for messages.
-    submit
-        Shape (jobs,), seconds.
-    needs, partitions, eligible, boost
-        Columns as `allocsolve.model.Jobs` takes them, or None.
+    `names` are those of the jobs, for messages, `submit`, shape (jobs,), is in seconds, and the others are
+    columns as `allocsolve.model.Jobs` takes them, or None.
     """
 
     __slots__ = ("boost", "eligible", "needs", "partitions")
@@ -239,14 +224,7 @@ class Requirements:
     def check(self, names: Sequence[str], nodes: IntArray, flexible: Any, resources: Amounts) -> None:  # noqa: ANN401 - a mask
         """Refuse needs that the machine does not have, or that belong to jobs that are not rigid.
 
-        Parameters
-        ----------
-        names, nodes
-            Of the jobs.
-        flexible
-            Shape (jobs,): whether a job is not rigid.
-        resources
-            Of the machine.
+        `flexible`, shape (jobs,), says whether a job is not rigid, and `resources` are those of the machine.
         """
         there = dict(resources)
         for idx in range(len(names)):

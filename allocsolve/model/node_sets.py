@@ -22,17 +22,8 @@ def checked_free(
 ) -> tuple[BoolArray, int]:
     """Return the mask of free nodes read-only, contiguous and unshared, and the size as an integer.
 
-    Parameters
-    ----------
-    free, size
-        The mask, shape (nodes,), and how many nodes are asked for.
-    num_nodes, machine
-        The nodes that there are, and what messages call the machine.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or the size is below 1 or above the number of free nodes.
+    `InvalidProblem` if `free` is not a mask over the nodes, or the size is below 1 or above the number of
+    free nodes; messages call the machine by the noun `machine`.
     """
     mask = free if isinstance(free, np.ndarray) else array_of(free)
     if mask.dtype != np.bool_ or mask.shape != (num_nodes,):

@@ -130,10 +130,7 @@ class Topology:
     def node_at(self, coordinates: Sequence[int]) -> int:
         """Return the node at the given coordinates (not wrapped).
 
-        Raises
-        ------
-        IndexError
-            If there is none.
+        `IndexError` if there is none.
         """
         if len(coordinates) != len(self.shape) or not all(
             0 <= c < side for c, side in zip(coordinates, self.shape, strict=True)

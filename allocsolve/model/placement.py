@@ -223,10 +223,7 @@ class SwitchTree:
     def hop_distance(self, one: int, other: int) -> int:
         """Return the hops between two nodes, 0 from a node to itself.
 
-        Raises
-        ------
-        ValueError
-            If no switch is above both.
+        `ValueError` if no switch is above both.
         """
         if one == other:
             return 0

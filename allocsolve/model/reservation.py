@@ -105,10 +105,7 @@ class ReservationSchedule:
     ) -> ReservationSchedule:
         """Build a schedule of jobs that book their nodes from a start for their run time.
 
-        Parameters
-        ----------
-        bookings
-            The start (seconds) and the nodes of each accepted job, by its index.
+        `bookings` are the start (seconds) and the nodes of each accepted job, by its index.
         """
         count = len(problem.jobs)
         starts = np.zeros(count)
@@ -132,13 +129,8 @@ class ReservationSchedule:
     ) -> ReservationSchedule:
         """Build a schedule of booked and rejected jobs from columns.
 
-        Parameters
-        ----------
-        outcomes, starts
-            Shape (jobs,): `REJECTED` or `BOOKED`, and the starts in seconds, which are not read of rejected
-            jobs.
-        offsets, nodes
-            The nodes of job ``j`` are ``nodes[offsets[j]:offsets[j + 1]]``.
+        Outcomes are `REJECTED` or `BOOKED`, shape (jobs,); starts are in seconds and not read of rejected
+        jobs. The nodes of job ``j`` are ``nodes[offsets[j]:offsets[j + 1]]``.
         """
         begins = np.asarray(starts, dtype=np.float64)
         finish = begins + problem.packed.runtime

@@ -18,12 +18,7 @@ A = TypeVar("A")
 class Best(Generic[A]):
     """The best answer of a search, and when it and those before it were found.
 
-    Parameters
-    ----------
-    clock
-        The clock that gives the times of the incumbents.
-    shown
-        Gives values in the form of results.
+    The clock gives the times of the incumbents; `shown` gives values in the form of results.
     """
 
     def __init__(self, clock: Clock, shown: Callable[[tuple[float, ...]], Value] = shown_values) -> None:
@@ -56,14 +51,8 @@ def search_result(
 ) -> Result[A]:
     """Return the result of a search: its best answer, optimal if the bounds on all terms are the values.
 
-    Parameters
-    ----------
-    bounds
-        Proven lower bounds on the first terms; the other terms have none.
-    limit
-        What ended the search, if the answer is not optimal.
-    shown
-        Gives values in the form of results.
+    `bounds` are proven lower bounds on the first terms; the other terms have none. `limit` is what ended the
+    search otherwise, and `shown` gives values in the form of results.
     """
     proven = tuple(bounds) == values
     return Result(

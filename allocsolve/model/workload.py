@@ -147,10 +147,8 @@ class WorkloadProblem:
         What takes account of the whole machine reads ``jobs.packed``, and
         `allocsolve.model.machine.packed_machine`.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem is not plain: what reads these arrays alone would answer another problem.
+        `UnsupportedProblem` if the problem is not plain: what reads these arrays alone would answer another
+        problem.
         """
         self.check_plain()
         return self.jobs.packed
@@ -298,19 +296,9 @@ class WorkloadProblem:
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return how long jobs run on given numbers of nodes.
 
-        Parameters
-        ----------
-        sizes
-            Shape (n,).
-        jobs
-            Shape (n,), indices of jobs; each job in order if left out.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (n,), seconds; NaN where a job cannot run on that number. Of a job with phases, the time on
-            1 to `Job.max_nodes` nodes without changes; of one with a profile, that of all steps on the nodes
-            of the first one.
+        `jobs` are indices, of the shape of the sizes; each job in order if left out. In seconds, NaN where a
+        job cannot run on that number. Of a job with phases, the time on 1 to `Job.max_nodes` nodes without
+        changes; of one with a profile, that of all steps on the nodes of the first one.
         """
         packed = self.jobs.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
@@ -391,17 +379,8 @@ class WorkloadSchedule:
     ) -> WorkloadSchedule:
         """Build a schedule of jobs that never change their size.
 
-        Parameters
-        ----------
-        starts
-            Shape (jobs,), seconds.
-        sizes
-            Shape (jobs,), the nodes of each job; those of the problem if left out.
-
-        Raises
-        ------
-        InvalidAnswer
-            If a job cannot run on its number of nodes, or there is not one start for each job.
+        Starts are in seconds; sizes are those of the problem if left out. `InvalidAnswer` if a job cannot run
+        on its number of nodes, or there is not one start for each job.
         """
         begins = _times("starts", starts)
         jobs = problem.jobs.packed

@@ -27,15 +27,8 @@ def run_policy(
 ) -> Simulation:
     """Run a workload to its end under any policy, calling it from Python.
 
-    Parameters
-    ----------
-    policy
-        Called with a `QueueView` at each event; returns decisions. It is a function, an object with a method
-        ``decide``, or a class of either; its method ``reset``, if it has one, is called before the run.
-    rules
-        Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
-    seed
-        With which ``reset`` is called.
+    Policy and rules are as for `runnable` and `forecast`; `reset`, if there is one, is called with the seed
+    before the run.
     """
     ready = runnable(policy, seed=seed)
     engine = Engine(problem, rules or ready.rules)

@@ -169,12 +169,8 @@ def cheapest(
 
     Malleable and evolving jobs are left out.
 
-    Parameters
-    ----------
-    slope, floor
-        Shape (jobs,): the cost of a job by its end, see `JobCosts`.
-    slack
-        Seconds by which run times are taken shorter.
+    Malleable and evolving jobs are left out. `slope` and `floor`, shape (jobs,), say what a job costs by its
+    end, see `JobCosts`; run times are taken shorter by `slack` seconds.
 
     Notes
     -----

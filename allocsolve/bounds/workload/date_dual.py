@@ -71,17 +71,9 @@ def _priced(jobs: DualJobs, first: IntArray, offsets: IntArray) -> PricedJobs:
 class DateDual:
     """The dual function on windows of prices, where starts lie in windows of dates.
 
-    Parameters
-    ----------
-    jobs, capacity
-        The jobs and the capacity that they share.
-    windows
-        Where each job has prices; what prices is not read.
-    known
-        What follows from the windows of the starts, on the same slots.
-    fixed
-        Levels that jobs pay besides, wherever they run, on the same windows. What the cluster earns by them
-        does not count here.
+    Each job has prices in its window of `windows`, whose own prices are not read; `known` is what follows
+    from the windows of the starts, on the same slots. Jobs pay the levels `fixed` besides, wherever they run;
+    what the cluster earns by them does not count here.
     """
 
     def __init__(

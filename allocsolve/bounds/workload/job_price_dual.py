@@ -51,16 +51,8 @@ def slots_of(edges: FloatArray, times: FloatArray) -> IntArray:
 class JobWindows:
     """A price per second for each job and each slot of its window; 0 outside. One row a job.
 
-    Parameters
-    ----------
-    edges
-        Shape (slots + 1,), rising seconds.
-    first
-        Shape (jobs,), the first slot of each window.
-    offsets
-        Shape (jobs + 1,), where each window begins in `prices`.
-    prices
-        Shape (slots of all windows,).
+    The seconds `edges`, shape (slots + 1,), rise. A window begins in the slot `first`, shape (jobs,), and its
+    prices in `prices` at `offsets`, shape (jobs + 1,).
     """
 
     edges: FloatArray
@@ -296,20 +288,9 @@ def ascend(
 ) -> FloatArray:
     """Return a point at which a concave function is no smaller than at the start.
 
-    Parameters
-    ----------
-    function
-        Returns its value and its gradient, a new array.
-    start
-        Where to begin.
-    first_step
-        The largest change of a coordinate in the first step.
-    steps
-        The most steps.
-    tolerance
-        The ascent ends when the last 10 steps together gained less than this share of the value.
-    stop
-        Asked before each step.
+    The function returns its value and its gradient, a new array. The first step changes no coordinate by more
+    than `first_step`. The ascent ends after so many steps, when the last 10 together gained less than the
+    share `tolerance` of the value, or when `stop`, asked before each step, says so.
 
     Notes
     -----

@@ -195,14 +195,8 @@ class Plan(NamedTuple):
 def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, given: PriceBound) -> Plan:
     """Return where to begin: with the prices per node-second of a bound.
 
-    Parameters
-    ----------
-    jobs, capacity
-        The jobs that count, and the capacity that they share.
-    sizes, starts
-        Shape (jobs,), their nodes, and cheapest starts under the prices of the bound.
-    given
-        The bound.
+    The jobs are those that count; they share the capacity, have so many nodes (`sizes`), and their cheapest
+    starts under the prices of the bound.
     """
     rounds: tuple[tuple[Round, ...], ...]
     paid = np.concatenate(([0.0], np.cumsum(given.prices * np.diff(given.edges))))
@@ -299,19 +293,10 @@ def job_prices(
 ) -> PriceBound:
     """Return a lower bound by prices that differ from job to job, never below the given one.
 
-    Parameters
-    ----------
-    problem
-        Rigid jobs. For moldable ones the bound is returned as it was given.
-    term
-        What is bounded: a mean over the jobs. For other terms the bound is returned as it was given.
-    start
-        The bound from which the ascent starts: by prices that are the same for all jobs, or by prices per
-        job, which are improved where they are and on finer slots.
-    clock
-        When it runs out, or at Ctrl-C, the best bound so far is returned.
-    workers
-        Threads, >= 1.
+    The ascent begins with a bound by prices that are the same for all jobs, or by prices per job, which are
+    improved where they are and on finer slots. If jobs are moldable, or the term is no mean over the jobs,
+    the bound is returned as it was given. When the time of the clock is over, or at Ctrl-C, the best bound so
+    far is returned.
 
     Notes
     -----
@@ -359,10 +344,7 @@ def job_prices(
 def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, Any]) -> PriceBound:
     """Return the bound of a certificate of prices per job; it has no prices of node-seconds.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the judge does not admit the certificate.
+    `InvalidAnswer` if the judge does not admit the certificate.
     """
     value = job_price_bound(problem, certificate, term)
     nobody = read_only(np.zeros(0))

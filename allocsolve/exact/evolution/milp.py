@@ -82,14 +82,8 @@ def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_cel
 
     The first and the last step are not expanded: to start later, or to release earlier, harms no objective.
 
-    Parameters
-    ----------
-    problem
-        The problem, with all times in the unit of the windows.
-    objective
-        The objective of the optimal schedule.
-    max_cells
-        List schedules narrow the windows unless applications times seconds of the horizon exceed this number.
+    All times of the problem are in the unit of the windows. List schedules narrow the windows unless
+    applications times seconds of the horizon exceed `max_cells`.
     """
     places = []
     limits = problem.packed.max_durations.tolist()

@@ -75,17 +75,8 @@ def proven_result(
 ) -> Result[ReservationSchedule]:
     """Return the best schedule and what is proven.
 
-    Parameters
-    ----------
-    best
-        The schedule.
-    bounds
-        Proven lower bounds on the first terms, each under the condition that the terms before it are as good
-        as those of the schedule. They end at the first one that is below the schedule's.
-    limit
-        Why the search ended, if the schedule is not proven to be optimal.
-    certificate
-        The certificate of the bound on the first term.
+    `bounds` are proven lower bounds on the first terms, each under the condition that the terms before it are
+    as good as those of the schedule. They end at the first one that is below the schedule's.
     """
     values = best.values
     if best.problem.leaking:  # prices do not hold for nodes that are not booked
@@ -110,14 +101,7 @@ _MOST_NODE_TIME: Final = 2**60
 class CpSatProof:
     """The state of a proof: the best schedule and, term by term, the proven bounds.
 
-    Parameters
-    ----------
-    best
-        The schedule, the problem and the clock; it improves.
-    bound
-        The bound on the first term.
-    budget
-        The budget, whose workers and seed CP-SAT gets.
+    `bound` is that on the first term; CP-SAT gets the workers and the seed of the budget.
     """
 
     def __init__(self, best: BestBookings, bound: ReservationPriceBound, budget: Budget) -> None:

@@ -101,20 +101,9 @@ class Leaf:
 class DateTree:
     """The bound by a tree: the least bound of its leaves.
 
-    Parameters
-    ----------
-    jobs, capacity
-        Rigid jobs, each of which counts, and the units of the cluster.
-    windows
-        The prices of the root.
-    fixed
-        Levels that jobs pay besides in all leaves, on the same windows.
-    names
-        Shape (jobs,), rising: the number of each job in certificates.
-    unit
-        What certificates divide a price by.
-    params
-        The numbers of ascents and splits.
+    Each of the rigid jobs counts; `capacity` is in units of the cluster, and `windows` has the prices of the
+    root. In all leaves jobs pay the levels `fixed` besides, on the same windows. In certificates jobs have
+    the numbers `names`, shape (jobs,) and rising, and prices are divided by `unit`.
     """
 
     def __init__(

@@ -63,14 +63,7 @@ class ScaledTerm(NamedTuple):
 class WorkloadModel:
     """The model of a problem.
 
-    Parameters
-    ----------
-    problem, sizes
-        The problem, and the sizes that jobs may take.
-    grid
-        See `grid_of`.
-    latest
-        Shape (jobs,): no job ends later, in units of the grid from its origin.
+    No job ends later than `latest` says, shape (jobs,), in units of the grid (`grid_of`) from its origin.
     """
 
     def __init__(self, problem: WorkloadProblem, sizes: Sizes, grid: Grid, latest: Sequence[int]) -> None:

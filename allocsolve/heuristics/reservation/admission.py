@@ -185,10 +185,7 @@ class Static(Options):
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Admit jobs until the time of the budget is up.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If jobs are accepted by count and the problem asks for a shape.
+        `UnsupportedProblem` if jobs are accepted by count and the problem asks for a shape.
         """
         clock = budget.start()
         rule = _rule(self._allocator(), problem.shape)

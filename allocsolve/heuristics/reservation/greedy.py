@@ -83,17 +83,7 @@ def reservation_order(problem: ReservationProblem, order: ReservationOrder) -> I
 def greedy_starts(problem: ReservationProblem, order: IntArray) -> IntArray:
     """Return the starts of jobs that are placed in an order, each at its earliest start by count.
 
-    Parameters
-    ----------
-    problem
-        The problem; the shape of node sets does not matter.
-    order
-        The jobs to be placed, by index.
-
-    Returns
-    -------
-    IntArray
-        Shape (jobs,), seconds; -1 for a rejected job.
+    The shape of node sets does not matter. Shape (jobs,), seconds; -1 for a rejected job.
 
     Notes
     -----
@@ -108,10 +98,7 @@ def greedy_starts(problem: ReservationProblem, order: IntArray) -> IntArray:
 def placed(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule:
     """Return a schedule of bookings from starts that fit the machine by count.
 
-    Parameters
-    ----------
-    starts
-        Shape (jobs,), seconds; negative for a rejected job.
+    Starts are in seconds, shape (jobs,), and negative for a rejected job.
 
     Notes
     -----
@@ -199,10 +186,7 @@ class BestBookings(Best["ReservationSchedule"]):
     def offer_starts(self, starts: IntArray) -> bool:
         """Place jobs on nodes if their starts, which fit by count, are better than all starts so far.
 
-        Returns
-        -------
-        bool
-            Whether the schedule is the new best one.
+        Return whether the schedule is the new best one.
         """
         values = rejected_shares(self.problem, self.objective, starts < 0)
         if self._count_values and values >= self._count_values:

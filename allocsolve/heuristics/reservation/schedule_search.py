@@ -68,15 +68,8 @@ class ScheduleSearchParams(Params):
 class ScheduleSearch:
     """The state of a search, whose best schedules go to a `BestBookings`; it can be stopped at any time.
 
-    Parameters
-    ----------
-    best
-        The problem, and the place for better schedules.
-    bound
-        Prices that say which jobs are worthwhile and when nodes are scarce; without them all jobs are
-        worthwhile.
-    seed
-        The seed of the moves: the same seed gives the same schedules, unless a time limit ends the search.
+    Prices say which jobs are worthwhile and when nodes are scarce; without them (`bound`) all jobs are
+    worthwhile. The same seed gives the same schedules, unless a time limit ends the search.
 
     Notes
     -----

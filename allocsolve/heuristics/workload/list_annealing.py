@@ -347,14 +347,8 @@ def _anneal_pieces(
 class Cooling:
     """How many moves are left, and which share of them or of the time is over.
 
-    Parameters
-    ----------
-    moves, most
-        How many moves there are, and how many are made between two looks at the clock.
-    clock
-        When its time is over, no more moves are made.
-    timed
-        Whether the share is that of the time if it is the larger one.
+    Of all moves `most` are made between two looks at the clock; when its time is over, no more are made. The
+    share is that of the time if it is the larger one and the search is `timed`.
     """
 
     def __init__(self, moves: int, most: int, clock: Clock, *, timed: bool) -> None:

@@ -61,15 +61,7 @@ class Decoder:
     nodes that are free throughout. A rigid or moldable job needs its cap all the time, and so does one that
     stalls when its size changes: of these there are schedules that no list has.
 
-    Parameters
-    ----------
-    term
-        What lists cost.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a job is evolving, or the machine is not plain.
+    `UnsupportedProblem` if a job is evolving, or the machine is not plain.
 
     Notes
     -----
@@ -194,14 +186,7 @@ class Decoder:
 class ListAnnealer:
     """The state of simulated annealing over lists: the order of the jobs and their caps.
 
-    Parameters
-    ----------
-    decoder
-        Of the problem.
-    start
-        The list to begin with.
-    seed
-        Of the random numbers: the same seed gives the same moves.
+    The same seed gives the same moves.
     """
 
     def __init__(self, decoder: Decoder, start: SizeList, seed: int) -> None:

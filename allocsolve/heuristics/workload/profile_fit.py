@@ -100,12 +100,8 @@ class ProfileFit(CompiledSolver):
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop of this policy, with the reasons of all starts.
 
-        Raises
-        ------
-        InvalidOption
-            If rules are given that differ from those of the policy in more than `kill_at_limit`.
-        UnsupportedProblem
-            If a job evolves without a profile.
+        `InvalidOption` if rules are given that differ from those of the policy in more than `kill_at_limit`;
+        `UnsupportedProblem` if a job evolves without a profile.
         """
         if rules is not None:
             problem = rules.applied(problem)

@@ -115,14 +115,8 @@ class StaticPrice(CompiledSolver):
     ) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If a job has a `allocsolve.model.Profile`.
-        InvalidOption
-            If the rules do not fit the workload.
-        TimeoutError
-            If there is a clock and its time ends before the run does.
+        `UnsupportedProblem` if a job has a `allocsolve.model.Profile`; `InvalidOption` if the rules do not
+        fit the workload; `TimeoutError` if the time of the clock ends before the run does.
         """
         reading = problem.jobs.evolving.reading
         if (reading == PROFILE).any():
@@ -179,20 +173,9 @@ def run_auctions(
 ) -> Simulation:
     """Run a workload, which the rules and the policy admit, to its end.
 
-    Parameters
-    ----------
-    auction
-        The result of `initial_auction`.
-    estimate
-        Shape (jobs,), seconds: the run times by which the queue is sorted; the estimates of users if left
-        out.
-    clock
-        The time that the run may take; no limit if left out.
-
-    Raises
-    ------
-    TimeoutError
-        If the time ends before the run does.
+    The auction is the result of `initial_auction`. The queue is sorted by the run times `estimate`, shape
+    (jobs,), in seconds; by the estimates of users if left out. `TimeoutError` if the time of the clock ends
+    before the run does.
     """
 
     def run(jobs: PackedJobs, state: State, resizing: Resizing) -> bool:

@@ -319,10 +319,7 @@ def _shells(free: IntArray, rings: Sequence[bool], complete: Sequence[bool], rea
 def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
     """Return the axes of a certificate: all axes of the problem, a line first if there is one.
 
-    Raises
-    ------
-    InvalidAnswer
-        If axes are missing or wrong, or a ring or complete axis stands before all lines.
+    `InvalidAnswer` if axes are missing or wrong, or a ring or complete axis stands before all lines.
     """
     lines = is_line(problem)
     msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
@@ -336,10 +333,7 @@ def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
 def checked_sums(axes: PartitionAxes, multipliers: IntArray, name: str) -> None:
     """Refuse multipliers, shape (..., counts), with which tables or sums of costs would be too large.
 
-    Raises
-    ------
-    InvalidAnswer
-        With the `name` of the multipliers.
+    `InvalidAnswer` has the `name` of the multipliers.
     """
     counts = int(axes.counts[-1])
     if counts * (axes.size + 1) > _MAX_TABLE:

@@ -45,6 +45,8 @@ _MAX_PRICES: Final = 2**27
 def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
     """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates.
 
+    `InvalidAnswer` as for `job_price_bound`, and if a total is not what the judge finds.
+
     Parameters
     ----------
     problem
@@ -60,13 +62,6 @@ def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
         earns, in units of 1 / (unit ticks); None where no schedule has its starts.
     objective
         ``turnaround``, ``slowdown`` or ``wait``.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form or is not for this problem and objective, if a total is
-        not what the judge finds, if the sums of its numbers do not fit into 64 bits, or if checking it would
-        take minutes.
 
     Notes
     -----

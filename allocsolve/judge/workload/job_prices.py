@@ -107,10 +107,7 @@ class Machine(NamedTuple):
     def of(cls, problem: WorkloadProblem, divisor: int) -> Machine:
         """Return the machine of a problem in units of so many nodes, all of them rounded down.
 
-        Raises
-        ------
-        InvalidAnswer
-            If there are so many units that knapsacks of them take gigabytes.
+        `InvalidAnswer` if there are so many units that knapsacks of them take gigabytes.
         """
         capacity = problem.num_nodes // divisor
         if capacity > _MAX_UNITS:
@@ -138,10 +135,7 @@ def check_kind(
 def ticks_of(problem: WorkloadProblem) -> int:
     """Return the number of ticks in a second; estimates of run times do not matter.
 
-    Raises
-    ------
-    InvalidAnswer
-        If there are too many ticks until the last job ends.
+    `InvalidAnswer` if there are too many ticks until the last job ends.
     """
     times = np.concatenate((problem.packed.submit, problem.packed.runtime))
     quarters = times * _QUARTERS

@@ -282,10 +282,7 @@ class WorkloadMetrics:
 def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> WorkloadMetrics:
     """Return the metrics of a feasible schedule. O(pieces log pieces).
 
-    Raises
-    ------
-    InvalidAnswer
-        If a job has no piece: then there is no mean over all jobs.
+    `InvalidAnswer` if a job has no piece: then there is no mean over all jobs.
     """
     packed = problem.jobs.packed
     idle = np.diff(schedule.offsets) == 0
