@@ -31,6 +31,7 @@ from allocsolve.model.job_kinds import (
     kind_faults,
     size_set,
 )
+from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import Requirements
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
@@ -164,7 +165,7 @@ class PackedJobs(NamedTuple):
     size_step: IntArray
 
 
-class Jobs(Sequence[Job]):
+class Jobs(Keyed, Sequence[Job]):
     """The jobs of a workload, in any order; immutable.
 
     Parameters
@@ -383,14 +384,6 @@ class Jobs(Sequence[Job]):
 
     def __iter__(self) -> Iterator[Job]:
         return (self[idx] for idx in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Jobs):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"<{len(self)} jobs>"

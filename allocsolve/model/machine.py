@@ -15,6 +15,7 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
 from allocsolve.model.checks import instance, integer, items, real, shown
 from allocsolve.model.columns import FloatArray, plain, seconds_column, texts_column, within
+from allocsolve.model.keyed import Keyed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,7 +120,7 @@ def checked_machine(
     return amounts, tuple(by_start)
 
 
-class Requirements:
+class Requirements(Keyed):
     """What jobs ask for beside nodes: columns, each empty if no job asks for it; immutable.
 
     `names` are those of the jobs, for messages, `submit`, shape (jobs,), is in seconds, and the others are
@@ -192,16 +193,7 @@ class Requirements:
     def __bool__(self) -> bool:
         return any(len(getattr(self, what)) for what in self.__slots__)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Requirements):
-            return NotImplemented
-        return self.key() == other.key()
-
-    def __hash__(self) -> int:
-        return hash(self.key())
-
-    def key(self) -> tuple[object, ...]:
-        """Return what makes two equal."""
+    def _key(self) -> tuple[object, ...]:
         return self.needs, self.partitions, self.eligible.tobytes(), self.boost.tobytes()
 
     def release(self, submit: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, items, shown
+from allocsolve.model.keyed import OfArrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,7 @@ def mask_without(busy: Sequence[int], num_nodes: int) -> BoolArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeSet:
+class NodeSet(OfArrays):
     """A set of nodes, kept in increasing order."""
 
     nodes: IntArray
@@ -72,14 +73,5 @@ class NodeSet:
         # A stable sort: the default has vector instructions that take eight times as long on some processors.
         object.__setattr__(self, "nodes", frozen(np.sort(nodes, kind="stable")))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return np.array_equal(self.nodes, other.nodes)
-
-    def __hash__(self) -> int:
-        return hash(self.nodes.tobytes())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the nodes stay read-only."""
-        return type(self), (self.nodes,)
+    def _arrays(self) -> tuple[IntArray, ...]:
+        return (self.nodes,)

@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.checks import flag, instance, items, shown, whole
+from allocsolve.model.keyed import Keyed
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels
 
@@ -201,7 +202,7 @@ def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionProblem:
+class PartitionProblem(Keyed):
     """Choose `size` free nodes such that the total pairwise hop distance is least.
 
     Parameters
@@ -281,14 +282,6 @@ class PartitionProblem:
 
     def _key(self) -> tuple[object, ...]:
         return self.topology, self.free.tobytes(), self.size, self.contiguous, self.name, self.box
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PartitionProblem):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction: the mask stays read-only."""

@@ -15,6 +15,7 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import flag, instance, integer, items, shown
+from allocsolve.model.keyed import Keyed
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels, objective_option
 
@@ -40,7 +41,7 @@ class RegularForm(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SwitchTree:
+class SwitchTree(Keyed):
     """Nodes on switches, and switches below switches: a fat tree, racks in pods, blocks, dragonfly groups.
 
     The *level* of a switch is 1 if there is no switch below it, else one above the highest of its children.
@@ -275,14 +276,6 @@ class SwitchTree:
         arrays = (self.parent, self.switch, self.weight, self.capacity)
         return self.node_weight, *(array.tobytes() for array in arrays)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SwitchTree):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction: the arrays stay read-only."""
         return type(self), (self.parent, self.switch, self.weight, self.node_weight, self.capacity)
@@ -358,7 +351,7 @@ PlacementObjective: TypeAlias = Annotated[tuple[str, ...], objective_option(PLAC
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlacementProblem:
+class PlacementProblem(Keyed):
     """Choose `size` free nodes of a switch tree, all below one root.
 
     Parameters
@@ -459,14 +452,6 @@ class PlacementProblem:
     def _key(self) -> tuple[object, ...]:
         asked = self.within, self.segment, self.segment_level, self.balanced
         return self.tree, self.free.tobytes(), self.size, *asked, self.name
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PlacementProblem):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction: the mask stays read-only."""

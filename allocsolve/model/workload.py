@@ -14,6 +14,7 @@ from allocsolve.model.columns import are_exact
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
+from allocsolve.model.keyed import OfArrays
 from allocsolve.model.machine import checked_machine
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
@@ -333,7 +334,7 @@ class WorkloadProblem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WorkloadSchedule:
+class WorkloadSchedule(OfArrays):
     """How many nodes each job held when: its pieces, in order of time.
 
     Parameters
@@ -418,18 +419,6 @@ class WorkloadSchedule:
         running = self.offsets[1:] > self.offsets[:-1]
         times[running] = values[at[running]]
         return times
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, WorkloadSchedule):
-            return NotImplemented
-        return all(np.array_equal(*pair) for pair in zip(self._arrays(), other._arrays(), strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(array.tobytes() for array in self._arrays()))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        return type(self), self._arrays()
 
     def _arrays(self) -> tuple[IntArray | FloatArray, ...]:
         return self.offsets, self.starts, self.ends, self.nodes

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -27,11 +28,12 @@ from allocsolve.bounds.workload._kernels_job_prices import (
 from allocsolve.judge.quantiles import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from allocsolve.bounds.workload.date_dual import DateDual
     from allocsolve.model import FloatArray, IntArray
 
 
@@ -364,3 +366,53 @@ class _Memory:
         direction = gradient.copy()
         turned(direction, self._moves, self._turns, self._shares, self._forgotten, self._noted)
         return direction
+
+
+#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
+_SHARES: Final = (0.5, 1.0)
+
+#: An ascent is over when some steps gain less than this share of the value.
+_TOLERANCE: Final = 1e-6
+
+
+def climb(
+    dual: JobDual | DateDual,
+    levels: FloatArray,
+    temperatures: Sequence[float],
+    *,
+    steps: int,
+    stop: Callable[[], bool],
+    free: IntArray | slice = slice(None),
+) -> tuple[FloatArray, float]:
+    """Return the best levels met on the way through falling temperatures, and their value.
+
+    Only the levels `free` change; those that the ascent begins with are among those that are compared.
+    """
+    best, best_value = levels, dual.exact(levels)
+    point, at = levels[free], levels.copy()
+
+    def function(some: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+        at[free] = some
+        value, gradient = dual.soft(at.copy(), temperature)
+        return value, gradient[free]
+
+    for temperature in temperatures:
+        if stop():
+            break
+        shift = -PRIOR * temperature
+        point = ascend(
+            partial(function, temperature=temperature),
+            point + shift,
+            first_step=temperature,
+            steps=steps,
+            tolerance=_TOLERANCE,
+            stop=stop,
+        )
+        for share in _SHARES:
+            other = levels.copy()
+            other[free] = np.maximum(point - share * shift, 0.0)
+            value = dual.exact(other)
+            if value > best_value:
+                best, best_value = other, value
+        point = point - shift
+    return best, best_value

@@ -9,18 +9,16 @@ import heapq
 import math
 import threading
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds.workload.costs import MEAN_TERMS, job_costs
 from allocsolve.bounds.workload.job_price_dual import (
-    PRIOR,
     DualJobs,
     JobDual,
     JobWindows,
-    ascend,
+    climb,
     joined,
     read_only,
     slots_of,
@@ -36,12 +34,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
-
-#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
-_SHARES: Final = (0.5, 1.0)
-
-#: An ascent is over when some steps gain less than this share of the value.
-_TOLERANCE: Final = 1e-6
 
 
 class Ascended(NamedTuple):
@@ -72,27 +64,8 @@ def ascended(
 
     dual = JobDual(jobs, capacity, windows, workers)
     lengths = windows.lengths
-    levels = windows.prices * lengths
-    best, best_value = levels, dual.exact(levels)
-    for temperature in temperatures:
-        if stop():
-            break
-        shift = -PRIOR * temperature
-        levels = ascend(
-            partial(dual.soft, temperature=temperature),
-            levels + shift,
-            first_step=temperature,
-            steps=steps,
-            tolerance=_TOLERANCE,
-            stop=stop,
-        )
-        for share in _SHARES:
-            clipped = np.maximum(levels - share * shift, 0.0)
-            value = dual.exact(clipped)
-            if value > best_value:
-                best, best_value = clipped, value
-        levels = levels - shift
-    return Ascended(windows.with_prices(best / lengths), best_value)
+    best, value = climb(dual, windows.prices * lengths, temperatures, steps=steps, stop=stop)
+    return Ascended(windows.with_prices(best / lengths), value)
 
 
 def ascended_pieces(

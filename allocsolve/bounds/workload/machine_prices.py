@@ -20,7 +20,8 @@ from allocsolve.bounds.workload.time_prices import (
     Ascent,
     BestPrices,
     PriceBound,
-    climb_slots,
+    climbed,
+    on_few_slots,
     slots_between,
     time_units,
 )
@@ -222,12 +223,7 @@ def machine_prices(
     per_second = time_units(problem)
     dual = MachineDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
     ascent = _MachineAscent(_first_prices(dual, start), machine=dual.machine)
-    interrupted = False
-    if costs.slope.any():
-        try:
-            climb_slots(dual, ascent, clock)
-        except KeyboardInterrupt:
-            interrupted = True
+    interrupted = not climbed(dual, ascent, clock)
     return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
 
 
@@ -312,7 +308,7 @@ def _certified(
     whole = np.round(rows * unit)
     if float((whole * np.diff(edges)).sum(axis=1).max(initial=0.0)) * per_second >= 2.0**60:
         whole[:] = 0.0  # they are beyond what the judge accepts
-    edges, whole = _joined(edges, whole)
+    edges, whole = on_few_slots(edges, whole)
     listed = zip(dual.machine.names, whole.astype(np.int64).tolist(), strict=True)
     certificate = {
         "kind": "machine-prices",
@@ -331,11 +327,3 @@ def _certified(
         prices=frozen(whole / unit),
         interrupted=interrupted,
     )
-
-
-def _joined(edges: IntArray, rows: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the same prices on as few slots as possible, without slots of price 0 at the ends."""
-    steps = (np.diff(rows, axis=1, prepend=0.0, append=0.0) != 0).any(axis=0)
-    if not steps.any():
-        return frozen(edges[:1].copy()), rows[:, :0]
-    return frozen(edges[steps]), rows[:, steps[:-1]][:, : int(steps.sum()) - 1]

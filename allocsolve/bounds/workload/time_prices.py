@@ -346,17 +346,22 @@ def time_prices(
     per_second = time_units(problem)
     dual = TimeDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
     ascent = Ascent(_first_prices(problem, start))
-    interrupted = False
-    if costs.slope.any():
-        try:
-            climb_slots(dual, ascent, clock)
-        except KeyboardInterrupt:
-            interrupted = True
+    interrupted = not climbed(dual, ascent, clock)
     return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
 
 
-def climb_slots(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> None:
-    """Climb on coarse slots, then on finer ones until they gain no more or the time is over."""
+def climbed(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> bool:
+    """Climb until finer slots gain no more or the time is over; return False at Ctrl-C."""
+    if dual.costs.slope.any():
+        try:
+            _climb_slots(dual, ascent, clock)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _climb_slots(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> None:
+    """Climb on coarse slots, then on finer ones."""
     dual.on(ascent.best.edges)
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
     ascent.aim = _FIRST_AIM * ascent.best.value
@@ -436,7 +441,7 @@ def _certified(
     unit = _price_unit(per_second, float(best.prices @ dual.widths), in_integers.max(initial=0.0))
     edges, prices = best.edges, np.round(best.prices * unit)
     if not dual.has_phases:  # bounds of phases depend on where slots end
-        edges, prices = _joined(edges, prices)
+        edges, prices = on_few_slots(edges, prices)
     # The judge rounds weights that are not integers down to units of prices.
     if term == "slowdown":
         floor = np.floor(weight * (unit * per_second)) / per_second
@@ -491,9 +496,9 @@ def _price_unit(per_second: int, price_of_a_node: float, dearest_job: float) -> 
     return 1 << max(0, min(bits, _BITS_OF_PRICES))
 
 
-def _joined(edges: IntArray, prices: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the same prices on as few slots as possible, without slots of price 0 at the ends."""
-    steps = np.diff(prices, prepend=0.0, append=0.0) != 0
+def on_few_slots(edges: IntArray, prices: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return prices, shape (..., slots), on as few slots as possible, with none of price 0 at the ends."""
+    steps = (np.diff(prices, prepend=0.0, append=0.0) != 0).reshape(-1, len(edges)).any(axis=0)
     if not steps.any():
-        return frozen(edges[:1].copy()), prices[:0]
-    return frozen(edges[steps]), prices[steps[:-1]][: int(steps.sum()) - 1]
+        return frozen(edges[:1].copy()), prices[..., :0]
+    return frozen(edges[steps]), prices[..., steps[:-1]][..., : int(steps.sum()) - 1]

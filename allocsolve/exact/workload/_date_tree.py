@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
+from allocsolve.bounds.workload.date_dual import DateDual, part_near, settled
+from allocsolve.bounds.workload.job_price_dual import climb
 from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
@@ -195,7 +196,9 @@ class DateTree:
         own = levels[part.entries]
         before = part.dual.exact(own)
         temperatures = [share * self.delay for share in self.params.temperatures]
-        better, after = climb(part.dual, own, part.free, temperatures, steps=self.params.steps, stop=stop)
+        better, after = climb(
+            part.dual, own, temperatures, steps=self.params.steps, stop=stop, free=part.free
+        )
         if after > before:
             changed = levels.copy()
             changed[part.entries] = better

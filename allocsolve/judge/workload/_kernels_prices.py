@@ -102,8 +102,6 @@ def least_costs(
 ) -> tuple[int, int]:
     """Return the sum of the least costs of the jobs as ``(high, low)``: ``high * 2^31 + low``.
 
-    Malleable and evolving jobs are skipped.
-
     Malleable and evolving jobs are skipped. The delay costs the floor up to the end `free`, shape (jobs,), in
     units of time. `units` are those of time in a second, and how many of them each run is shortened by. After
     so many starts have been compared, a job counts with the delay of its next start, which is a lower bound.

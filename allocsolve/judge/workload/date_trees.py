@@ -15,6 +15,7 @@ from allocsolve.judge.workload.job_prices import (
     Machine,
     check_kind,
     check_slots,
+    earned,
     edges_of,
     job_rows,
     mean_of,
@@ -73,8 +74,7 @@ def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], obj
     shared = price_windows(certificate["shared"], edges_of(certificate, tick), len(problem.jobs))
     fullest = np.zeros(len(shared.edges) - 1, dtype=np.int64)
     fullest_sets(shared, *Machine.of(problem, divisor), fullest)
-    lengths = np.diff(shared.edges).tolist()
-    total = -sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
+    total = -earned(shared.edges, fullest)
     for number, tree in enumerate(certificate["trees"]):
         reached = [each for each in tree["totals"] if each is not None]
         if not reached:
