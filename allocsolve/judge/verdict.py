@@ -120,11 +120,8 @@ def assess(
     A claim that there is no answer cannot be checked, nor a bound beyond its certificate; but a bound above
     the judged value is refuted. Times of the answer may be off by the tolerance, see `violations`.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the answer breaks a rule of the problem or is not worth what the solver claims; also if this is not
-        a `Result`, its answer has another type than the problem, or its certificate is wrong.
+    `InvalidAnswer` if the answer breaks a rule of the problem or is not worth what the solver claims; also if
+    this is not a `Result`, its answer has another type than the problem, or its certificate is wrong.
     """
     check_types(problem, result)
     _check_shapes(result, objective)

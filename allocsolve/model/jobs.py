@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import instance, items, shown
 from allocsolve.model.columns import (
@@ -376,6 +376,12 @@ class Jobs(Keyed, Sequence[Job]):
         """Return the jobs with other run times on `Job.nodes` nodes; shape (jobs,), seconds."""
         submit, nodes, _, *columns = self._columns()
         return _restored(submit, nodes, runtimes, *columns)
+
+    def refuse(self, which: NDArray[np.bool_], why: str) -> None:
+        """Raise `UnsupportedProblem` about the first job of a mask, if it has one."""
+        if which.any():
+            msg = f"job {self.names[int(np.argmax(which))]!r} {why}"
+            raise UnsupportedProblem(msg)
 
     def without_requirements(self) -> Jobs:
         """Return the jobs as if they needed nothing beside nodes."""

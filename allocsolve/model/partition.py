@@ -35,6 +35,9 @@ class Topology:
 
     Node (x, y, z, ...) has the id x + y*X + z*X*Y + ...: the first axis varies fastest.
 
+    `InvalidProblem` if a side or the number of axes is out of range, `wrap` or `complete` has another length
+    than `shape`, an axis is both, or complete axes have more than 2^24 links.
+
     Parameters
     ----------
     shape
@@ -44,12 +47,6 @@ class Topology:
     complete
         Whether each axis is complete; none if empty. No axis is both. On an axis of one or two nodes it makes
         no difference.
-
-    Raises
-    ------
-    InvalidProblem
-        If a side or the number of axes is out of range, `wrap` or `complete` has another length than `shape`,
-        an axis is both, or complete axes have more than 2^24 links.
 
     Examples
     --------
@@ -205,6 +202,9 @@ def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: 
 class PartitionProblem(Keyed):
     """Choose `size` free nodes such that the total pairwise hop distance is least.
 
+    `InvalidProblem` if the mask has another length than the topology has nodes, `size` is out of range, or
+    the sides of a box do not fit the axes or do not hold `size` nodes.
+
     Parameters
     ----------
     free
@@ -223,12 +223,6 @@ class PartitionProblem(Keyed):
         axis, on a ring also beyond its end; or the sides of the box, one for each axis. As a box is
         connected, `contiguous` asks for nothing more then. On a complete axis, too, its coordinates are
         consecutive, in the order in which the nodes are numbered.
-
-    Raises
-    ------
-    InvalidProblem
-        If the mask has another length than the topology has nodes, `size` is out of range, or the sides of a
-        box do not fit the axes or do not hold `size` nodes.
 
     Examples
     --------

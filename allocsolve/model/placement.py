@@ -48,6 +48,10 @@ class SwitchTree(Keyed):
     Two nodes are as far apart as the links between them weigh: up to their lowest common switch and down
     again. A tree may have several roots, fabrics between which there is no link.
 
+    `InvalidProblem` if an entry is out of range, a switch is below itself or has nodes and switches, there
+    are no nodes or more than 2^20, more than 16 levels, or the distance of two nodes is not a whole number of
+    hops.
+
     Parameters
     ----------
     parent
@@ -62,12 +66,6 @@ class SwitchTree(Keyed):
     capacity
         Of the link of each switch to its parent, in units of the user, 1 to 2^20; shape (switches,). 1 if
         empty. That of a root has no meaning and is set to 1.
-
-    Raises
-    ------
-    InvalidProblem
-        If an entry is out of range, a switch is below itself or has nodes and switches, there are no nodes
-        or more than 2^20, more than 16 levels, or the distance of two nodes is not a whole number of hops.
 
     Examples
     --------
@@ -133,6 +131,9 @@ class SwitchTree(Keyed):
     ) -> SwitchTree:
         """Build a tree in which all switches of a level have equally many children.
 
+        `InvalidProblem` if a size is below 1, the hops fall, or the numbers of entries do not belong
+        together.
+
         Parameters
         ----------
         sizes
@@ -143,11 +144,6 @@ class SwitchTree(Keyed):
             2, 4, 6, ... if empty. It must not fall.
         capacities
             Of the links from the switches of each level to their parents, from the lowest up; 1 if empty.
-
-        Raises
-        ------
-        InvalidProblem
-            If a size is below 1, the hops fall, or the numbers of entries do not belong together.
         """
         sizes = tuple(integer("size", size) for size in items("sizes", sizes))
         levels = len(sizes)

@@ -318,6 +318,9 @@ class ReservationProblem:
         The share of jobs that are not accepted, or whose execution was cancelled, as in `rejected`. A job
         that was booked and not executed counts as successful.
 
+    `InvalidProblem` if a value is out of range, arrivals fall, or a program has no such name; the message
+    names the job.
+
     Parameters
     ----------
     topology
@@ -338,11 +341,6 @@ class ReservationProblem:
         For people; two problems that differ in name only have the same digest.
     meta
         Where the problem comes from: carried along, never read by a solver.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is out of range, arrivals fall, or a program has no such name; the message names the job.
 
     Examples
     --------

@@ -276,10 +276,7 @@ class WorkloadProblem:
         numbers of nodes. `meta` then says ``{"limits": "cut"}``. It is the workload itself if there is no
         such job. O(jobs).
 
-        Raises
-        ------
-        InvalidOption
-            If such a job may change its size while it runs.
+        `InvalidOption` if such a job may change its size while it runs.
 
         Examples
         --------

@@ -71,6 +71,8 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
 
     A copy of the policy is run forward from the view on; it is reset before, for jobs are numbered anew.
 
+    `InvalidOption` if a job that runs or waits is evolving.
+
     Parameters
     ----------
     view
@@ -87,11 +89,6 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
     -------
     numpy.ndarray
         Shape of ``view.queue``, in its order: seconds; NaN for a job that the policy never starts.
-
-    Raises
-    ------
-    InvalidOption
-        If a job that runs or waits is evolving.
 
     Notes
     -----

@@ -73,10 +73,9 @@ class EngineRules(Options):
         changes its size only at points.
         """
         evolves = problem.packed.kind == EVOLVING
-        if not answers and evolves.any():
-            name = problem.jobs.names[int(np.argmax(evolves))]
-            msg = f"job {name!r} is evolving: it asks for nodes, and this policy does not answer requests"
-            raise UnsupportedProblem(msg)
+        if not answers:
+            why = "is evolving: it asks for nodes, and this policy does not answer requests"
+            problem.jobs.refuse(evolves, why)
         if self.resize_takes_effect != "at_once":
             return
         # Work in one part has no point before its end: such a job never changes its size.

@@ -42,6 +42,8 @@ def simulate(
 ) -> WorkloadSchedule:
     """Return the schedule of a workload under a policy: compiled where it can be, else as `run_policy`.
 
+    `InvalidOption` if a policy needs to know more than the rules allow.
+
     Parameters
     ----------
     policy
@@ -54,11 +56,6 @@ def simulate(
     WorkloadSchedule
         Jobs that the policy did not start have no pieces. Jobs whose requests for nodes are never answered
         end at the last event, before their work is done; the judge reports this.
-
-    Raises
-    ------
-    InvalidOption
-        If a policy needs to know more than the rules allow.
 
     Examples
     --------

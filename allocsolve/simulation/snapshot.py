@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 class QueueSnapshot:
     """The rigid jobs that run or wait at an instant, without the future of any.
 
+    `InvalidProblem` if shapes do not belong together, running jobs hold more nodes than there are, a queued
+    job asks for more, or a time or limit is impossible; the message names the job.
+
     Parameters
     ----------
     num_nodes
@@ -47,12 +50,6 @@ class QueueSnapshot:
         Counted resources beside the nodes, and how much there is of each.
     running_needs, needs
         What each job needs of them, for all running and all queued jobs; nothing if left out.
-
-    Raises
-    ------
-    InvalidProblem
-        If shapes do not belong together, running jobs hold more nodes than there are, a queued job asks for
-        more, or a time or limit is impossible; the message names the job.
     """
 
     num_nodes: int

@@ -168,6 +168,8 @@ def machine_prices(
 ) -> PriceBound:
     """Bound a mean over rigid jobs by prices of counted resources, on machines that need not be plain.
 
+    `UnsupportedProblem` if a job is not rigid.
+
     Parameters
     ----------
     problem
@@ -184,11 +186,6 @@ def machine_prices(
     -------
     PriceBound
         The best bound, also after Ctrl-C, which is noted in it; its value is that of the judge.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a job is not rigid.
 
     Notes
     -----

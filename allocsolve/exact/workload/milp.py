@@ -36,6 +36,9 @@ class WorkloadMilpParams(Params):
 class WorkloadMilp(Options):
     """Minimise a term over all schedules of a few malleable and rigid jobs, with a proof, by HiGHS.
 
+    `UnsupportedProblem` when called, if a job is moldable or evolving, changes its size at points only or at
+    a cost, or may not have every number of nodes between its fewest and its most ones.
+
     Parameters
     ----------
     objective
@@ -43,12 +46,6 @@ class WorkloadMilp(Options):
         is minimised, of the others nothing is proven.
     max_jobs
         Larger problems get the schedule and the bound of `Prices` only (limit ``size``).
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if a job is moldable or evolving, changes its size at points only or at a cost, or may
-        not have every number of nodes between its fewest and its most ones.
 
     Notes
     -----

@@ -97,6 +97,8 @@ class Prices(Options):
 
     It shows how far any schedule of the same jobs is from the best possible one.
 
+    `UnsupportedProblem` when called, if the machine is not plain and a job is not rigid.
+
     Parameters
     ----------
     objective
@@ -106,11 +108,6 @@ class Prices(Options):
         A feasible schedule from which the search goes on, such as the answer of an earlier run.
     certificate
         That of an earlier result: the ascent goes on from its prices, on its slots and on finer ones.
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if the machine is not plain and a job is not rigid.
 
     Notes
     -----

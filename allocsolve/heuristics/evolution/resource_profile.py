@@ -41,6 +41,8 @@ class _Reservation(NamedTuple):
 class ResourceProfile:
     """How many nodes of a cluster are busy at any time from now on, as reservations come and go.
 
+    `InvalidOption` if the origin is negative, or a value is not an integer.
+
     Parameters
     ----------
     num_nodes
@@ -48,11 +50,6 @@ class ResourceProfile:
     origin
         The present, in seconds: no request or reservation is before it. Moved on by `forget`. All times are
         integers, so sums of them are exact; who has fractions counts in milliseconds, or rounds them up.
-
-    Raises
-    ------
-    InvalidOption
-        If the origin is negative, or a value is not an integer.
 
     Notes
     -----

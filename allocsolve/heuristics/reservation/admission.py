@@ -72,6 +72,10 @@ def admit(
     that are free from there on throughout its run time, at the first start for which there are any, and is
     rejected if there is none.
 
+    `InvalidProblem` if the columns are no jobs of the machine; `UnsupportedProblem` if jobs are accepted by
+    count and the shape is not ``any``; `InvalidAnswer` if a function takes nodes that are not free, or not
+    the number that it was asked for.
+
     Parameters
     ----------
     arrival, nodes, runtime, deadline
@@ -113,15 +117,6 @@ def admit(
     -------
     Admission
         Starts and nodes.
-
-    Raises
-    ------
-    InvalidProblem
-        If the columns are no jobs of the machine.
-    UnsupportedProblem
-        If jobs are accepted by count and the shape is not ``any``.
-    InvalidAnswer
-        If a function takes nodes that are not free, or not the number that it was asked for.
 
     Notes
     -----

@@ -32,6 +32,9 @@ class Slot(NamedTuple):
 class ReservationCalendar:
     """The bookings of a machine from now on, which can be made, cancelled and asked about.
 
+    `InvalidProblem` if the machine is neither a topology nor a number, or has no node; `InvalidOption` if the
+    origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
+
     Parameters
     ----------
     machine
@@ -44,13 +47,6 @@ class ReservationCalendar:
         The sets of nodes that `ask` may choose, see `allocsolve.heuristics.admit`; without a mesh ``any``.
     origin
         The present, in seconds, before which nothing can be asked or booked; `advance` moves it on.
-
-    Raises
-    ------
-    InvalidProblem
-        If the machine is neither a topology nor a number, or has no node.
-    InvalidOption
-        If the origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
 
     Notes
     -----

@@ -59,6 +59,8 @@ class EvolvingAnnealing(Options):
     size: a job starts on as many nodes as are free, up to that size, and is granted requests up to that size.
     An entry may insist: it waits for its size in full, and keeps what is free from those behind it.
 
+    `UnsupportedProblem` when called, if the machine has counted resources or closed windows.
+
     Parameters
     ----------
     objective
@@ -66,11 +68,6 @@ class EvolvingAnnealing(Options):
         compared by the first one, schedules by all.
     start
         A feasible schedule, such as the answer of an earlier run: no result is worse.
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if the machine has counted resources or closed windows.
 
     Notes
     -----

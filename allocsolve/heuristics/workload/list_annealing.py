@@ -86,16 +86,14 @@ class ListAnnealing(Options):
     that comes later, which policies cannot. After that the schedule itself is annealed: a few jobs leave it
     and take nodes again, one after the other, while the others keep what they hold.
 
+    `UnsupportedProblem` when called, if a job is evolving, or the machine has counted resources or closed
+    windows.
+
     Parameters
     ----------
     objective
         ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them, lexicographic: lists are
         compared by the first one, schedules by all.
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if a job is evolving, or the machine has counted resources or closed windows.
 
     Notes
     -----

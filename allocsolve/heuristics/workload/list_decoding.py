@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_list_decoding import (
     DecoderWork,
     Listed,
@@ -46,10 +45,8 @@ class SizeList(NamedTuple):
 def check_listed(problem: WorkloadProblem) -> None:
     """Raise `UnsupportedProblem` if lists do not know a job or the machine."""
     problem.check_plain()
-    if problem.is_evolving:
-        name = problem.jobs.names[int(np.argmax(problem.jobs.packed.kind == EVOLVING))]
-        msg = f"job {name!r} is evolving: this solver plans jobs that change their size when it says so"
-        raise UnsupportedProblem(msg)
+    why = "is evolving: this solver plans jobs that change their size when it says so"
+    problem.jobs.refuse(problem.jobs.packed.kind == EVOLVING, why)
 
 
 class Decoder:

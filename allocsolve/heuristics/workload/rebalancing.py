@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_clearing import price_takers
 from allocsolve.heuristics.workload._kernels_rebalancing import (
@@ -65,6 +63,9 @@ class StaticPrice(CompiledSolver):
     request that is not granted stays open. Where more nodes do as much more, as in jobs with phases, the jobs
     with the fewest nodes come first. Jobs with a `allocsolve.model.Profile` are refused.
 
+    `InvalidOption, UnknownName` if an option is not as said; when called, `UnsupportedProblem` if a job has a
+    profile.
+
     Parameters
     ----------
     hysteresis
@@ -74,11 +75,6 @@ class StaticPrice(CompiledSolver):
         or cost, in a third of the time for which it has run.
     order
         Which queued job comes first; see `allocsolve.heuristics.workload.policies.QueueOrder`.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said; when called, `UnsupportedProblem` if a job has a profile.
 
     Notes
     -----
@@ -118,11 +114,7 @@ class StaticPrice(CompiledSolver):
         `UnsupportedProblem` if a job has a `allocsolve.model.Profile`; `InvalidOption` if the rules do not
         fit the workload; `TimeoutError` if the time of the clock ends before the run does.
         """
-        reading = problem.jobs.evolving.reading
-        if (reading == PROFILE).any():
-            name = problem.jobs.names[int(np.argmax(reading == PROFILE))]
-            msg = f"job {name!r} {_NO_PROFILES}"
-            raise UnsupportedProblem(msg)
+        problem.jobs.refuse(problem.jobs.evolving.reading == PROFILE, _NO_PROFILES)
         rules = rules or self.rules
         rules.check(problem)
         problem = rules.applied(problem)

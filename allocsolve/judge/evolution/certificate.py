@@ -38,6 +38,8 @@ def evolution_certified_bound(
 ) -> int:
     """Return a lower bound on the makespan, recomputed from a certificate.
 
+    `InvalidAnswer` if the certificate has not this form, an item of it does not follow, or it proves nothing.
+
     Parameters
     ----------
     certificate
@@ -47,11 +49,6 @@ def evolution_certified_bound(
         items that docs/formats.md describes.
     objective
         Its first term is the makespan.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate has not this form, an item of it does not follow, or it proves nothing.
 
     Notes
     -----

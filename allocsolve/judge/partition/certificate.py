@@ -544,6 +544,8 @@ _MAX_STEPS: Final = 10**9
 def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
     """Return a lower bound on the pairwise distance, recomputed from a certificate of trees or multipliers.
 
+    `InvalidAnswer` if the certificate does not have this form, or trees do not prove their bound.
+
     Parameters
     ----------
     certificate
@@ -554,11 +556,6 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
         list of records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if all are
         lines, for each but the main axis), and ``multipliers``, a list for each axis but the main axis (if
         none is a line, for each axis) with an integer for each of its layers and one more.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, or trees do not prove their bound.
 
     Notes
     -----

@@ -32,6 +32,8 @@ def reservation_certified_bound(
 ) -> float:
     """Return a lower bound on the first term of the objective, recomputed from a certificate.
 
+    `InvalidAnswer` if the certificate does not have this form, its numbers are too large, or jobs may leak.
+
     Parameters
     ----------
     certificate
@@ -45,11 +47,6 @@ def reservation_certified_bound(
     -------
     float
         Never above the term that the judge computes for a schedule of bookings.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, its numbers are too large, or jobs may leak.
 
     Notes
     -----

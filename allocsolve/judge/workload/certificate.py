@@ -44,6 +44,8 @@ def workload_certified_bound(
 ) -> float:
     """Return a lower bound on the first term of the objective, recomputed from a certificate.
 
+    `InvalidAnswer` if the certificate does not have this form, or is one of another term.
+
     Parameters
     ----------
     certificate
@@ -57,11 +59,6 @@ def workload_certified_bound(
         machines that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
     objective
         Its first term is that of the certificate.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, or is one of another term.
 
     Notes
     -----

@@ -41,6 +41,9 @@ _TERMS = ("turnaround", "slowdown", "wait")
 def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
     """Return a lower bound on a weighted mean, recomputed from prices per job.
 
+    `InvalidAnswer` if the certificate does not have this form or is not for this problem and objective, if
+    the sums of its numbers do not fit into 64 bits, or if checking it would take minutes.
+
     Parameters
     ----------
     problem
@@ -52,12 +55,6 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
         ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
     objective
         ``turnaround``, ``slowdown`` or ``wait``.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form or is not for this problem and objective, if the sums of
-        its numbers do not fit into 64 bits, or if checking it would take minutes.
 
     Notes
     -----

@@ -45,6 +45,9 @@ _TERMS: Final = ("turnaround", "slowdown", "wait")
 def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> float:
     """Return a lower bound on a weighted mean over rigid jobs, recomputed from prices of resources.
 
+    `InvalidAnswer` if the certificate does not have this form, the term is another one, or a job is not
+    rigid.
+
     Parameters
     ----------
     problem
@@ -55,11 +58,6 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
         a price q is q / Q units of cost for a second of one node, GPU and the like.
     term
         ``turnaround``, ``slowdown`` or ``wait``.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, the term is another one, or a job is not rigid.
 
     Notes
     -----
