@@ -9,7 +9,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.bounds.workload.date_dual import DateDual
     from allocsolve.model import FloatArray, IntArray
 
 
@@ -375,8 +374,14 @@ _SHARES: Final = (0.5, 1.0)
 _TOLERANCE: Final = 1e-6
 
 
+class _Dual(Protocol):
+    def exact(self, levels: FloatArray, /) -> float: ...
+
+    def soft(self, levels: FloatArray, temperature: float, /) -> tuple[float, FloatArray]: ...
+
+
 def climb(
-    dual: JobDual | DateDual,
+    dual: _Dual,
     levels: FloatArray,
     temperatures: Sequence[float],
     *,

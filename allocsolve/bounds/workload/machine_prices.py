@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -58,6 +57,7 @@ class MachineDual:
     """
 
     least_gain, most_rounds = _LEAST_GAIN, _MOST_ROUNDS
+    halves_unpriced = False
 
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self._slack = problem, costs, slack
@@ -81,6 +81,7 @@ class MachineDual:
         self._slots = np.diff(edges).astype(np.float64)
         self.widths = np.tile(self._slots, resources)
         self._capacity = mean_capacity(self.machine, edges)
+        self.is_open = self._capacity > 0
         self.out = CheapestStarts(
             np.empty(jobs),
             np.empty(jobs),
@@ -126,37 +127,6 @@ def _price_list(edges: IntArray, rows: FloatArray) -> MachinePriceList:
     prices[:, :-1] = rows
     np.cumsum(rows * np.diff(edges), axis=1, out=integral[:, 1:])
     return MachinePriceList(*map(frozen, (edges.astype(np.float64), prices, integral)))
-
-
-@dataclass(slots=True)
-class _MachineAscent(Ascent):
-    """The ascent of the prices of all resources, which share their slots."""
-
-    machine: PackedMachine | None = None
-
-    def refine(self, most_slots: int) -> None:
-        """Halve the slots in which a resource has a price, or that touch one; add one if the last has one.
-
-        The price of what is closed is free and does not count, and where all is closed no slot is halved.
-        """
-        assert self.machine is not None
-        edges, flat, value = self.best
-        is_open = mean_capacity(self.machine, edges) > 0
-        prices = flat.reshape(is_open.shape)
-        counted = np.where(is_open, prices, 0.0)
-        priced = (counted > _NO_PRICE * counted.max(initial=0.0)).any(axis=0)
-        near = priced.copy()
-        near[1:] |= priced[:-1]
-        near[:-1] |= priced[1:]
-        near &= (edges[1:] - edges[:-1] >= 2) & is_open.any(axis=0)
-        if len(edges) > most_slots:
-            near[:] = False
-        middles = (edges[:-1] + edges[1:])[near] // 2
-        prices = np.repeat(prices, 1 + near, axis=1)
-        if priced[-1]:
-            middles = np.append(middles, edges[-1] + max(1, (edges[-1] - edges[0]) // 8))
-            prices = np.append(prices, np.zeros((len(prices), 1)), axis=1)
-        self.best = BestPrices(frozen(np.sort(np.concatenate([edges, middles]))), prices.ravel(), value)
 
 
 def machine_prices(
@@ -219,7 +189,7 @@ def machine_prices(
     costs = job_costs(problem, term)
     per_second = time_units(problem)
     dual = MachineDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
-    ascent = _MachineAscent(_first_prices(dual, start), machine=dual.machine)
+    ascent = Ascent(_first_prices(dual, start))
     interrupted = not climbed(dual, ascent, clock)
     return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
 

@@ -13,7 +13,6 @@ from allocsolve.heuristics.workload.list_annealing import (
     BestSchedule,
     Cooling,
     anneal_lists,
-    lists_between_looks,
     number_of_moves,
 )
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
@@ -150,7 +149,7 @@ def anneal_service_lists(
     )
     # Jobs that wait for each other for ever have no cost; then any other list is as good.
     unit = search.best_cost / count if search.best_cost < math.inf else 1.0
-    cooling = Cooling(
-        lists, lists_between_looks(lists, count, params), clock, timed=budget.iterations is None
-    )
+    list_s = count * (params.list_s_per_job + count * params.list_s_per_pair)
+    most = math.ceil(min(params.look_share * lists, params.look_s / list_s))
+    cooling = Cooling(lists, most, clock, timed=budget.iterations is None)
     return anneal_lists(best, search, cooling, least, unit=unit, hot=params.hot, cold=params.cold)

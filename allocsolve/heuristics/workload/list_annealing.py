@@ -22,7 +22,6 @@ from allocsolve.model.search import Best, search_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from allocsolve.heuristics.workload.evolving_annealing import EvolvingAnnealingParams
     from allocsolve.heuristics.workload.service import ServiceAnnealer
     from allocsolve.model import Result, WorkloadProblem, WorkloadSchedule
 
@@ -273,17 +272,11 @@ def _anneal_lists(
         timed=max(params.least_timed_lists, params.timed_lists_per_job * count),
         unlimited=min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count)),
     )
-    cooling = Cooling(
-        lists, lists_between_looks(lists, count, params), clock, timed=budget.iterations is None
-    )
+    list_s = count * (params.list_s_per_job + count * params.list_s_per_pair)
+    most = math.ceil(min(params.look_share * lists, params.look_s / list_s))
+    cooling = Cooling(lists, most, clock, timed=budget.iterations is None)
     unit = search.best_cost / count
     return anneal_lists(best, search, cooling, least, unit=unit, hot=params.hot_lists, cold=params.cold_lists)
-
-
-def lists_between_looks(lists: int, count: int, params: ListAnnealingParams | EvolvingAnnealingParams) -> int:
-    """Return how many of so many lists of `count` jobs are tried between two looks at the clock."""
-    seconds = count * (params.list_s_per_job + count * params.list_s_per_pair)
-    return math.ceil(min(params.look_share * lists, params.look_s / seconds))
 
 
 def anneal_lists(

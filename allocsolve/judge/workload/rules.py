@@ -33,6 +33,7 @@ from allocsolve.model import (
     REACTIVE,
     SLOWDOWN_FLOOR_S,
     SPEEDUP_TABLE,
+    shown_values,
 )
 
 if TYPE_CHECKING:
@@ -348,7 +349,7 @@ def _backfilled(submits: FloatArray, starts: FloatArray) -> int:
 def value_of_workload_metrics(metrics: WorkloadMetrics, objective: WorkloadObjective) -> Value:
     """Return the value of a schedule with these metrics: a tuple for an objective of several terms."""
     values = tuple(float(getattr(metrics, term)) for term in objective)
-    return values if len(objective) > 1 else values[0]
+    return shown_values(values)
 
 
 def workload_value(
