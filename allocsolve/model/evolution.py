@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, packed_integers
 from allocsolve.model.checks import instance, integer, items, shown
-from allocsolve.model.keyed import OfArrays
+from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
 
@@ -51,7 +51,7 @@ class PackedApplications(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class EvolutionProblem:
+class EvolutionProblem(Rebuilt):
     """Give each application a scheduled profile such that the cluster is never over-committed.
 
     A scheduled profile is the requested one, delayed (not before the release) and expanded (each step of
@@ -155,11 +155,6 @@ class EvolutionProblem:
             releases=packed_integers(self.releases),
         )
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the packed arrays stay read-only."""
-        arguments = (getattr(self, f.name) for f in fields(self) if f.init and f.name != "meta")
-        return type(self), (*arguments, dict(self.meta))
-
     @property
     def answer_type(self) -> type[EvolutionSchedule]:
         """The type of its answers."""
@@ -254,6 +249,3 @@ class EvolutionSchedule(OfArrays):
     def scheduled(self, app_idx: int) -> EvolutionProfile:
         """Return the scheduled profile of an application: delayed to its start and expanded."""
         return self.profile(app_idx).delayed(int(self.starts[app_idx]))
-
-    def _arrays(self) -> tuple[IntArray, ...]:
-        return self.starts, self.offsets, self.durations, self.nodes

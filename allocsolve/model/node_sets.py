@@ -72,6 +72,3 @@ class NodeSet(OfArrays):
             raise InvalidAnswer(msg)
         # A stable sort: the default has vector instructions that take eight times as long on some processors.
         object.__setattr__(self, "nodes", frozen(np.sort(nodes, kind="stable")))
-
-    def _arrays(self) -> tuple[IntArray, ...]:
-        return (self.nodes,)

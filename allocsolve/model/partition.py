@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.checks import flag, instance, items, shown, whole
-from allocsolve.model.keyed import Keyed
+from allocsolve.model.keyed import KeyedByFields
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels
 
@@ -199,7 +199,7 @@ def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionProblem(Keyed):
+class PartitionProblem(KeyedByFields):
     """Choose `size` free nodes such that the total pairwise hop distance is least.
 
     `InvalidProblem` if the mask has another length than the topology has nodes, `size` is out of range, or
@@ -273,21 +273,6 @@ class PartitionProblem(Keyed):
     def busy(self) -> tuple[int, ...]:
         """The nodes that may not be chosen, in increasing order."""
         return tuple(np.flatnonzero(~self.free).tolist())
-
-    def _key(self) -> tuple[object, ...]:
-        return self.topology, self.free.tobytes(), self.size, self.contiguous, self.name, self.box
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the mask stays read-only."""
-        return type(self), (
-            self.topology,
-            self.free,
-            self.size,
-            self.contiguous,
-            self.name,
-            dict(self.meta),
-            self.box,
-        )
 
 
 def _checked_box(box: object, topology: Topology, size: int) -> bool | tuple[int, ...]:

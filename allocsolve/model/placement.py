@@ -15,7 +15,7 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import flag, instance, integer, items, shown
-from allocsolve.model.keyed import Keyed
+from allocsolve.model.keyed import KeyedByFields
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels, objective_option
 
@@ -41,7 +41,7 @@ class RegularForm(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SwitchTree(Keyed):
+class SwitchTree(KeyedByFields):
     """Nodes on switches, and switches below switches: a fat tree, racks in pods, blocks, dragonfly groups.
 
     The *level* of a switch is 1 if there is no switch below it, else one above the highest of its children.
@@ -268,14 +268,6 @@ class SwitchTree(Keyed):
                 )
                 raise InvalidProblem(msg)
 
-    def _key(self) -> tuple[object, ...]:
-        arrays = (self.parent, self.switch, self.weight, self.capacity)
-        return self.node_weight, *(array.tobytes() for array in arrays)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        return type(self), (self.parent, self.switch, self.weight, self.node_weight, self.capacity)
-
 
 def _entries(
     what: str, values: object, default: IntArray | None, low: int, high: int = MAX_INTEGER
@@ -347,7 +339,7 @@ PlacementObjective: TypeAlias = Annotated[tuple[str, ...], objective_option(PLAC
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlacementProblem(Keyed):
+class PlacementProblem(KeyedByFields):
     """Choose `size` free nodes of a switch tree, all below one root.
 
     Parameters
@@ -444,15 +436,6 @@ class PlacementProblem(Keyed):
     def busy(self) -> tuple[int, ...]:
         """The nodes that may not be chosen, in increasing order."""
         return tuple(np.flatnonzero(~self.free).tolist())
-
-    def _key(self) -> tuple[object, ...]:
-        asked = self.within, self.segment, self.segment_level, self.balanced
-        return self.tree, self.free.tobytes(), self.size, *asked, self.name
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the mask stays read-only."""
-        asked = self.within, self.segment, self.segment_level, self.balanced
-        return type(self), (self.tree, self.free, self.size, *asked, self.name, dict(self.meta))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

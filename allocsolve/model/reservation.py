@@ -13,6 +13,7 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
 from allocsolve.model.columns import plain
+from allocsolve.model.keyed import Rebuilt
 from allocsolve.model.partition import Topology
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.program import Program
@@ -300,7 +301,7 @@ class PackedDeadlineJobs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationProblem:
+class ReservationProblem(Rebuilt):
     """Choose which jobs to accept, and when and on which nodes each of them runs.
 
     An accepted job books `DeadlineJob.nodes` nodes from its start for its run time, without a break, not
@@ -416,20 +417,6 @@ class ReservationProblem:
 
     def __hash__(self) -> int:
         return hash((self.topology, self.jobs, self.shape, self.program_seed, self.leaking, self.name))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        programs, meta = dict(self.programs), dict(self.meta)
-        return type(self), (
-            self.topology,
-            self.jobs,
-            self.shape,
-            programs,
-            self.program_seed,
-            self.leaking,
-            self.name,
-            meta,
-        )
 
     @property
     def answer_type(self) -> type[ReservationSchedule]:

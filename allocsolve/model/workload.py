@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,7 +14,7 @@ from allocsolve.model.columns import are_exact
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
-from allocsolve.model.keyed import OfArrays
+from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.machine import checked_machine
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
@@ -44,7 +44,7 @@ def parse_workload_objective(objective: str | Sequence[str]) -> WorkloadObjectiv
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadProblem:
+class WorkloadProblem(Rebuilt):
     """Run each job once, not before its submission, such that the cluster is never over-committed.
 
     A rigid job holds `Job.nodes` nodes for its run time; a moldable one any number that it allows, from its
@@ -130,11 +130,6 @@ class WorkloadProblem:
         if self.horizon > MAX_INTEGER:
             msg = f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53"
             raise InvalidProblem(msg)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return type(self), (*({**values, "meta": dict(self.meta)}).values(),)
 
     @property
     def answer_type(self) -> type[WorkloadSchedule]:
@@ -416,9 +411,6 @@ class WorkloadSchedule(OfArrays):
         running = self.offsets[1:] > self.offsets[:-1]
         times[running] = values[at[running]]
         return times
-
-    def _arrays(self) -> tuple[IntArray | FloatArray, ...]:
-        return self.offsets, self.starts, self.ends, self.nodes
 
 
 def _times(what: str, values: object) -> FloatArray:

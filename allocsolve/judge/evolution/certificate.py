@@ -40,15 +40,12 @@ def evolution_certified_bound(
 
     `InvalidAnswer` if the certificate has not this form, an item of it does not follow, or it proves nothing.
 
-    Parameters
-    ----------
-    certificate
-        ``kind`` says which one. ``area``: nothing else. ``learned-clauses``: ``points``, the pairs
-        [application, step] of the steps that may start by themselves: the first one of each application, and
-        each one before which a step may have to be expanded; ``log``, in base 64 and compressed by zlib, the
-        items that docs/formats.md describes.
-    objective
-        Its first term is the makespan.
+    *Certificate.* ``kind`` says which one. ``area``: nothing else. ``learned-clauses``: ``points``, the pairs
+    [application, step] of the steps that may start by themselves: the first one of each application, and each
+    one before which a step may have to be expanded; ``log``, in base 64 and compressed by zlib, the items
+    that docs/formats.md describes.
+
+    The first term of the objective is the makespan.
 
     Notes
     -----

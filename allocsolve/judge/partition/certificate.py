@@ -355,21 +355,13 @@ _STEP: Final = 3
 def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
     """Return a lower bound on the pairwise distance, after checking each leaf of the trees that prove it.
 
-    Parameters
-    ----------
-    problem
-        Any mesh or torus of at most 2^16 nodes.
-    certificate
-        ``axes``: all axes, the *main* axis first, which is a line if there is one. ``scale``: the units of a
-        hop, an even number. ``bound``: what is proved. ``roots``: a list of records. Each has ``medians``,
-        one layer for each axis in the order of ``axes`` (if no axis is a ring, for each but the main axis);
-        ``multipliers``, a flat list of any number of vectors, each with an integer for each count of all axes
-        but the main axis; and ``steps``, a flat list of three integers per step, see below.
+    *Certificate.* ``axes``: all axes, the *main* axis first, which is a line if there is one. ``scale``: the
+    units of a hop, an even number. ``bound``: what is proved. ``roots``: a list of records. Each has
+    ``medians``, one layer for each axis in the order of ``axes`` (if no axis is a ring, for each but the main
+    axis); ``multipliers``, a flat list of any number of vectors, each with an integer for each count of all
+    axes but the main axis; and ``steps``, a flat list of three integers per step, see below.
 
-    Returns
-    -------
-    int
-        The bound of the certificate.
+    Any mesh or torus has at most 2^16 nodes; the bound of the certificate is returned.
 
     Raises
     ------
@@ -546,16 +538,13 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
 
     `InvalidAnswer` if the certificate does not have this form, or trees do not prove their bound.
 
-    Parameters
-    ----------
-    certificate
-        Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
-        `partition_tree_bound`. For boxes there is the ``kind`` ``"boxes"``: see `partition_box_bound`.
-        Multipliers have ``axes``: all axes, the *main* axis first, which is a line if there is one;
-        ``scale``: the units of a hop, at least 1, and even if a ring is odd or an axis complete; ``roots``: a
-        list of records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if all are
-        lines, for each but the main axis), and ``multipliers``, a list for each axis but the main axis (if
-        none is a line, for each axis) with an integer for each of its layers and one more.
+    *Certificate.* Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
+    `partition_tree_bound`. For boxes there is the ``kind`` ``"boxes"``: see `partition_box_bound`.
+    Multipliers have ``axes``: all axes, the *main* axis first, which is a line if there is one; ``scale``:
+    the units of a hop, at least 1, and even if a ring is odd or an axis complete; ``roots``: a list of
+    records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if all are lines, for
+    each but the main axis), and ``multipliers``, a list for each axis but the main axis (if none is a line,
+    for each axis) with an integer for each of its layers and one more.
 
     Notes
     -----

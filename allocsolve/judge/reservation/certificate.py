@@ -34,19 +34,12 @@ def reservation_certified_bound(
 
     `InvalidAnswer` if the certificate does not have this form, its numbers are too large, or jobs may leak.
 
-    Parameters
-    ----------
-    certificate
-        JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a node costs in
-        a second of each slot between two edges, integers >= 0 in units of weight / ``unit``. Outside of the
-        slots nodes cost nothing.
-    objective
-        Its first term is bounded: ``rejected``, ``unsuccessful`` or ``rejected-area``.
+    *Certificate.* JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a
+    node costs in a second of each slot between two edges, integers >= 0 in units of weight / ``unit``.
+    Outside of the slots nodes cost nothing.
 
-    Returns
-    -------
-    float
-        Never above the term that the judge computes for a schedule of bookings.
+    The first term of the objective, ``rejected``, ``unsuccessful`` or ``rejected-area``, is bounded, never
+    above what the judge computes for a schedule of bookings.
 
     Notes
     -----

@@ -45,21 +45,16 @@ def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
 
     `InvalidAnswer` as for `job_price_bound`, and if a total is not what the judge finds.
 
-    Parameters
-    ----------
-    problem
-        A problem of rigid jobs.
-    certificate
-        ``kind``: "date-tree". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`. ``jobs``
-        and ``cuts``: the tree in preorder. An entry of ``jobs`` that is a job cuts its starts at a second,
-        which ``cuts`` has in its place: the subtree of starts up to it follows, then that of starts from it
-        on. An entry -1 is a leaf, and ``cuts`` has the number of its price list. ``lists``: the price lists;
-        each has a ``parent``, the number of an earlier list or -1 for no prices, and what it adds to it:
-        job ``jobs[i]`` (rising) pays ``differences[offsets[i]:offsets[i + 1]]`` more, from the slot
-        ``first_slots[i]`` on. ``totals``: for each leaf the least cost of all jobs less what the cluster
-        earns, in units of 1 / (unit ticks); None where no schedule has its starts.
-    objective
-        ``turnaround``, ``slowdown`` or ``wait``.
+    *Certificate.* ``kind``: "date-tree". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`.
+    ``jobs`` and ``cuts``: the tree in preorder. An entry of ``jobs`` that is a job cuts its starts at a
+    second, which ``cuts`` has in its place: the subtree of starts up to it follows, then that of starts from
+    it on. An entry -1 is a leaf, and ``cuts`` has the number of its price list. ``lists``: the price lists;
+    each has a ``parent``, the number of an earlier list or -1 for no prices, and what it adds to it: job
+    ``jobs[i]`` (rising) pays ``differences[offsets[i]:offsets[i + 1]]`` more, from the slot
+    ``first_slots[i]`` on. ``totals``: for each leaf the least cost of all jobs less what the cluster earns,
+    in units of 1 / (unit ticks); None where no schedule has its starts.
+
+    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----

@@ -44,17 +44,12 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     `InvalidAnswer` if the certificate does not have this form or is not for this problem and objective, if
     the sums of its numbers do not fit into 64 bits, or if checking it would take minutes.
 
-    Parameters
-    ----------
-    problem
-        A problem of rigid jobs.
-    certificate
-        ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which
-        slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
-        price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
-        ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
-    objective
-        ``turnaround``, ``slowdown`` or ``wait``.
+    *Certificate.* ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at
+    which slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
+    price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
+    ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
+
+    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----

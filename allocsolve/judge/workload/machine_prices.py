@@ -48,16 +48,11 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     `InvalidAnswer` if the certificate does not have this form, the term is another one, or a job is not
     rigid.
 
-    Parameters
-    ----------
-    problem
-        The problem, on any machine.
-    certificate
-        ``edges``, rising integers >= 0, the seconds at which slots begin and end; ``prices``, for the name of
-        a resource an integer >= 0 for each slot (resources without prices may be left out); ``unit`` Q >= 1:
-        a price q is q / Q units of cost for a second of one node, GPU and the like.
-    term
-        ``turnaround``, ``slowdown`` or ``wait``.
+    *Certificate.* ``edges``, rising integers >= 0, the seconds at which slots begin and end; ``prices``, for
+    the name of a resource an integer >= 0 for each slot (resources without prices may be left out); ``unit``
+    Q >= 1: a price q is q / Q units of cost for a second of one node, GPU and the like.
+
+    The term is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----
