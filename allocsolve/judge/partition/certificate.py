@@ -363,18 +363,17 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
 
     Any mesh or torus has at most 2^16 nodes; the bound of the certificate is returned.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, or does not prove its bound; the message names the root
-        and the step.
+    `InvalidAnswer` if the certificate does not have this form, or does not prove its bound; the message names
+    the root and the step.
 
-    Notes ----- *Counts.* On a line of n layers, count p, 0 <= p <= n, is the number of chosen nodes in the
-    first p layers. So on a complete axis (of more than two layers), whose layers are numbered from its median
-    on, and on from the first one after the last. The layers of a ring (of more than two layers) are numbered
-    from a quarter (n // 4) before its median on; count r, 0 <= r <= n, is the number of chosen nodes in its
-    window, the layers from r // 2 to n // 2 + (r + 1) // 2 - 1. If no axis is a line, one of a single layer,
-    which holds all nodes, is added as the main axis. Counts are numbered through all axes in their order.
+    Notes
+    -----
+    *Counts.* On a line of n layers, count p, 0 <= p <= n, is the number of chosen nodes in the first p
+    layers. So on a complete axis (of more than two layers), whose layers are numbered from its median on, and
+    on from the first one after the last. The layers of a ring (of more than two layers) are numbered from a
+    quarter (n // 4) before its median on; count r, 0 <= r <= n, is the number of chosen nodes in its window,
+    the layers from r // 2 to n // 2 + (r + 1) // 2 - 1. If no axis is a line, one of a single layer, which
+    holds all nodes, is added as the main axis. Counts are numbered through all axes in their order.
 
     *Claim.* No set of k free nodes (connected, if the problem asks for that) costs less than the bound. The
     cost is the sum of s (k - s) over all counts s of lines and over the counts with even r < n of even rings,
