@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_dates import Dates, Spans, costs_in_spans, list_spans, settle_dates
-from allocsolve.bounds.workload._kernels_job_prices import (
-    PricedJobs,
-    SlotEntries,
-    fullest_slots,
-    soft_slots,
-)
+from allocsolve.bounds.workload._kernels_job_prices import PricedJobs, SlotEntries, fullest_slots, soft_slots
 from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, entries_of, read_only
 
 if TYPE_CHECKING:

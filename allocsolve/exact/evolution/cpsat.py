@@ -16,15 +16,7 @@ from allocsolve.heuristics import Annealing, Fit, list_starts
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.heuristics.evolution.order_search import interval_value
-from allocsolve.model import (
-    Budget,
-    Clock,
-    EvolutionObjective,
-    EvolutionSchedule,
-    Limit,
-    Result,
-    Status,
-)
+from allocsolve.model import Budget, Clock, EvolutionObjective, EvolutionSchedule, Limit, Result, Status
 from allocsolve.model.options import Options, Params, Within
 from allocsolve.model.search import search_result
 
@@ -35,12 +27,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._order_model import OrderModel
-    from allocsolve.model import (
-        EvolutionProblem,
-        EvolutionTerm,
-        IntArray,
-        Value,
-    )
+    from allocsolve.model import EvolutionProblem, EvolutionTerm, IntArray, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,7 @@ import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
 from allocsolve.bounds import makespan_bound, total_completion
-from allocsolve.model import (
-    EvolutionObjective,
-    EvolutionProfile,
-    EvolutionSchedule,
-    Limit,
-    Result,
-    Status,
-)
+from allocsolve.model import EvolutionObjective, EvolutionProfile, EvolutionSchedule, Limit, Result, Status
 from allocsolve.model.options import Options, Within
 from allocsolve.model.search import search_result
 

@@ -13,11 +13,7 @@ from allocsolve.model import Limit, ReservationObjective, ReservationSchedule
 from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import (
-        Budget,
-        ReservationProblem,
-        Result,
-    )
+    from allocsolve.model import Budget, ReservationProblem, Result
 
 
 @dataclass(frozen=True, slots=True)

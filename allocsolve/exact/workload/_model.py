@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.heuristics.workload.serial import Sizes
-    from allocsolve.model import (
-        FloatArray,
-        IntArray,
-        PackedMachine,
-        WorkloadProblem,
-        WorkloadTerm,
-    )
+    from allocsolve.model import FloatArray, IntArray, PackedMachine, WorkloadProblem, WorkloadTerm
 
 #: Sums in models stay below this, as CP-SAT has integers of 64 bits.
 _MOST = 2**58

@@ -31,13 +31,7 @@ from allocsolve.model.options import Options
 from allocsolve.model.search import Best
 
 if TYPE_CHECKING:
-    from allocsolve.model import (
-        BoolArray,
-        Budget,
-        Clock,
-        IntArray,
-        ReservationProblem,
-    )
+    from allocsolve.model import BoolArray, Budget, Clock, IntArray, ReservationProblem
 
 #: The orders in which jobs are placed, the best orders first. Jobs with small values go first, unless it is
 #: said otherwise.

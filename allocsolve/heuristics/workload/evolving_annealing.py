@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.workload.list_annealing import (
-    BestSchedule,
-    Cooling,
-    anneal_lists,
-    number_of_moves,
-)
+from allocsolve.heuristics.workload.list_annealing import BestSchedule, Cooling, anneal_lists, number_of_moves
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Limit, WorkloadObjective, WorkloadSchedule

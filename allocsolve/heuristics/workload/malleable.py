@@ -36,13 +36,7 @@ from allocsolve.heuristics.workload.policies import ALL_JOBS
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Promise, Resize, Start
-from allocsolve.simulation.kernels import (
-    packed_jobs,
-    renumbered,
-    resizing_of_view,
-    start_of,
-    state_of_view,
-)
+from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_piece_moves import (
-    MOST_MOVED,
-    PieceMoves,
-    PiecePlan,
-)
+from allocsolve.heuristics.workload._kernels_piece_moves import MOST_MOVED, PieceMoves, PiecePlan
 from allocsolve.heuristics.workload.list_decoding import new_work
 from allocsolve.model import WorkloadSchedule
 

@@ -22,13 +22,7 @@ from allocsolve.model.options import Within
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Answer, Resize
-from allocsolve.simulation.kernels import (
-    packed_jobs,
-    renumbered,
-    resizing_of_view,
-    start_of,
-    state_of_view,
-)
+from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_rebalancing import Auction

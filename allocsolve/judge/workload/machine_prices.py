@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import (
-    PriceList,
-    lower_float,
-    malformed,
-    price_list,
-    upper_sum_of_products,
-)
+from allocsolve.judge.certificates import PriceList, lower_float, malformed, price_list, upper_sum_of_products
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
 from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays
 from allocsolve.judge.workload.machine import needed

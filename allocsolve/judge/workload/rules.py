@@ -13,11 +13,7 @@ from allocsolve.judge.messages import overloads, shown_seconds
 from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.elastic import elastic_violations, needed_sizes
-from allocsolve.judge.workload.machine import (
-    early_violations,
-    machine_violations,
-    open_node_seconds,
-)
+from allocsolve.judge.workload.machine import early_violations, machine_violations, open_node_seconds
 from allocsolve.judge.workload.tolerance import (
     TIME_TOLERANCE_S,
     are_quarters,
