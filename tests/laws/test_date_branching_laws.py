@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from tiers import examples
 
 from allocsolve.bounds.workload import time_prices
-from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
-from allocsolve.bounds.workload.job_price_dual import JobWindows
+from allocsolve.bounds.workload.date_dual import DateDual, part_near, settled
+from allocsolve.bounds.workload.job_price_dual import JobWindows, climb
 from allocsolve.bounds.workload.job_prices import PricedWorkload, job_prices
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTreeParams
@@ -136,7 +136,7 @@ def test_what_a_part_gains_the_whole_gains(first: int, second: int, begin: int, 
     part = part_near(priced.jobs, priced.capacity, dual.windows, known, fixed, (begin, begin + length))
     own = levels[part.entries]
     before = part.dual.exact(own)
-    better, after = climb(part.dual, own, part.free, (3.0, 0.3), steps=20, stop=lambda: False)
+    better, after = climb(part.dual, own, (3.0, 0.3), steps=20, stop=lambda: False, free=part.free)
     changed = levels.copy()
     changed[part.entries] = better
     assert after >= before

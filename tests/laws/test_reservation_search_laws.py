@@ -24,7 +24,7 @@ from allocsolve.heuristics.reservation._kernels_ejection import (
 )
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
-    BestSchedule,
+    BestBookings,
     ReservationGreedy,
     greedy_starts,
     placed,
@@ -136,14 +136,14 @@ def test_a_search_is_never_worse_than_greedy_and_ends_where_it_says(
     problem: ReservationProblem, objective: ReservationObjective, seed: int, moves: int
 ) -> None:
     clock = Budget().start()
-    best, greedy = (BestSchedule(problem, objective, clock) for _ in range(2))
+    best, greedy = (BestBookings(problem, objective, clock) for _ in range(2))
     for name in RESERVATION_ORDERS:
         greedy.offer_starts(greedy_starts(problem, reservation_order(problem, name)))
     assert ScheduleSearch(best, None, seed).run(clock, moves)
     assert best.values <= greedy.values
-    assert best.schedule is not None
-    assert reservation_violations(problem, best.schedule) == ()
-    assert terms(reservation_value(problem, best.schedule, objective)) == best.values
+    assert best.answer is not None
+    assert reservation_violations(problem, best.answer) == ()
+    assert terms(reservation_value(problem, best.answer, objective)) == best.values
 
 
 @given(reservation_problems(max_jobs=5, shapes=["any"]), OBJECTIVES)
