@@ -40,6 +40,8 @@ Answer = Result[EvolutionSchedule]
 
 PROBLEMS = tuple(replace(klein2011([9, idx], num_apps=(3, 3)), name=f"p{idx}") for idx in range(3))
 BUDGET = Budget(seconds=60, seed=3)
+#: So wide that it is not feasible to start everything at once.
+WIDE = EvolutionProblem(4, tuple(EvolutionProfile(((10, 3),)) for _ in range(3)), name="wide")
 
 
 def _greedy(problem: EvolutionProblem, budget: Budget) -> Answer:
@@ -140,13 +142,8 @@ def test_finished_rows_are_not_run_again(tmp_path: Path, register: Callable[...,
     register(fake=act, boom=_boom)
     first = run(PROBLEMS[:2], ["fake", "boom"], budget=BUDGET, store=RecordStore(path))
     told: list[int] = []
-    again = run(
-        PROBLEMS,
-        ["fake", "boom"],
-        budget=BUDGET,
-        store=RecordStore(path),
-        progress=lambda done, *_: told.append(done),
-    )
+    options: Any = {"budget": BUDGET, "store": RecordStore(path)}
+    again = run(PROBLEMS, ["fake", "boom"], progress=lambda done, *_: told.append(done), **options)
     assert again[:4] == first
     assert seen == ["p0", "p1", "p2"]
     assert told == [4, 5, 6]
@@ -177,20 +174,8 @@ def _overlapping(problem: EvolutionProblem) -> Answer:
     return Result(Status.FEASIBLE, EvolutionSchedule.of([0] * len(apps), apps))
 
 
-def _boasting(problem: EvolutionProblem) -> Answer:
-    return replace(_greedy(problem, Budget()), objective=1)
-
-
-def _overbound(problem: EvolutionProblem) -> Answer:
-    return replace(_greedy(problem, Budget()), bound=10**9)
-
-
-def _infinite(_: EvolutionProblem) -> Answer:
-    return Result(Status.UNKNOWN, bound=math.inf)
-
-
-def _not_a_number(problem: EvolutionProblem) -> Answer:
-    return replace(_greedy(problem, Budget()), bound=math.nan)
+def _claiming(**claims: Any) -> Callable[[EvolutionProblem], Answer]:
+    return lambda problem: replace(_greedy(problem, Budget()), **claims)
 
 
 def _meddling(problem: EvolutionProblem) -> Answer:
@@ -206,10 +191,13 @@ def _leaving(_: EvolutionProblem) -> Answer:
     ("act", "message"),
     [
         (_overlapping, "InvalidAnswer: the answer is not feasible"),
-        (_boasting, "InvalidAnswer: the solver claims makespan 1, the judge finds"),
-        (_overbound, "InvalidAnswer: the solver claims the bound 1000000000, its own answer has"),
-        (_infinite, "InvalidAnswer: contradictory result: bound inf is not"),
-        (_not_a_number, "InvalidAnswer: contradictory result: bound nan is not"),
+        (_claiming(objective=1), "InvalidAnswer: the solver claims makespan 1, the judge finds"),
+        (_claiming(bound=10**9), "InvalidAnswer: the solver claims the bound 1000000000, its own answer has"),
+        (_claiming(bound=math.nan), "InvalidAnswer: contradictory result: bound nan is not"),
+        (
+            lambda _: Result(Status.UNKNOWN, bound=math.inf),
+            "InvalidAnswer: contradictory result: bound inf is not",
+        ),
         (lambda _: None, "InvalidAnswer: the solver returned NoneType, not a Result"),
         (_meddling, "InvalidAnswer: the solver changed the problem that it was given"),
         (_leaving, "SystemExit: 3"),
@@ -218,10 +206,8 @@ def _leaving(_: EvolutionProblem) -> Answer:
 def test_a_lying_solver_is_a_failed_row(
     register: Callable[..., None], act: Callable[[EvolutionProblem], Any], message: str
 ) -> None:
-    # Wide enough that starting everything at once is not feasible.
-    wide = EvolutionProblem(4, tuple(EvolutionProfile(((10, 3),)) for _ in range(3)), name="wide")
     register(liar=act)
-    (row,) = run([wide], ["liar"], budget=BUDGET)
+    (row,) = run([WIDE], ["liar"], budget=BUDGET)
     assert row.error.startswith(message)
     assert (row.status, row.value, row.bound) == (Status.UNKNOWN, None, -math.inf)
 
@@ -230,10 +216,8 @@ def test_a_met_bound_is_a_proof_and_numpy_numbers_are_kept(
     tmp_path: Path, register: Callable[..., None]
 ) -> None:
     path = tmp_path / "records.sqlite"
-    problem = EvolutionProblem(4, tuple(EvolutionProfile(((10, 3),)) for _ in range(3)), name="wide")
-    bound: Any = np.int64(30)  # not a float to the type checker, nor to json
-    register(tight=lambda p: replace(_greedy(p, Budget()), bound=bound))
-    (row,) = run([problem], ["tight"], budget=BUDGET, store=RecordStore(path))
+    register(tight=_claiming(bound=np.int64(30)))
+    (row,) = run([WIDE], ["tight"], budget=BUDGET, store=RecordStore(path))
     assert (row.status, row.value, row.bound) == (Status.OPTIMAL, 30, 30)
     assert list(RecordStore(path)) == [row]
 
@@ -241,20 +225,13 @@ def test_a_met_bound_is_a_proof_and_numpy_numbers_are_kept(
 def test_no_answer_is_no_failure(register: Callable[..., None]) -> None:
     register(slow=lambda _: Result(Status.UNKNOWN, limit=Limit.TIME, bound=7))
     (row,) = run(PROBLEMS[:1], ["slow"], budget=BUDGET)
-    assert (row.status, row.limit, row.value, row.bound, row.error) == (
-        Status.UNKNOWN,
-        Limit.TIME,
-        None,
-        7,
-        "",
-    )
+    assert (row.status, row.limit) == (Status.UNKNOWN, Limit.TIME)
+    assert (row.value, row.bound, row.error) == (None, 7, "")
 
 
 @pytest.mark.parametrize("polite", [False, True])
 def test_an_interrupt_keeps_the_rows_so_far(
-    tmp_path: Path,
-    register: Callable[..., None],
-    polite: bool,
+    tmp_path: Path, register: Callable[..., None], polite: bool
 ) -> None:
     path = tmp_path / "records.sqlite"
 
@@ -277,37 +254,21 @@ def test_a_function_is_named_by_its_module(monkeypatch: pytest.MonkeyPatch) -> N
     assert row.solver_repr == f"{_greedy.__module__}._greedy"
 
 
-@pytest.mark.parametrize(
-    ("objective", "bound"),
-    [
-        ("makespan", 20),
-        ("completion", 10),
-        ("waste", 0),
-        ("makespan,waste", (20,)),
-        ("completion, waste", (10,)),
-    ],
-)
-def test_combinatorial_bound(objective: str, bound: float | tuple[float, ...]) -> None:
+def test_combinatorial_bound() -> None:
     problem = EvolutionProblem(4, (EvolutionProfile(((10, 4),)), EvolutionProfile(((10, 4),))))
-    (row,) = run([problem], ["noX"], objective=objective, budget=BUDGET)
-    assert row.combinatorial_bound == bound
-    assert row.objective == objective.replace(" ", "")
-    assert row.instance == row.digest[:12]
-
-
-def test_the_empty_problem_has_a_row() -> None:
-    for objective in ("makespan", "completion", "waste"):
+    bounds = {
+        "makespan": 20,
+        "completion": 10,
+        "waste": 0,
+        "makespan,waste": (20,),
+        "completion, waste": (10,),
+    }
+    for objective, bound in bounds.items():
+        (row,) = run([problem], ["noX"], objective=objective, budget=BUDGET)
+        assert (row.combinatorial_bound, row.objective) == (bound, objective.replace(" ", ""))
+        assert row.instance == row.digest[:12]
         (row,) = run([EvolutionProblem(4, ())], ["noX"], objective=objective, budget=BUDGET)
-        assert (row.value, row.combinatorial_bound, row.error) == (0, 0, "")
-
-
-def test_unknown_names_are_refused_before_anything_runs(tmp_path: Path) -> None:
-    path = tmp_path / "records.sqlite"
-    with pytest.raises(UnknownName, match="infX"):
-        run(PROBLEMS, ["noX", "infx"], budget=BUDGET, store=RecordStore(path))
-    with pytest.raises(UnknownName, match="makespan"):
-        run(PROBLEMS, ["noX"], objective="makspan", budget=BUDGET, store=RecordStore(path))
-    assert not RecordStore(path).keys()
+        assert (row.value, row.error) == (0 if row.value == 0 else (0, 0), "")
 
 
 def test_the_clock_starts_after_a_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,15 +311,22 @@ def test_partition_problems_have_rows_like_any_other(tmp_path: Path) -> None:
         if row.value is not None:
             known = flat if row.instance == flat.instance else solid
             assert row.combinatorial_bound <= known.value <= row.value  # type: ignore[operator]  # the value of one term is a number
-    assert list(RecordStore(path)) == records
-    assert run(problems, solvers, budget=BUDGET, store=RecordStore(path)) == records
+    store = RecordStore(path)
+    assert list(store) == records
+    assert store.problem(flat.digest) == problems[0]
+    assert isinstance(store.answer(flat.key), Partition)
+    assert run(problems, solvers, budget=BUDGET, store=store) == records
 
 
-def test_kinds_are_not_mixed(tmp_path: Path) -> None:
+def test_unknown_names_and_several_kinds_are_refused_before_anything_runs(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
     mixed: list[Problem] = [PROBLEMS[0], uniform_occupancy(Mesh((6, 5)), 0.3, 6, 1)]
     with pytest.raises(InvalidOption, match="several kinds cannot be compared: evolution, partition"):
         run(mixed, ["cpsat"], budget=BUDGET, store=RecordStore(path))
+    with pytest.raises(UnknownName, match="infX"):
+        run(PROBLEMS, ["noX", "infx"], budget=BUDGET, store=RecordStore(path))
+    with pytest.raises(UnknownName, match="makespan"):
+        run(PROBLEMS, ["noX"], objective="makspan", budget=BUDGET, store=RecordStore(path))
     with pytest.raises(UnknownName, match="unknown partition solver 'noX'"):
         run(mixed[1:], ["noX"], budget=BUDGET, store=RecordStore(path))
     with pytest.raises(UnknownName, match="unknown objective 'makespan'"):
