@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 from cli_tools import Capture, refused, run
 
 SQUARE = PartitionProblem.of(Mesh((4, 3)), busy=[5, 8], size=4, name="square")
+WORST = ["median-worst-case"]
 
 
 @pytest.fixture
@@ -41,10 +42,7 @@ def file(tmp_path: Path) -> Path:
             ["--solver", "growth", "--objective", "pairwise,makespan"],
             ["no kind of problems has all of pairwise, makespan"],
         ),
-        (
-            ["--solver", "growth", "--set", "expand_limit=2"],
-            ["expand_limit=2", "kind partition"],
-        ),
+        (["--solver", "growth", "--set", "expand_limit=2"], ["expand_limit=2", "kind partition"]),
         (["--solver", "growth", "--plot", "gone/p.svg"], ["gone/p.svg: cannot be written"]),
     ],
 )
@@ -118,6 +116,10 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
         (["churn", "--shape", "4x3"], ["--allocator"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "5-2"], ["--jobs", "5-2"]),
         (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "13"], ["13"]),
+        ([*WORST, "--distance", "12", "--size", "12"], ["size 12 is not a positive multiple of 8"]),
+        ([*WORST, "--distance", "2"], ["distance 2"]),
+        (WORST, ["--distance"]),
+        ([*WORST, "--distance", "12", "--step", "0"], ["'0' is below 1"]),
     ],
 )
 def test_bad_options_of_generate(
@@ -125,26 +127,9 @@ def test_bad_options_of_generate(
 ) -> None:
     out = tmp_path / "new"
     name, *given = options
-    defaults = {"--busy": "0.25", "--size": "4", "--count": "2", "--seed": "1"}
+    defaults = {} if name == WORST[0] else {"--busy": "0.25", "--size": "4", "--count": "2", "--seed": "1"}
     filled = [part for option, text in defaults.items() if option not in given for part in (option, text)]
     err = refused(capsys, "generate", name, *given, *filled, "--out", out)
     for part in parts:
         assert part in err
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "part"),
-    [
-        (["--distance", "12", "--size", "12"], "size 12 is not a positive multiple of 8"),
-        (["--distance", "2"], "distance 2"),
-        ([], "--distance"),
-        (["--distance", "12", "--step", "0"], "'0' is below 1"),
-    ],
-)
-def test_bad_options_of_the_worst_case(
-    options: list[str], part: str, tmp_path: Path, capsys: Capture
-) -> None:
-    out = tmp_path / "new"
-    assert part in refused(capsys, "generate", "median-worst-case", *options, "--out", out)
     assert not out.exists()
