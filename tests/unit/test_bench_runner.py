@@ -169,38 +169,20 @@ def test_a_solver_that_raises_is_a_failed_row(register: Callable[..., None]) -> 
     assert fine.error == ""
 
 
-def _overlapping(problem: EvolutionProblem) -> Answer:
-    apps = (*problem.applications,)
-    return Result(Status.FEASIBLE, EvolutionSchedule.of([0] * len(apps), apps))
-
-
 def _claiming(**claims: Any) -> Callable[[EvolutionProblem], Answer]:
     return lambda problem: replace(_greedy(problem, Budget()), **claims)
-
-
-def _meddling(problem: EvolutionProblem) -> Answer:
-    object.__setattr__(problem, "num_nodes", problem.num_nodes * 9)
-    return _greedy(problem, Budget())
-
-
-def _leaving(_: EvolutionProblem) -> Answer:
-    raise SystemExit(3)
 
 
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (_overlapping, "InvalidAnswer: the answer is not feasible"),
         (_claiming(objective=1), "InvalidAnswer: the solver claims makespan 1, the judge finds"),
-        (_claiming(bound=10**9), "InvalidAnswer: the solver claims the bound 1000000000, its own answer has"),
         (_claiming(bound=math.nan), "InvalidAnswer: contradictory result: bound nan is not"),
         (
             lambda _: Result(Status.UNKNOWN, bound=math.inf),
             "InvalidAnswer: contradictory result: bound inf is not",
         ),
         (lambda _: None, "InvalidAnswer: the solver returned NoneType, not a Result"),
-        (_meddling, "InvalidAnswer: the solver changed the problem that it was given"),
-        (_leaving, "SystemExit: 3"),
     ],
 )
 def test_a_lying_solver_is_a_failed_row(

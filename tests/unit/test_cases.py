@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.instances import digest, read_problem
 from allocsolve.model import WorkloadProblem
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     #: From the name of a case to its place.
     Case: TypeAlias = Callable[[str], Path]
-
-Capture = pytest.CaptureFixture[str]
 
 
 def test_policy_object(case: Case) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from plugin_tools import Site
+
     from allocsolve.bench import Record
 
 #: One process has them all: the studies of the cheats are run once.
@@ -114,9 +116,7 @@ def _command(process: psutil.Process) -> str:
         return ""
 
 
-def test_a_false_proof_is_found_out_by_a_better_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_false_proof_is_found_out_by_a_better_answer(third: Site) -> None:
     """What cannot be recomputed is believed until somebody else has an answer that contradicts it."""
     claims = {
         "infeasible": ("Result(Status.INFEASIBLE)", "claims it is infeasible"),
@@ -134,12 +134,10 @@ def test_a_false_proof_is_found_out_by_a_better_answer(
         f"def {name}(problem: EvolutionProblem, budget: Budget) -> Result:{made_late}    return {claim}\n"
         for name, (claim, _) in claims.items()
     )
-    with site(tmp_path, monkeypatch) as here:
-        monkeypatch.chdir(tmp_path)
-        here.module("liar", solvers, head=HEAD)
-        tasks = plan([("", PROBLEM)], [*(f"liar:{name}" for name in claims), "noX"], budgets=[Budget(60.0)])
-        with open_executor("local", jobs=1) as executor:
-            *liars, honest = run(tasks, executor=executor)
+    third.module("liar", solvers, head=HEAD)
+    tasks = plan([("", PROBLEM)], [*(f"liar:{name}" for name in claims), "noX"], budgets=[Budget(60.0)])
+    with open_executor("local", jobs=1) as executor:
+        *liars, honest = run(tasks, executor=executor)
     for row, (name, (_, fault)) in zip(liars, claims.items(), strict=True):
         assert row.error == honest.error == ""
         with pytest.raises(InvalidAnswer, match=f"contradiction on p0: liar:{name} {fault}"):
@@ -160,23 +158,21 @@ FORGED = {
 }
 
 
-def test_certificates_are_refused_or_recomputed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_are_refused_or_recomputed(third: Site) -> None:
     """Whatever a certificate holds, a bound that is made of it holds."""
     wild = [{"medians": [m], "multipliers": [[10**9, -(10**9), 10**12, 5]]} for m in range(3)]
     certificates = {name: certificate for name, (certificate, _) in FORGED.items()}
     certificates["wild"] = {"axes": [0, 1], "scale": 1, "roots": wild}
-    with site(tmp_path, monkeypatch) as here:
-        monkeypatch.chdir(tmp_path)
-        solvers = [
-            f"def {name}(problem: PartitionProblem, budget: Budget) -> Result:\n"
-            f"    return replace(Growth()(problem, budget), certificate={certificate!r})\n"
-            for name, certificate in certificates.items()
-        ]
-        here.module("forger", "\n".join(solvers), head=HEAD)
-        names = [f"forger:{name}" for name in certificates]
-        tasks = plan([("", MESH)], [*names, "branch-and-bound"], budgets=[Budget(60.0)])
-        with open_executor("local", jobs=1) as executor:
-            *forged, recomputed, exact = run(tasks, executor=executor)
+    solvers = [
+        f"def {name}(problem: PartitionProblem, budget: Budget) -> Result:\n"
+        f"    return replace(Growth()(problem, budget), certificate={certificate!r})\n"
+        for name, certificate in certificates.items()
+    ]
+    third.module("forger", "\n".join(solvers), head=HEAD)
+    names = [f"forger:{name}" for name in certificates]
+    tasks = plan([("", MESH)], [*names, "branch-and-bound"], budgets=[Budget(60.0)])
+    with open_executor("local", jobs=1) as executor:
+        *forged, recomputed, exact = run(tasks, executor=executor)
     for row, (_, fault) in zip(forged, FORGED.values(), strict=True):
         assert fault in row.error
         assert row.certified_bound == -math.inf
@@ -186,22 +182,17 @@ def test_certificates_are_refused_or_recomputed(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_solver_that_hangs_in_the_warm_up_costs_that_time_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    third: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with site(tmp_path, monkeypatch) as here:
-        monkeypatch.chdir(tmp_path)
-        body = """
-def cheat(problem: EvolutionProblem, budget: Budget) -> Result:
-    time.sleep(3600)
-"""
-        here.module("sleeper", body, head=HEAD)
-        budgets = [Budget(60.0, seed=seed) for seed in range(4)]
-        tasks, honest = (plan([("", PROBLEM)], [name], budgets=budgets) for name in ("sleeper:cheat", "noX"))
-        with open_executor("local", jobs=1) as executor:
-            run(honest, executor=executor)  # is ready from here on
-            monkeypatch.setattr(execution, "WARM_UP_S", 3.0)
-            rows = run([*tasks, *honest], executor=executor)
-            again = run(tasks[:1], executor=executor)
+    solver = "def cheat(problem: EvolutionProblem, budget: Budget) -> Result: time.sleep(3600)\n"
+    third.module("sleeper", solver, head=HEAD)
+    budgets = [Budget(60.0, seed=seed) for seed in range(4)]
+    tasks, honest = (plan([("", PROBLEM)], [name], budgets=budgets) for name in ("sleeper:cheat", "noX"))
+    with open_executor("local", jobs=1) as executor:
+        run(honest, executor=executor)  # is ready from here on
+        monkeypatch.setattr(execution, "WARM_UP_S", 3.0)
+        rows = run([*tasks, *honest], executor=executor)
+        again = run(tasks[:1], executor=executor)
     first, *others = (row.error for row in rows if row.solver == "sleeper:cheat")
     assert re.fullmatch(r"killed: not ready after \d+\.\d s", first)
     assert others == [f"not run, its warm-up failed before: {first}"] * 3

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
 from study_tools import failed, row
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-Capture = pytest.CaptureFixture[str]
 
 HONEST = [row("a", "x", 120), row("a", "y", 100, 100), row("b", "x", 90), row("b", "y", 80, 70)]
 #: Its answer is no worse than others', its bound is false.
