@@ -59,7 +59,7 @@ def test_right(case: Case, capsys: Capture) -> None:
 
 
 def test_milliseconds(case: Case, capsys: Capture) -> None:
-    asked = ("whatif", case("milliseconds.csv"), "--nodes", "4", "--seconds", "2")
+    asked = ("whatif", case("milliseconds.csv"), "--nodes", "4", "--seconds", ".5")
     assert "say --time-unit ms" in refused(capsys, *asked)
     out = run(capsys, *asked, "--time-unit", "ms")
     mean = (0 + 1.8333 + 2.6667 + 2.5) / 4  # hours

@@ -85,7 +85,8 @@ def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
 def test_score_takes_the_problems_of_its_solvers_out_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
     args = ("score", "tiny", "--seconds", 1, "--out", tmp_path, "--solvers")
     partitions = [problem for problem in suite("tiny") if isinstance(problem, PartitionProblem)]
-    for more in (["growth"], ["cpsat", "--baseline", "growth"], ["cpsat", "--objective", "pairwise"]):
+    pairwise = ("--baseline", "cpsat", "--objective", "pairwise")
+    for more in (["growth"], ["cpsat", "--baseline", "growth"], ["cpsat", *pairwise]):
         found = run_json(capsys, *args, *more)
         assert (found["objective_name"], found["problems"]) == ("pairwise", len(partitions))
     assert main([str(arg) for arg in (*args, "cpsat")]) == 2

@@ -121,18 +121,6 @@ def test_solve_writes_what_json_shows_and_check_accepts_it(
     assert run(capsys, "check", problem_file, out).startswith("feasible")
 
 
-def test_solve_to_optimality(problem_file: Path, capsys: Capture, tmp_path: Path) -> None:
-    out = tmp_path / "solution.json"
-    args = ("solve", problem_file, "--solver", "cpsat", "--set", "expand_limit=1", "--seconds", 600)
-    found = run_json(capsys, *args, "--out", out)
-    assert found["status"] == "optimal"
-    assert found["objective"] == found["bound"]
-    problem = replace(read_evolution(problem_file), expand_limit=1)
-    answer = read_solution(out, read_problem(problem_file))
-    assert not violations(problem, answer)
-    assert value(problem, answer, ("makespan",)) == found["objective"]
-
-
 @pytest.mark.parametrize("with_answer", [True, False])
 def test_solve_interrupted_shows_what_there_is(
     *, with_answer: bool, problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
