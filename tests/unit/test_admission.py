@@ -14,7 +14,7 @@ from allocsolve.heuristics import Static, admit
 from allocsolve.heuristics.reservation import timetable
 from allocsolve.heuristics.reservation.shapes import ALLOCATORS
 from allocsolve.instances import linnert2024
-from allocsolve.model import Budget, DeadlineJob, Limit, Mesh, ReservationProblem, Status, Torus
+from allocsolve.model import Budget, DeadlineJob, Limit, Mesh, ReservationProblem, Status
 from allocsolve.registry import make_allocator
 from allocsolve.registry.names import with_options
 from allocsolve.registry.reservation import RESERVATION
@@ -113,12 +113,9 @@ def test_when_the_time_is_up_the_rest_is_rejected() -> None:
     assert result.limit is Limit.TIME
     assert result.answer is not None
     assert 0 < len(result.answer.accepted) < 25
-
-
-def test_a_problem_without_jobs_is_answered() -> None:
-    answer = Static()(ReservationProblem(MESH, ()), Budget()).answer
-    assert answer is not None
-    assert len(answer.outcomes) == 0
+    empty = Static()(ReservationProblem(MESH, ()), Budget()).answer
+    assert empty is not None
+    assert len(empty.outcomes) == 0
 
 
 def test_long_paths_are_followed_beyond_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,9 +168,3 @@ def test_malformed_allocators_are_named() -> None:
     for nodes in ([0, 0], [0], [-1, 0], [0, 128]):
         with pytest.raises(InvalidAnswer, match="which are not 2 free nodes"):
             admit(MESH, *job, _wrong(np.array(nodes)))
-
-
-def test_a_torus_is_grown_round_its_rings() -> None:
-    """Node 0 and the ends of its row and column are neighbours."""
-    admission = admit(Torus((5, 4)), [0], [5], [1], [1], "literal")
-    assert admission.nodes.tolist() == [0, 1, 4, 5, 15]

@@ -55,6 +55,9 @@ def test_every_format_tells_the_same_jobs(name: str, packed: bool, tmp_path: Pat
     assert log.report.faults == ()
     assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
     assert log_format(tmp_path / "log") == name
+    twice = WRITERS[name]([*good(name), *good(name)[:2]])
+    log = read(name, tmp_path, twice)
+    assert (log.report.dropped["duplicates"], len(log.names)) == (2, 5)
     for end in ("\r\n", "\n\n"):
         marked = "\ufeff" + content.decode().replace("\n", end)
         assert len(read(name, tmp_path, marked).names) == 5

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from batch_logs import Job
-
     from allocsolve.instances import JobLog
 
 #: The job that is broken.
@@ -195,10 +193,3 @@ def test_broken_files(name: str, tmp_path: Path) -> None:
                 assert re.fullmatch(rf"({re.escape(str(tmp_path))}/)?log: .*", said), "one line"
     data = WRITERS[name](good(name)).encode()
     check_changed_bytes(data, lambda changed: refusal(lambda: _possible(read(name, tmp_path, changed))))
-
-
-def test_duplicates_are_counted(tmp_path: Path) -> None:
-    for name, write in WRITERS.items():
-        made: list[Job] = good(name)
-        log = read(name, tmp_path, write([*made, *made[:2]]))
-        assert (name, log.report.dropped["duplicates"], len(log.names)) == (name, 2, 5)

@@ -17,7 +17,7 @@ from offenders import all_offenders
 from allocsolve.cli import solvers as solver_commands
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import SolverUnavailable
-from allocsolve.families import family_named, family_of
+from allocsolve.families import family_named
 from allocsolve.instances import read_problem, write_problem
 
 if TYPE_CHECKING:
@@ -70,24 +70,6 @@ def test_what_is_generated_is_listed(tmp_path: Path, capsys: Capture) -> None:
     worst = ("median-worst-case", "--distance", 9, "--out", tmp_path)
     for path in run_json(capsys, "generate", *worst)["problems"]:
         read_problem(path)
-
-
-LOG = """; MaxProcs: 8
-1 0 5 60 2 -1 -1 2 90 -1 1 1 1 1 1 -1 -1 -1
-2 5 5 -1 2 -1 -1 2 90 -1 1 1 1 1 1 -1 -1 -1
-3 9 5 30 4 -1 -1 4 90 -1 1 1 1 1 1 -1 -1 -1
-"""
-
-
-def test_what_is_imported_is_described(tmp_path: Path, capsys: Capture) -> None:
-    log, out = tmp_path / "log.swf", tmp_path / "problem.json"
-    log.write_text(LOG, encoding="utf-8")
-    told = run_json(capsys, "import", "swf", log, "--out", out)
-    assert told["problem"] == str(out)
-    assert told["log"]["job_lines"] == 3
-    assert told["log"]["kept"] == 2
-    problem = read_problem(out)
-    assert told.items() >= family_of(problem).features(problem).items()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from picture_tools import SVG, axes, parsed, skylines, squares
+from picture_tools import SVG, parsed, skylines, squares
 
 from allocsolve.bench import RecordStore
 from allocsolve.heuristics import kueue
@@ -239,18 +239,12 @@ def test_plot_of_a_schedule(tmp_path: Path, capsys: Capture) -> None:
     write_problem(klein2011(1, num_apps=(5, 5)), file)
     run(capsys, "solve", file, "--solver", "infX", "--plot", svg)
     root = parsed(svg.read_text())
-    drawn = skylines(root)
-    assert [skyline.label for skyline in drawn] == ["a4", "a3", "a2", "a1", "a0"]
-    frame = axes(root)
-    for _, plane, heights in drawn:
-        assert 0 <= min(heights) < max(heights) < (frame.right - frame.left) / plane.x_unit
-        assert 0 <= max(heights.values()) <= (frame.bottom - frame.top) / -plane.y_unit
+    assert [skyline.label for skyline in skylines(root)] == ["a4", "a3", "a2", "a1", "a0"]
     texts = [text.text for text in root.iter(f"{SVG}text")]
-    assert "nodes" in texts
+    assert {"nodes", "time [h]"} <= {*texts}
     assert texts[:2] == ["klein2011-s1", "5 applications, 100 nodes, expand limit inf"]
     assert re.fullmatch(r"makespan \d+ s \(\d+\.\d\d h\)", texts[2] or "")
     assert texts[3:8] == ["a0", "a1", "a2", "a3", "a4"]
-    assert "time [h]" in texts
 
 
 def test_check_names_violations(file: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -135,11 +134,3 @@ def test_the_pairs_relaxation_checks_its_budget() -> None:
     with pytest.raises(InvalidOption, match="seconds 0 is not above 0"):
         pairs_relaxation(EvolutionProblem(1, ()), seconds=0)
     assert pairs_relaxation(EvolutionProblem(1, ())) == 0
-
-
-def test_without_waste_and_empty_steps_nothing_expands() -> None:
-    problem = replace(klein2011(4, num_apps=(5, 5)), expand_limit=math.inf)
-    free = EvolutionCpSat(("waste", "makespan"))(problem, Budget(seconds=600, workers=2))
-    rigid = EvolutionCpSat()(replace(problem, expand_limit=1), Budget(seconds=600, workers=2))
-    assert (free.status, rigid.status) == (Status.OPTIMAL, Status.OPTIMAL)
-    assert free.objective == (0, rigid.objective)

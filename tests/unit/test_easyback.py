@@ -43,6 +43,8 @@ def figures(policy: EvolvEasyback | Easy, **options: Any) -> tuple[float, ...]:
     [
         (POLICY, {"share": 0}, (1484.2, 598.9, 417.9, 0.827)),
         (POLLING, {"share": 0}, (1513.0, 612.1, 431.1, 0.811)),
+        # Textbook EASY does better; there the second implementation has 464.9 s of turnaround.
+        (Easy(), {"share": 0}, (1411.8, 460.1)),
         *(
             (POLICY, {"share": share / 100, "kind": "moldable"}, reference)
             for share, reference in (
@@ -56,16 +58,10 @@ def figures(policy: EvolvEasyback | Easy, **options: Any) -> tuple[float, ...]:
     ],
 )
 def test_batches_of_jobs_that_keep_their_sizes(
-    policy: EvolvEasyback, options: dict[str, Any], reference: tuple[float, ...]
+    policy: EvolvEasyback | Easy, options: dict[str, Any], reference: tuple[float, ...]
 ) -> None:
     """Of an independent second implementation, as it prints them."""
-    for value, expected in zip(figures(policy, **options), reference, strict=False):
-        assert value == pytest.approx(expected, rel=1e-3)
-
-
-def test_textbook_easy_does_better() -> None:
-    """There the second implementation has 464.9 s of turnaround."""
-    assert figures(Easy(), share=0)[:2] == pytest.approx((1411.8, 460.1), rel=1e-3)
+    assert figures(policy, **options)[: len(reference)] == pytest.approx(reference, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +77,7 @@ def test_textbook_easy_does_better() -> None:
                 (100, (1106, 413, 194, 0.857, 2.2, 2.4)),
             )
         ),
+        (POLICY, {"release_delay": 1}, (991, 348)),
         (POLICY, {"release_delay": 5}, (1046, 376)),
         (POLICY, {"release_delay": 15}, (1158, 440)),
         (POLLING, {}, (1142, 426, 208, 0.828, 2.3, 2.5)),
@@ -94,13 +91,10 @@ def test_batches_of_jobs_that_evolve(
 ) -> None:
     """Of the same implementation; makespan and turnaround within 2 %, the rest within 4 %."""
     measured = figures(policy, **options)
-    assert measured[:2] == pytest.approx(reference[:2], rel=0.02)
+    # Below `Join.shrink` one node leaves at a time here.
+    within = 0.04 if options.get("release_delay") == 1 else 0.02
+    assert measured[:2] == pytest.approx(reference[:2], rel=within)
     assert measured[2 : len(reference)] == pytest.approx(reference[2:], rel=0.04)
-
-
-def test_a_short_delay() -> None:
-    """Below `Join.shrink`: here one node leaves at a time."""
-    assert figures(POLICY, release_delay=1)[:2] == pytest.approx((991, 348), rel=0.04)
 
 
 def test_jobs_that_evolve_are_done_earlier_in_every_share() -> None:

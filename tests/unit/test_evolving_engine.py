@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from eager_policy import eager
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.exact import WorkloadCpSat
@@ -33,22 +34,6 @@ if TYPE_CHECKING:
     from allocsolve.simulation import Decision, QueueView
 
 
-def generous(view: QueueView) -> list[Decision]:
-    """Grant what is there, then start jobs on their own nodes."""
-    decisions: list[Decision] = []
-    free, held = view.free, dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
-    for job, nodes in zip(view.requests.tolist(), view.requested_nodes.tolist(), strict=True):
-        if nodes - held[job] <= free:
-            decisions.append(Answer(job))
-            free -= nodes - held[job]
-    for job in view.queue.tolist():
-        nodes = int(view.jobs.nodes[job])
-        if nodes <= free:
-            decisions.append(Start(job, nodes))
-            free -= nodes
-    return decisions
-
-
 #: A job of 100 s on 4 nodes, for which more nodes do as much more; it asks for 4 more in the middle.
 ASKING = Job(*(0, 4, 100), min_nodes=2, max_nodes=8, speedup=Amdahl(1), evolution=Requests([(0.5, 4)]))
 
@@ -62,7 +47,7 @@ def test_what_is_known_of_profiles() -> None:
 
         def looking(view: QueueView) -> list[Decision]:
             seen.append(view.profile(0))  # noqa: B023
-            return generous(view)
+            return [*eager(view)]
 
         run_policy(problem, looking, EngineRules(profile_knowledge=knowledge))
     assert known["none"] == [()] * 5
@@ -109,4 +94,4 @@ def test_there_is_no_forecast_of_evolving_jobs() -> None:
     view = Engine(WorkloadProblem(10, [ASKING])).advance()
     assert view is not None
     with pytest.raises(InvalidOption, match="job 0 is evolving"):
-        forecast(view, generous)
+        forecast(view, eager)
