@@ -14,7 +14,7 @@ import pytest
 from distinct_solvers import distinct_solvers
 from hypothesis import HealthCheck, given, settings, strategies as st
 from offenders import all_offenders
-from tiers import examples
+from tiers import examples, some
 
 from allocsolve import Budget, Result, Status, solve
 from allocsolve.errors import InvalidProblem, UnknownName
@@ -253,7 +253,7 @@ def test_an_order_of_nodes_is_data() -> None:
 
 
 def test_exact_methods_agree_on_meshes_and_tori() -> None:
-    for topology in (Mesh((6, 5)), Torus((5, 5)), Mesh((3, 3, 3)), Topology((6, 4), (True, False))):
+    for topology in some((Topology((6, 4), (True, False)), Mesh((6, 5)), Torus((5, 5)), Mesh((3, 3, 3)))):
         for contiguous in (False, True):
             problem = uniform_occupancy(topology, 0.4, 7, 1, contiguous=contiguous)
             results = [_solved(name, problem, seconds=60) for name in EXACT]

@@ -13,6 +13,7 @@ from naive_easyback import NaiveEasyback
 from naive_reactive import naive_reactive
 from reactive_draws import draw_policy, draw_reactive, schedule_of
 from strategies import workload_problems
+from tiers import draws
 
 from allocsolve.errors import Deadlock
 from allocsolve.heuristics import Easy, EvolvEasyback
@@ -55,14 +56,8 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     assert workload_violations(problem, schedule) == ()
 
 
-@given(st.randoms(use_true_random=False))
-def test_it_is_its_definition(rng: random.Random) -> None:
-    check_against_twin(rng, 12)
-
-
-@pytest.mark.parametrize("first", range(0, 300, 100))
-def test_300_workloads_of_up_to_60_jobs(first: int) -> None:
-    for seed in range(first, first + 100):
+def test_300_workloads_of_up_to_60_jobs() -> None:
+    for seed in draws(300):
         rng = random.Random(seed)
         check_against_twin(rng, rng.choice([12, 60]))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from list_instances import LIMITS, random_list
+from tiers import draws
 
 from allocsolve import Budget
 from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid, compact, fit
@@ -19,9 +20,8 @@ from allocsolve.judge import evolution_violations
 from allocsolve.model import EvolutionProfile
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_the_index_changes_no_answer(block: int) -> None:
-    for seed in range(100 * block, 100 * block + 100):
+def test_the_index_changes_no_answer() -> None:
+    for seed in draws(1000):
         arguments = random_list(seed)._asdict()
         assert np.array_equal(long_list_schedule(**arguments), list_schedule(**arguments)), seed
 
@@ -90,9 +90,8 @@ def _history(seed: int) -> None:
             cluster.forget(now)
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_nor_do_releases(block: int) -> None:
-    for seed in range(6 * block, 6 * block + 6):
+def test_nor_do_releases() -> None:
+    for seed in draws(30):
         _history(seed)
 
 

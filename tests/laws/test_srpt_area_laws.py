@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from naive_malleable import draw_malleable, naive_malleable, pieces_of
 from naive_srpt_area import naive_srpt_area
 from strategies import workload_problems
+from tiers import draws
 from workload_traces import knl_problem
 
 from allocsolve.bounds.workload import time_prices
@@ -34,14 +35,8 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     assert not workload_violations(problem, schedule)
 
 
-@given(st.randoms(use_true_random=False))
-def test_it_is_its_definition(rng: random.Random) -> None:
-    check_against_twin(rng, 10)
-
-
-@pytest.mark.parametrize("first", range(0, 100, 20))
-def test_100_workloads_of_up_to_200_jobs(first: int) -> None:
-    for seed in range(first, first + 20):
+def test_100_workloads_of_up_to_200_jobs() -> None:
+    for seed in draws(100):
         rng = random.Random(seed)
         check_against_twin(rng, rng.choice([14, 60, 200]))
 
