@@ -1,74 +1,21 @@
-"""Slow, obvious twins: the optimum on a machine that is not plain, and what prices of resources prove."""
+"""A slow, obvious twin: what prices of resources prove."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from naive_resources import available, needs_of, release_of
-from naive_workload_prices import cost_of, price_until, value_of_ends
+from naive_workload_prices import cost_of, price_until
+
+__all__ = ["least_cost_on_machine", "machine_price_value"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.model import WorkloadProblem
-
-__all__ = [
-    "earliest_on_machine",
-    "least_cost_on_machine",
-    "machine_optimum",
-    "machine_price_value",
-]
-
-
-def machine_optimum(problem: WorkloadProblem, term: str) -> Fraction:
-    """Return the least value: of all orders, each job as early as the machine and those before it allow."""
-    best: Fraction | None = None
-    for order in permutations(range(len(problem.jobs))):
-        ends = [0.0] * len(order)
-        placed: list[tuple[float, float, dict[str, int]]] = []
-        for idx in order:
-            job = problem.jobs[idx]
-            start = earliest_on_machine(problem, placed, needs_of(job), job.runtime, release_of(job))
-            ends[idx] = start + job.runtime
-            placed.append((start, ends[idx], needs_of(job)))
-        value = value_of_ends(problem, term, ends)
-        best = value if best is None else min(best, value)
-    assert best is not None
-    return best
-
-
-def earliest_on_machine(
-    problem: WorkloadProblem,
-    placed: list[tuple[float, float, dict[str, int]]],
-    needs: dict[str, int],
-    seconds: float,
-    release: float,
-) -> float:
-    """Return the first instant from the release on at which a job has all that it needs for so long."""
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
-    changes = edges | {moment for begin, end, _ in placed for moment in (begin, end)}
-    for start in sorted({release, *(moment for moment in changes if moment > release)}):
-        moments = [start, *(moment for moment in changes if start < moment < start + seconds)]
-        if all(_fits(problem, placed, needs, moment) for moment in moments):
-            return start
-    raise AssertionError
-
-
-def _fits(
-    problem: WorkloadProblem,
-    placed: list[tuple[float, float, dict[str, int]]],
-    needs: dict[str, int],
-    at: float,
-) -> bool:
-    there = available(problem, at)
-    for begin, end, held in placed:
-        if begin <= at < end:
-            for name, amount in held.items():
-                there[name] -= amount
-    return all(amount <= there[name] for name, amount in needs.items() if amount)
 
 
 def least_cost_on_machine(

@@ -1,34 +1,20 @@
-"""Slow twins: the optimum of a tiny workload, and prices of node-seconds by trying all starts on a grid."""
+"""A slow twin of prices of node-seconds: all starts on a grid are tried."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise, permutations, product
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from allocsolve.model import SPEEDUP_TABLE, SpeedupTable
+from naive_workload_optimum import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["cost_of", "least_cost", "price_value", "value_of_ends", "workload_optimum"]
-
-
-def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
-    """Return the sizes of a job and its seconds on each."""
-    packed = problem.packed
-    if packed.speedup[job_idx] == SPEEDUP_TABLE:
-        law = problem.jobs.speedups[job_idx]
-        assert isinstance(law, SpeedupTable)
-        return list(law.rows)
-    sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
-    times = [float(problem.run_times(np.array([n]), np.array([job_idx]))[0]) for n in sizes]
-    return [(n, seconds) for n, seconds in zip(sizes, times, strict=True) if not math.isnan(seconds)]
+__all__ = ["cost_of", "least_cost", "price_value", "value_of_ends"]
 
 
 def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fraction:
@@ -49,36 +35,6 @@ def value_of_ends(problem: WorkloadProblem, term: str, ends: Sequence[float]) ->
     if term == "wait":
         total -= sum(Fraction(job.weight) * Fraction(job.runtime) for job in problem.jobs)
     return total / scale if scale else Fraction(0)
-
-
-def workload_optimum(problem: WorkloadProblem, term: str) -> Fraction:
-    """Return the least value: of all orders and sizes, each job as early as those before it allow."""
-    choices = [runs_of(problem, j) for j in range(len(problem.jobs))]
-    best: Fraction | None = None
-    for runs in product(*choices):
-        for order in permutations(range(len(runs))):
-            ends = [0.0] * len(runs)
-            placed: list[tuple[float, float, int]] = []
-            for j in order:
-                nodes, seconds = runs[j]
-                start = _earliest(placed, problem.num_nodes, nodes, seconds, problem.jobs[j].submit)
-                placed.append((start, start + seconds, nodes))
-                ends[j] = start + seconds
-            value = value_of_ends(problem, term, ends)
-            best = value if best is None else min(best, value)
-    assert best is not None
-    return best
-
-
-def _earliest(
-    placed: list[tuple[float, float, int]], num_nodes: int, nodes: int, seconds: float, submit: float
-) -> float:
-    for start in sorted({submit, *(end for _, end, _ in placed if end > submit)}):
-        moments = [start, *(begin for begin, _, _ in placed if start < begin < start + seconds)]
-        used = (sum(n for begin, end, n in placed if begin <= moment < end) for moment in moments)
-        if all(busy + nodes <= num_nodes for busy in used):
-            return start
-    raise AssertionError
 
 
 def price_until(edges: Sequence[int], prices: Sequence[int], moment: Fraction) -> Fraction:

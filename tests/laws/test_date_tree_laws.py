@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import copy
-import random as plain
 from typing import TYPE_CHECKING, Any
 
 import naive_date_tree as naive
-import naive_job_prices
 import numpy as np
-import pytest
 from date_tree_draws import LAST, holds, problem_of, walls
 from hypothesis import given, settings, strategies as st
+from naive_workload_optimum import workload_optimum
 from tiers import draws, examples
 
-from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.date_tree import date_tree_bound, leaf_totals
 from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import random as plain
 
     from allocsolve.model import WorkloadTerm
 
@@ -98,7 +94,7 @@ def test_whatever_cuts_and_prices_the_bound_is_below_the_optimum(
     problem = problem_of(first)
     certificate = certificate_of(problem, second, term)
     bound = date_tree_bound(problem, certificate, term)
-    assert bound <= naive_job_prices.optimum(problem, term)
+    assert bound <= workload_optimum(problem, term)
     assert bound == workload_certified_bound(problem, certificate, (term,))
 
 
@@ -115,7 +111,7 @@ def test_times_that_are_no_quarters(first: int, second: int, shift: float) -> No
     )
     certificate = certificate_of(moved, second)
     bound = date_tree_bound(moved, certificate, "turnaround")
-    assert bound <= naive_job_prices.optimum(moved, "turnaround")
+    assert bound <= workload_optimum(moved, "turnaround")
 
 
 def leaf_about(random: np.random.Generator, problem: WorkloadProblem, starts: list[int]) -> dict[str, Any]:
@@ -156,50 +152,3 @@ def test_leaves_that_hold_an_optimum_are_never_above_it() -> None:
             ]
             assert own
             assert all(total is not None and total <= 3 * naive.cost(problem, starts) for total in own)
-
-
-def a_good_one() -> tuple[WorkloadProblem, dict[str, Any]]:
-    """A tree with some leaves that have schedules and some that have none."""
-    for seed in range(1000):
-        problem = walls(seed)
-        certificate = certificate_of(problem, seed)
-        counts = [total is None for total in certificate["totals"]]
-        if len(counts) >= 8 and 2 <= sum(counts) <= len(counts) - 4:
-            return problem, certificate
-    raise AssertionError
-
-
-def _another(random: plain.Random, values: list[Any], low: int, high: int) -> None:
-    at = random.randrange(len(values))
-    values[at] = random.choice([each for each in range(low, high) if each != values[at]])
-
-
-TAMPERINGS: list[Callable[[dict[str, Any], plain.Random], object]] = [
-    lambda one, random: _another(random, one["totals"], -99, 10**6),
-    lambda one, random: one["totals"].pop(random.randrange(len(one["totals"]))),
-    lambda one, random: _another(random, one["jobs"], -1, 9),
-    lambda one, random: one["jobs"].pop(random.randrange(len(one["jobs"]))),
-    lambda one, random: one["cuts"].insert(random.randrange(len(one["cuts"])), 3),
-    lambda one, _: one["edges"].reverse(),
-    lambda one, _: one.update(unit=one["unit"] + 1),
-    lambda one, _: one.update(nodes=0),
-    lambda one, _: one.update(term="wait"),
-    lambda one, _: one["lists"][0]["differences"].pop(),
-    lambda one, _: one["lists"][0].update(parent=0),
-    lambda one, _: one["lists"][0]["jobs"].reverse(),
-    lambda one, random: _another(random, one["lists"][0]["differences"], -9, -1),
-    lambda one, _: one["lists"][0]["first_slots"].__setitem__(0, len(one["edges"])),
-    lambda one, _: one.update(lists=[]),
-    lambda one, random: one.pop(random.choice([*one])),
-    lambda one, _: one.update(totals=[None] * len(one["totals"])),
-]
-
-
-def test_tampered_certificates_are_refused_100_of_100() -> None:
-    problem, certificate = a_good_one()
-    date_tree_bound(problem, certificate, "turnaround")
-    for number in range(100):
-        tampered = copy.deepcopy(certificate)
-        TAMPERINGS[number % len(TAMPERINGS)](tampered, plain.Random(number))
-        with pytest.raises(InvalidAnswer):
-            workload_certified_bound(problem, tampered, ("turnaround",))

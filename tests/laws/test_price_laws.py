@@ -10,7 +10,8 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from naive_workload_prices import least_cost, price_value, workload_optimum
+from naive_workload_optimum import workload_optimum
+from naive_workload_prices import least_cost, price_value
 from price_strategies import price_lists
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import assume, given, reject, settings, strategies as st
 from naive_schedules import TooLarge, best_schedule
-from naive_workload_prices import workload_optimum
+from naive_workload_optimum import workload_optimum
 from structure_draws import draw_structure
 from tiers import examples
 

@@ -6,8 +6,7 @@ import math
 import random
 from fractions import Fraction
 
-from naive_job_prices import optimum as rigid_optimum
-from naive_workload_prices import workload_optimum
+from naive_workload_optimum import workload_optimum
 from tiers import draws
 
 from allocsolve.bounds.workload import time_prices, workload_bound
@@ -76,7 +75,7 @@ def test_both_bounds_of_rigid_jobs() -> None:
         rng = random.Random(seed)
         term: WorkloadTerm = ("turnaround", "slowdown")[seed % 2]
         problem = rigid_workload(rng)
-        best = rigid_optimum(problem, term)
+        best = workload_optimum(problem, term)
         by_time = time_prices(problem, term)
         by_job = job_prices(problem, term, by_time, clock=Clock(math.inf))
         single = workload_bound(problem, term)
