@@ -111,18 +111,6 @@ def test_reflection_and_rotation_keep_the_optimum(problem: PartitionProblem, dat
     assert optimum(moved) == optimum(problem)
 
 
-@settings(max_examples=examples(30))
-@given(partition_problems(max_nodes=40, max_size=16), st.data())
-def test_more_free_nodes_never_raise_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
-    freed = data.draw(st.sets(st.integers(0, problem.topology.num_nodes - 1)))
-    free = problem.free.copy()
-    free[list(freed)] = True
-    more, fewer = optimum(replace(problem, free=free)), optimum(problem)
-    assert more is not None
-    assert fewer is not None
-    assert more <= fewer
-
-
 # --- The cut model ---
 
 

@@ -8,12 +8,10 @@ import naive_date_tree as naive
 import numpy as np
 from date_tree_draws import LAST, holds, problem_of, walls
 from hypothesis import given, settings, strategies as st
-from naive_workload_optimum import workload_optimum
-from tiers import draws, examples
+from tiers import draws
 
-from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.judge.workload.date_tree import date_tree_bound, leaf_totals
-from allocsolve.model import Job, WorkloadProblem
+from allocsolve.judge.workload.date_tree import leaf_totals
+from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
     import random as plain
@@ -84,34 +82,6 @@ def test_a_leaf_is_never_above_a_schedule_in_it(first: int, second: int, random:
             assert total is not None
             assert total <= value
     assert met >= 1
-
-
-@settings(deadline=None)
-@given(st.integers(0, 2**30), st.integers(0, 2**30), MEANS)
-def test_whatever_cuts_and_prices_the_bound_is_below_the_optimum(
-    first: int, second: int, term: WorkloadTerm
-) -> None:
-    problem = problem_of(first)
-    certificate = certificate_of(problem, second, term)
-    bound = date_tree_bound(problem, certificate, term)
-    assert bound <= workload_optimum(problem, term)
-    assert bound == workload_certified_bound(problem, certificate, (term,))
-
-
-@settings(deadline=None, max_examples=examples(20))
-@given(st.integers(0, 2**30), st.integers(0, 2**30), st.floats(0.01, 0.99))
-def test_times_that_are_no_quarters(first: int, second: int, shift: float) -> None:
-    problem = problem_of(first)
-    moved = WorkloadProblem(
-        problem.num_nodes,
-        [
-            Job(job.submit + shift, job.nodes, job.runtime + shift / 3, weight=job.weight)
-            for job in problem.jobs
-        ],
-    )
-    certificate = certificate_of(moved, second)
-    bound = date_tree_bound(moved, certificate, "turnaround")
-    assert bound <= workload_optimum(moved, "turnaround")
 
 
 def leaf_about(random: np.random.Generator, problem: WorkloadProblem, starts: list[int]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from allocsolve.heuristics.programs.calibration import calibrate, reference_part
 from allocsolve.heuristics.programs.program_set import program_set
 from allocsolve.model import (
     CANCELLED,
-    REJECTED,
     SUCCESSFUL,
     DeadlineJob,
     Mesh,
@@ -123,30 +122,6 @@ def test_a_program_of_each_kind_takes_its_run_time_on_its_reference(kind: int, c
     done = execute(problem, booked, ExecutionRules(contention=contention))
     assert np.abs(done.ends - booked.ends).max() <= 97e-9
     assert (done.outcomes == SUCCESSFUL).all()
-
-
-@given(executable_problems(max_jobs=8), execution_rules(), leak_rules())
-def test_a_leak_is_possible(problem: ReservationProblem, rules: ExecutionRules, leak: LeakRules) -> None:
-    schedule = executed_or_refused(lambda: execute_leaking(problem, rules, leak))
-    packed = problem.packed
-    hopeless = packed.arrival + packed.runtime > packed.deadline
-    assert (schedule.outcomes[hopeless] == REJECTED).all()
-    if leak.waiting == "queue":
-        assert (schedule.outcomes[~hopeless] >= SUCCESSFUL).all()
-    cancelled, of = schedule.outcomes == CANCELLED, schedule.job_of_hold
-    assert (schedule.ends[cancelled] == packed.deadline[cancelled]).all()
-    assert (
-        schedule.ends[schedule.outcomes == SUCCESSFUL] <= packed.deadline[schedule.outcomes == SUCCESSFUL]
-    ).all()
-    assert (schedule.hold_starts >= packed.arrival[of]).all()
-    assert (schedule.hold_ends <= schedule.ends[of]).all()
-    assert (schedule.hold_starts < schedule.hold_ends).all()
-    order = np.lexsort((schedule.hold_starts, schedule.nodes))
-    same = schedule.nodes[order[1:]] == schedule.nodes[order[:-1]]
-    assert (schedule.hold_starts[order[1:]] >= schedule.hold_ends[order[:-1]])[same].all()
-    held = np.bincount(of, schedule.hold_ends - schedule.hold_starts, minlength=len(problem.jobs))
-    assert schedule.computed is not None
-    assert (schedule.computed <= held + 1e-6).all()
 
 
 @given(booked_problems(), execution_rules())

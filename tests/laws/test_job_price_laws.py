@@ -68,14 +68,6 @@ def certificates(draw: st.DrawFn, problem: WorkloadProblem, term: str) -> dict[s
 
 @settings(deadline=None)
 @given(st.data())
-def test_whatever_the_prices_the_bound_is_below_the_optimum(data: st.DataObject) -> None:
-    problem, term = data.draw(problems()), data.draw(st.sampled_from(TERMS))
-    certificate = data.draw(certificates(problem, term))
-    assert job_price_bound(problem, certificate, term) <= workload_optimum(problem, term)
-
-
-@settings(deadline=None)
-@given(st.data())
 def test_judge_is_exact(data: st.DataObject) -> None:
     """But for what it rounds: slowdowns, and weights that are no integers, are within 1 / unit a job."""
     problem, term = data.draw(problems()), data.draw(st.sampled_from(TERMS))

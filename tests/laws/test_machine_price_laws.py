@@ -55,17 +55,6 @@ def test_never_above_the_optimum(problem: WorkloadProblem, term: WorkloadTerm, d
     assert workload_certified_bound(problem, drawn, (term,)) <= best
 
 
-@settings(max_examples=examples(200), deadline=None)
-@given(
-    problem=general_problems(min_jobs=3, max_jobs=4, times=REALS | QUARTERS | st.just(1 / 3)),
-    term=MEANS,
-)
-def test_times_that_are_no_quarters(problem: WorkloadProblem, term: WorkloadTerm) -> None:
-    best = workload_optimum(problem, term)
-    bound = machine_prices(problem, term)
-    assert bound.value <= best + Fraction(1, 10**9)
-
-
 @given(data=st.data(), term=MEANS)
 def test_the_judge_is_its_slow_twin(data: st.DataObject, term: WorkloadTerm) -> None:
     """But for the part of a unit of each slowdown, which is below."""
