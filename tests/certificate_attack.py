@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
-__all__ = ["climb"]
-
 Document: TypeAlias = dict[str, Any]
 
 #: How many changes are made before a judge is asked.

@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionProblem, PlacementProblem
 
-__all__ = ["ATTACKED", "Attacked"]
-
 MEANS = ("turnaround", "slowdown", "wait")
 ENDS = ("turnaround", "slowdown")
 MAKESPAN = ("makespan",)

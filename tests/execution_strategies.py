@@ -12,8 +12,6 @@ from allocsolve.model import DeadlineJob, Program, ReservationProblem, Reservati
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["booked_problems", "executable_problems", "execution_rules", "leak_rules", "programs"]
-
 #: Works and weights: ties are likely, and so is nothing at all.
 _AMOUNTS = st.one_of(st.sampled_from([0, 0.25, 0.5, 1, 1, 2]), st.floats(0.01, 3))
 

@@ -33,8 +33,6 @@ from allocsolve.model import Budget, Partition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Case", "draw_case"]
-
 SEED: Final = 2026
 
 #: A log of sacct with a step, an array, a job that was resized and one that never ran.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-__all__ = ["WORDS", "spoilt", "spoilt_text", "spoilt_words", "with_changed_bytes"]
-
 #: Raw texts of JSON and TOML in place of a value.
 RAW: Final = (
     *("null", "true", "-1", "0", "1.5", "1e308", "-1e308", "1e400", "9007199254740993", "[]", "{}", '""'),

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
-__all__ = ["naive_breaches"]
-
 
 class Run(NamedTuple):
     job: int

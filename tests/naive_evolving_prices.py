@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Job, WorkloadProblem
 
-__all__ = ["least_cost_of_phases", "least_cost_of_profile", "least_rows", "slotted_optimum_of_evolving"]
-
 #: Slots of a toy schedule.
 _MOST_SLOTS = 80
 

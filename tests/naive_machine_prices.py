@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from naive_resources import available, needs_of, release_of
 from naive_workload_prices import cost_of, price_until
 
-__all__ = ["least_cost_on_machine", "machine_price_value"]
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["TOY_SLOT_S", "cost_at", "least_cost_of_job", "rates_of"]
-
 #: Real numbers of nodes that are tried between the fewest and the most.
 _SIZES = 150
 #: Seconds of a slot of a toy schedule.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import ReservationProblem
 
-__all__ = ["naive_certified_share", "naive_soft_gain", "naive_window_prices"]
-
 
 def naive_certified_share(problem: ReservationProblem, certificate: Mapping[str, Any], term: str) -> Fraction:
     """The share that is rejected at least, by the formula."""

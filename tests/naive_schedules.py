@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["Best", "TooLarge", "best_schedule"]
-
 
 class TooLarge(Exception):  # noqa: N818 - the name says what is wrong
     """There are more situations than are looked at."""

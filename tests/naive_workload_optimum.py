@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Job, WorkloadProblem
 
-__all__ = ["Placed", "naive_earliest", "naive_optimum", "naive_values", "runs_of", "workload_optimum"]
-
 #: When a job begins and ends, and what it holds.
 Placed: TypeAlias = tuple[float, float, dict[str, int]]
 

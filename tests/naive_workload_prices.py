@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["cost_of", "least_cost", "price_value", "value_of_ends"]
-
 
 def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fraction:
     """Return the weighted cost of a job that ends then, the wait counted with its run time."""

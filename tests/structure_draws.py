@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Speedup
 
-__all__ = ["draw_structure"]
-
 LAWS: tuple[Speedup, ...] = (
     *(Amdahl(share) for share in (0, 0.5, 1)),
     *(PowerLaw(exponent) for exponent in (0, 0.5, 1)),

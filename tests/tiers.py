@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["draws", "examples", "some"]
-
 #: Most seconds of CPU of a test of a tier, as recorded.
 LIMITS: Final[Mapping[str, float]] = {"fast": 0.5, "ci": 25.0}
 #: Examples of a law; of one that asks for a number of its own, at most so many.

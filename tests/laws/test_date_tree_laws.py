@@ -11,12 +11,11 @@ from hypothesis import given, settings, strategies as st
 from tiers import draws
 
 from allocsolve.judge.workload.date_tree import leaf_totals
-from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
     import random as plain
 
-    from allocsolve.model import WorkloadTerm
+    from allocsolve.model import WorkloadProblem, WorkloadTerm
 
 MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
 
