@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,7 +23,9 @@ Placed: TypeAlias = tuple[float, float, dict[str, int]]
 
 def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
     """Return the sizes of a job and its seconds on each."""
-    packed = problem.packed
+    job, packed = problem.jobs[job_idx], problem.packed
+    if job.speedup is None:
+        return [(job.nodes, job.runtime)]
     if packed.speedup[job_idx] == SPEEDUP_TABLE:
         law = problem.jobs.speedups[job_idx]
         assert isinstance(law, SpeedupTable)
@@ -97,29 +100,34 @@ def _optimum(problem: WorkloadProblem, objective: Sequence[str]) -> tuple[Fracti
     runs = [runs_of(problem, idx) for idx in range(len(jobs))]
     best: tuple[Fraction, ...] | None = None
 
-    def after(values: tuple[Fraction, ...], idx: int, start: float, end: float) -> tuple[Fraction, ...]:
+    def costs(idx: int, start: float, end: float) -> tuple[Fraction, ...]:
         return tuple(
-            max(value, Fraction(end)) if term == "makespan" else value + _cost(jobs[idx], term, start, end)
-            for term, value in zip(objective, values, strict=True)
+            Fraction(end) if term == "makespan" else _cost(jobs[idx], term, start, end) for term in objective
         )
+
+    def after(values: tuple[Fraction, ...], more: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+        rows = zip(objective, values, more, strict=True)
+        return tuple(max(value, cost) if term == "makespan" else value + cost for term, value, cost in rows)
+
+    releases = [release_of(job) for job in jobs]
+    alone = [
+        costs(idx, release, release + min(seconds for _, seconds in runs[idx]))
+        for idx, release in enumerate(releases)
+    ]
 
     def extend(placed: list[Placed], waiting: list[int], values: tuple[Fraction, ...]) -> None:
         nonlocal best
-        least = values
-        for idx in waiting:
-            release = release_of(jobs[idx])
-            least = after(least, idx, release, release + min(seconds for _, seconds in runs[idx]))
-        if best is not None and least >= best:
+        if best is not None and functools.reduce(after, (alone[idx] for idx in waiting), values) >= best:
             return
         if not waiting:
             best = values
         for idx in waiting:
             for nodes, seconds in runs[idx]:
                 needs = {**needs_of(jobs[idx]), "nodes": nodes}
-                start = naive_earliest(problem, placed, needs, seconds, release_of(jobs[idx]))
+                start = naive_earliest(problem, placed, needs, seconds, releases[idx])
                 rest = [other for other in waiting if other != idx]
                 ran = (start, start + seconds, needs)
-                extend([*placed, ran], rest, after(values, idx, start, start + seconds))
+                extend([*placed, ran], rest, after(values, costs(idx, start, start + seconds)))
 
     extend([], [*range(len(jobs))], (Fraction(0),) * len(objective))
     assert best is not None

@@ -11,7 +11,6 @@ from allocsolve.instances import elastic_workload
 from allocsolve.instances.generators.examples import random_workload
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.job_kinds import ALL_SIZES, allowed_sizes
-from allocsolve.model.speedup import SpeedupTable
 
 MANY_SIZES = 16
 
