@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_resources import available, needs_of, release_of
-from naive_workload_optimum import naive_earliest, workload_optimum
-from naive_workload_prices import value_of_ends
+from naive_workload_optimum import naive_earliest, naive_values, workload_optimum
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
@@ -101,18 +100,18 @@ def test_of_nodes_alone_the_plain_kernels_know_windows() -> None:
 def test_searches_are_feasible_and_never_below_the_optimum(
     problem: WorkloadProblem, term: WorkloadTerm
 ) -> None:
-    best = workload_optimum(problem, term)
+    best = float(workload_optimum(problem, term))
     for solver in (SerialGeneration(), Reinsertion((term,)), Prices((term,))):
         result = solver(problem, Budget(iterations=100))
         assert result.answer is not None
         assert workload_violations(problem, result.answer) == ()
-        ends = result.answer.last_ends.tolist()
-        value = value_of_ends(problem, term, ends)
+        runs = [*zip(result.answer.first_starts.tolist(), result.answer.last_ends.tolist(), strict=True)]
+        (value,) = naive_values(problem, (term,), runs)
         assert value >= best
         if not isinstance(solver, SerialGeneration):
-            assert result.objective == pytest.approx(float(value), rel=1e-12)
+            assert result.objective == pytest.approx(value, rel=1e-12)
         if result.status is Status.OPTIMAL:
-            assert result.objective == pytest.approx(float(best), rel=1e-12, abs=1e-12)
+            assert result.objective == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -10,9 +10,9 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_machine_prices import least_cost_on_machine, machine_price_value
 from naive_resources import needs_of, release_of
 from naive_workload_optimum import workload_optimum
+from naive_workload_prices import least_cost, price_value
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
@@ -63,7 +63,7 @@ def test_the_judge_is_its_slow_twin(data: st.DataObject, term: WorkloadTerm) -> 
     scale = 10**6  # so that what is rounded down is little
     finer = {name: [price * scale for price in row] for name, row in drawn["prices"].items()}
     unit = drawn["unit"] * scale
-    exact = machine_price_value(problem, term, drawn["edges"], finer, unit)
+    exact = price_value(problem, term, drawn["edges"], finer, unit)
     listed = {**drawn, "prices": finer, "unit": unit, "term": term}
     certified = workload_certified_bound(problem, listed, (term,))
     assert certified <= exact
@@ -81,10 +81,7 @@ def test_least_costs_are_those_on_a_fine_grid(data: st.DataObject, term: Workloa
     dual = MachineDual(problem, job_costs(problem, term), 0.0)
     dual.on(edges)
     value, gradient = dual((np.array([*rows.values()]) / unit * dual.most).ravel())
-    slow = [
-        float(least_cost_on_machine(problem, term, j, drawn["edges"], rows, unit))
-        for j in range(len(problem.jobs))
-    ]
+    slow = [float(least_cost(problem, term, j, drawn["edges"], rows, unit)) for j in range(len(problem.jobs))]
     assert dual.out.costs == pytest.approx(slow, rel=1e-12, abs=1e-12)
     there = mean_capacity(dual.machine, edges)
     earned = sum(

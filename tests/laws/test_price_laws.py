@@ -131,7 +131,7 @@ def test_the_judge_is_exact(
     finer = [price * scale for price in prices]
     unit = certificate["unit"] * scale
     listed = {**certificate, "prices": finer, "unit": unit, "term": term}
-    exact = price_value(problem, term, edges, finer, unit)
+    exact = price_value(problem, term, edges, {"nodes": finer}, unit)
     certified = workload_certified_bound(problem, listed, (term,))
     assert certified <= exact
     if term == "turnaround" and all(job.weight % 1 == 0 for job in problem.jobs):
@@ -174,7 +174,7 @@ def test_least_costs_are_those_on_a_fine_grid(
     for column in columns:
         column.setflags(write=False)
     total = cheapest(problem.packed, costs.slope, costs.floor, 0.0, PriceList(*columns), out)
-    slow = [float(least_cost(problem, term, j, edges, prices, unit)) for j in range(num_jobs)]
+    slow = [float(least_cost(problem, term, j, edges, {"nodes": prices}, unit)) for j in range(num_jobs)]
     assert out.costs == pytest.approx(slow, rel=1e-12, abs=1e-12)
     assert total == pytest.approx(sum(slow))
     seconds = problem.run_times(frozen(out.sizes.copy()))
