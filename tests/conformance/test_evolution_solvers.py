@@ -34,26 +34,6 @@ def _judged(name: str, problem: EvolutionProblem, objective: str, **budget: Any)
 
 
 @solvers
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_empty_problem(name: str, objective: str) -> None:
-    result = _judged(name, EvolutionProblem(3, ()), objective)
-    assert result.answer is not None
-    assert set(terms(result.objective)) == {0}  # type: ignore[arg-type]  # judged, so not None
-
-
-@solvers
-@pytest.mark.parametrize("limit", [1, 2, math.inf])
-def test_one_application_starts_at_its_release(name: str, limit: float) -> None:
-    problem = EvolutionProblem(
-        5, (EvolutionProfile([(3, 5), (4, 0), (1, 2)]),), releases=(7,), expand_limit=limit
-    )
-    result = _judged(name, problem, "makespan")
-    assert result.objective == 15
-    assert result.answer is not None
-    assert result.answer.scheduled(0).steps == ((7, 0), (3, 5), (4, 0), (1, 2))
-
-
-@solvers
 @few
 @given(problem=evolution_problems(max_apps=3, releases=True))
 def test_answers_are_feasible_and_bounded(name: str, problem: EvolutionProblem) -> None:
@@ -97,35 +77,6 @@ def test_optima_are_those_of_brute_force(name: str, problem: EvolutionProblem) -
         assert result.status is Status.OPTIMAL
         assert result.objective is not None
         assert terms(result.objective) == optimum(problem, parse_evolution_objective(objective))
-
-
-@exact
-@few
-@given(problem=evolution_problems(max_apps=3, max_duration=2))
-def test_laws_of_optima(name: str, problem: EvolutionProblem) -> None:
-    """More nodes or a looser limit never raise the optimum; the order of applications is free."""
-    optimum = _judged(name, problem, "makespan").objective
-    assert isinstance(optimum, int)
-    for better in (
-        replace(problem, num_nodes=problem.num_nodes + 1),
-        replace(problem, expand_limit=problem.expand_limit + 1),
-    ):
-        assert _judged(name, better, "makespan").objective <= optimum
-    back = replace(problem, applications=problem.applications[::-1])
-    assert _judged(name, back, "makespan").objective == optimum
-
-
-@exact
-@few
-@given(problem=evolution_problems(max_apps=3, max_duration=2, expand_limits=(1, 2, math.inf)))
-def test_optima_scale_with_time(name: str, problem: EvolutionProblem) -> None:
-    slower = replace(
-        problem,
-        applications=tuple(
-            EvolutionProfile(tuple((3 * d, n) for d, n in app.steps)) for app in problem.applications
-        ),
-    )
-    assert _judged(name, slower, "makespan").objective == 3 * _judged(name, problem, "makespan").objective  # type: ignore[operator]  # the value of one term is a number
 
 
 @exact
