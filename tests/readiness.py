@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 #: Of these only the start is compiled, the rest is building a model: few problems will do.
 BUILT = ("cpsat", "milp")
 #: Short: what a solver may need, it needs at the start or not at all; a search goes through all of its parts.
-BUDGET = Budget(seconds=0.3, iterations=40)
+BUDGET = Budget(seconds=0.15, iterations=40)
 
 
 def evolution() -> list[EvolutionProblem]:

@@ -197,7 +197,7 @@ def test_no_number_of_reservations_delays_the_head(rng: random.Random) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.release)])
 def test_long_plans_are_those_of_the_twin(seed: int) -> None:
     """The plan has several hundred steps, more than one chunk of free nodes holds."""
     rng = random.Random(seed)
