@@ -21,13 +21,7 @@ from sample_records import PROBLEM, VARIANTS
 
 from allocsolve.bench import RecordStore
 from allocsolve.heuristics import ListScheduling
-from allocsolve.instances import (
-    digest,
-    problem_document,
-    solution_document,
-    write_problem,
-    write_solution,
-)
+from allocsolve.instances import digest, problem_document, solution_document, write_problem, write_solution
 from allocsolve.model import Budget, Partition
 
 if TYPE_CHECKING:

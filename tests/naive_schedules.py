@@ -20,16 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.model import (
-    Job,
-    Join,
-    Phases,
-    Profile,
-    Requests,
-    SpeedupTable,
-    Stall,
-    WorkloadSchedule,
-)
+from allocsolve.model import Job, Join, Phases, Profile, Requests, SpeedupTable, Stall, WorkloadSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,13 +21,7 @@ from numba.core.dispatcher import Dispatcher
 
 from allocsolve.errors import InvalidOption
 from allocsolve.families import AnyFamily, family_named
-from allocsolve.instances import (
-    elastic_workload,
-    evotree_batch,
-    klein2011,
-    lina_workload,
-    uniform_occupancy,
-)
+from allocsolve.instances import elastic_workload, evotree_batch, klein2011, lina_workload, uniform_occupancy
 from allocsolve.instances.generators.examples import (
     leaking_reservations,
     random_reservations,

@@ -13,10 +13,7 @@ from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
 
 from allocsolve.heuristics.partition import _kernels_curve as curve, _kernels_growth as growing
-from allocsolve.heuristics.partition.blocks import (
-    multiple_buddy,
-    paging,
-)
+from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
 from allocsolve.heuristics.partition.curve_fit import (
     best_fit_run,
     first_fit_run,

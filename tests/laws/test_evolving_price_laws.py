@@ -8,13 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from evolving_price_strategies import (
-    evolving_toys,
-    overhead_jobs,
-    phased_jobs,
-    profile_jobs,
-    requested_jobs,
-)
+from evolving_price_strategies import evolving_toys, overhead_jobs, phased_jobs, profile_jobs, requested_jobs
 from hypothesis import example, given, settings, strategies as st
 from naive_evolving_prices import least_cost_of_phases, least_cost_of_profile, slotted_optimum_of_evolving
 from naive_malleable_prices import least_cost_of_job

@@ -22,15 +22,7 @@ from allocsolve.heuristics.workload import (
 )
 from allocsolve.heuristics.workload.malleable import final_states
 from allocsolve.judge.workload.rules import workload_violations
-from allocsolve.simulation import (
-    Engine,
-    EngineRules,
-    IllegalDecision,
-    Promise,
-    Resize,
-    Start,
-    run_policy,
-)
+from allocsolve.simulation import Engine, EngineRules, IllegalDecision, Promise, Resize, Start, run_policy
 from allocsolve.simulation.outcome import schedule_of
 
 if TYPE_CHECKING:

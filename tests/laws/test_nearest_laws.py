@@ -17,12 +17,7 @@ from allocsolve.bounds import partition_bound, star_bound
 from allocsolve.heuristics.partition import _kernels_rings as rings, _nearest_search as search
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
-from allocsolve.heuristics.partition.nearest import (
-    CENTRES,
-    LAST_SHELLS,
-    manhattan_median,
-    mc1x1,
-)
+from allocsolve.heuristics.partition.nearest import CENTRES, LAST_SHELLS, manhattan_median, mc1x1
 from allocsolve.instances import median_worst_case
 from allocsolve.model import Mesh, PartitionProblem, Topology, Torus
 

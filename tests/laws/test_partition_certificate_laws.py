@@ -20,11 +20,7 @@ from allocsolve.exact.partition._cut_search import cut_model, with_line
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge.partition import certificate as partition_certificate
-from allocsolve.judge.partition.certificate import (
-    PartitionAxes,
-    _relaxed,
-    partition_certificate_bound,
-)
+from allocsolve.judge.partition.certificate import PartitionAxes, _relaxed, partition_certificate_bound
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Topology, Torus, terms
 
 MACHINES = (

@@ -16,15 +16,7 @@ from allocsolve.exact import PlacementCpSat, TreeKnapsack
 from allocsolve.exact.placement import _table_search
 from allocsolve.judge import confirm
 from allocsolve.judge.placement.certificate import least_placement
-from allocsolve.model import (
-    PLACEMENT_OBJECTIVES,
-    Budget,
-    PlacementProblem,
-    Result,
-    Status,
-    SwitchTree,
-    terms,
-)
+from allocsolve.model import PLACEMENT_OBJECTIVES, Budget, PlacementProblem, Result, Status, SwitchTree, terms
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

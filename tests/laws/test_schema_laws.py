@@ -24,12 +24,7 @@ from allocsolve.cli.schema import schemas
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.instances import digest
-from allocsolve.instances.formats.own.envelope import (
-    Proof,
-    parse_problem,
-    parse_solution,
-    read_certificate,
-)
+from allocsolve.instances.formats.own.envelope import Proof, parse_problem, parse_solution, read_certificate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,13 +17,7 @@ from naive_schedules import TooLarge, best_schedule
 from naive_workload_optimum import workload_optimum
 from tiers import examples
 
-from allocsolve.bounds.workload import (
-    job_prices,
-    machine_prices,
-    makespan_bound,
-    time_prices,
-    workload_bound,
-)
+from allocsolve.bounds.workload import job_prices, machine_prices, makespan_bound, time_prices, workload_bound
 from allocsolve.errors import AllocsolveError
 from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
