@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from plugin_tools import Site, site
 from wheel_tools import build_wheel, install
 
 if TYPE_CHECKING:
@@ -43,6 +44,14 @@ def case(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
         return cases / name
 
     return place
+
+
+@pytest.fixture
+def third(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The folder in which third parties have their code, and in which commands are given."""
+    monkeypatch.chdir(tmp_path)
+    with site(tmp_path, monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -29,8 +29,6 @@ from allocsolve.pictures import Drawing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["TOY", "Exhaustive", "Greedy", "MachineSchedule", "MachinesProblem"]
-
 
 @dataclass(frozen=True)
 class MachinesProblem:

@@ -76,10 +76,9 @@ def generate_evotree(args: argparse.Namespace) -> int:
         return _draw(evotree_stream, args)
     for option, value in (("--num-nodes", args.num_nodes), ("--load", args.load)):
         if value is not None:
-            msg = (
+            raise InvalidOption(
                 f"{option} is of a stream: a batch has 20 jobs on 10 nodes; --jobs says how many a stream has"
             )
-            raise InvalidOption(msg)
     return _draw(evotree_batch, args)
 
 
@@ -191,8 +190,7 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
                 write_problem(draw(idx) if idx else first, args.out / name)
                 written = idx + 1
     except KeyboardInterrupt:
-        msg = f"{written} of {args.count} problems are in {args.out}"
-        raise KeyboardInterrupt(msg) from None
+        raise KeyboardInterrupt(f"{written} of {args.count} problems are in {args.out}") from None
     if args.json:
         write_json({"folder": args.out, "problems": [args.out / name for name in names]})
     else:

@@ -50,8 +50,7 @@ def place(args: argparse.Namespace) -> int:
     network, problem = _problem(args)
     family = family_of(problem)
     if args.plot is not None and (reason := family.view.undrawable(problem)):
-        msg = f"--plot: {reason}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--plot: {reason}")
     objective = ",".join(family.parse_objective(args.objective))
     rules = _rules(args, family, network)
     with compile_bar():

@@ -17,7 +17,7 @@ from allocsolve.pictures.chart import counted, probability, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from allocsolve.bench import Description, Gaps, GateChange, GateReport, SolverScore
     from allocsolve.bench.runs.reply import GivenAnswer
@@ -145,29 +145,23 @@ def score(args: argparse.Namespace) -> int:
 def _named(args: argparse.Namespace) -> list[str]:
     """Return the names of the solvers."""
     if not args.solvers and not args.answers:
-        msg = "nothing to compare: name --solvers, --answers or both"
-        raise InvalidOption(msg)
+        raise InvalidOption("nothing to compare: name --solvers, --answers or both")
     return [*args.solvers, *([args.baseline] if args.baseline else [])]
 
 
 def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[GivenAnswer]:
     """Return the answers that stand in files.
 
-    Raises
-    ------
-    InvalidOption
-        If it is not clear which problem they answer, or there is nothing to tolerate.
+    Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
     from allocsolve.bench.runs.reply import given_answer  # noqa: PLC0415 - when the command runs
 
     if not args.answers:
         if args.tolerance:
-            msg = "--tolerance is for --answers: what solvers answer is judged exactly"
-            raise InvalidOption(msg)
+            raise InvalidOption("--tolerance is for --answers: what solvers answer is judged exactly")
         return []
     if len(problems) != 1:
-        msg = f"--answers are of one problem, not of {len(problems)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--answers are of one problem, not of {len(problems)}")
     return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.answers]
 
 
@@ -317,11 +311,8 @@ def _change_remarks(paired: PairedStudies) -> Iterator[str]:
         yield f"The same code made both: {', '.join(paired.same_code)}."
     for side, counts in (("before", paired.unpaired_before), ("after", paired.unpaired_after)):
         if counts:
-            yield f"Runs that only stand in the study {side}: {_counts(counts)}."
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{solver} {count}" for solver, count in counts.items())
+            listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
+            yield f"Runs that only stand in the study {side}: {listed}."
 
 
 #: Where the options of the command may stand, too, each by its name.
@@ -337,18 +328,11 @@ def gate(args: argparse.Namespace) -> int:
     options = {"suite": None, "solvers": None, **_table()}
     options |= {name: given for name in _FIELDS if (given := getattr(args, name)) is not None}
     if "baseline" not in options:
-        msg = f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}")
     if args.update:
         check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
-        report = run_gate(
-            **options,
-            update=args.update,
-            executor=cells,
-            progress=progress,
-            announce=remark,
-        )
+        report = run_gate(**options, update=args.update, executor=cells, progress=progress, announce=remark)
     if args.json:
         write_json({"passed": report.passed, **_fields(report)})
     else:

@@ -21,13 +21,7 @@ from allocsolve.cli.output import (
     write_json,
 )
 from allocsolve.cli.verified import check_proof_options, confirm, refuse_proof
-from allocsolve.errors import (
-    AllocsolveError,
-    FormatError,
-    InvalidAnswer,
-    InvalidOption,
-    SolverUnavailable,
-)
+from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, InvalidOption, SolverUnavailable
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.pictures.chart import counted, percent, short_number, time_text
@@ -73,8 +67,7 @@ def solve(args: argparse.Namespace) -> int:
     args.objective = family.parse_objective(args.objective)
     check_exports(args, problem)
     if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
-        msg = f"--plot: {reason}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--plot: {reason}")
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
     args.solver = canonical_name(args.solver)
     solver = make_solver(args.solver, problem, args.objective)
@@ -91,8 +84,7 @@ def solve(args: argparse.Namespace) -> int:
             for line in "".join(traceback.format_exception(error)).splitlines():
                 remark(line)
         hint = "" if args.verbose else "; -v shows the traceback"
-        msg = f"{args.solver} failed: {type(error).__name__}: {error}{hint}"
-        raise SolverUnavailable(msg) from error
+        raise SolverUnavailable(f"{args.solver} failed: {type(error).__name__}: {error}{hint}") from error
     result, measures, certified_bound = verdict
     claims = {**_claims(args, result), "certified_bound": certified_bound}
     answer = result.answer
@@ -220,8 +212,7 @@ def check(args: argparse.Namespace) -> int:
     problem = with_settings(problem, dict(args.set), source_name(args.file))
     if proof is not None:
         if beside is not None:
-            msg = f"--proof: {args.solution} is no solution"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--proof: {args.solution} is no solution")
         return _check_certificate(args, problem, proof)
     if beside is None:
         refuse_proof(args)
@@ -319,8 +310,7 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
     """Show the bound that the judge recomputes."""
     bound = certified(args.solution, problem, proof.certificate, proof.objective)
     if paths := export_paths(args):
-        msg = f"--{next(iter(paths))}: {args.solution} is no solution"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--{next(iter(paths))}: {args.solution} is no solution")
     confirmed, lines = confirm(args, problem, proof, bound, None)
     if args.json:
         fields = {**family_of(problem).features(problem), "objective_name": ",".join(proof.objective)}

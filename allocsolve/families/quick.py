@@ -31,8 +31,6 @@ def quick_answers(
     clock
         Of the caller. All quick solvers are called as long as a quarter of a second or a tenth of the time
         left lasts, whichever is longer, and in any case until one has given an answer.
-    seed
-        Of random choices.
 
     Yields
     ------

@@ -21,10 +21,7 @@ T = TypeVar("T")
 def whole(value: object) -> int:
     """Return a whole number as a Python integer: any kind of integer, and floats such as 4.0.
 
-    Raises
-    ------
-    TypeError
-        If it is not a whole number.
+    `TypeError` if it is not a whole number.
     """
     try:
         return int(operator.index(value))  # type: ignore[arg-type]  # True is 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import instance, items, shown
 from allocsolve.model.columns import (
@@ -31,6 +31,7 @@ from allocsolve.model.job_kinds import (
     kind_faults,
     size_set,
 )
+from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import Requirements
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
@@ -164,7 +165,7 @@ class PackedJobs(NamedTuple):
     size_step: IntArray
 
 
-class Jobs(Sequence[Job]):
+class Jobs(Keyed, Sequence[Job]):
     """The jobs of a workload, in any order; immutable.
 
     Parameters
@@ -376,6 +377,12 @@ class Jobs(Sequence[Job]):
         submit, nodes, _, *columns = self._columns()
         return _restored(submit, nodes, runtimes, *columns)
 
+    def refuse(self, which: NDArray[np.bool_], why: str) -> None:
+        """Raise `UnsupportedProblem` about the first job of a mask, if it has one."""
+        if which.any():
+            msg = f"job {self.names[int(np.argmax(which))]!r} {why}"
+            raise UnsupportedProblem(msg)
+
     def without_requirements(self) -> Jobs:
         """Return the jobs as if they needed nothing beside nodes."""
         *columns, _ = self._columns()
@@ -383,14 +390,6 @@ class Jobs(Sequence[Job]):
 
     def __iter__(self) -> Iterator[Job]:
         return (self[idx] for idx in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Jobs):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"<{len(self)} jobs>"
@@ -498,15 +497,7 @@ class Jobs(Sequence[Job]):
 
 
 def stated_range(nodes: int, how: Speedup | Evolution | None) -> tuple[int, int]:
-    """Return the fewest and the most nodes that a profile or a table says; `nodes` for all else.
-
-    Parameters
-    ----------
-    nodes
-        Of the job.
-    how
-        How it evolves, or its speedup.
-    """
+    """Return the fewest and the most nodes that a profile or a table says; `nodes` for all else."""
     if isinstance(how, Profile):
         sizes = [max(1, size) for _, size in how.steps]
         return min(sizes), max(sizes)

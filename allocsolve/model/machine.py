@@ -15,6 +15,7 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
 from allocsolve.model.checks import instance, integer, items, real, shown
 from allocsolve.model.columns import FloatArray, plain, seconds_column, texts_column, within
+from allocsolve.model.keyed import Keyed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,14 +35,8 @@ _RESERVED: Final = frozenset({NODES, "start", "end"})
 def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
     """Return amounts of resources as pairs in the order of their names.
 
-    Parameters
-    ----------
-    place
-        For messages.
-    given
-        A mapping from names to whole numbers, or pairs of both.
-    low
-        The least amount, in nodes, GPUs and the like.
+    They are given as a mapping from names to whole numbers, or as pairs of both; `low` is the least amount,
+    and messages begin with `place`.
     """
     try:
         pairs = dict(given)  # type: ignore[call-overload]  # whatever it is
@@ -103,10 +98,7 @@ def checked_machine(
 ) -> tuple[Amounts, tuple[ClosedWindow, ...]]:
     """Return the counted resources and the closed windows of a machine, the latter by start.
 
-    Raises
-    ------
-    InvalidProblem
-        If a resource has a name that is taken, or a window closes what there is not.
+    `InvalidProblem` if a resource has a name that is taken, or a window closes what there is not.
     """
     amounts = checked_amounts("resources", resources)
     for name, _ in amounts:
@@ -128,17 +120,11 @@ def checked_machine(
     return amounts, tuple(by_start)
 
 
-class Requirements:
+class Requirements(Keyed):
     """What jobs ask for beside nodes: columns, each empty if no job asks for it; immutable.
 
-    Parameters
-    ----------
-    names
-        Of the jobs, for messages.
-    submit
-        Shape (jobs,), seconds.
-    needs, partitions, eligible, boost
-        Columns as `allocsolve.model.Jobs` takes them, or None.
+    `names` are those of the jobs, for messages, `submit`, shape (jobs,), is in seconds, and the others are
+    columns as `allocsolve.model.Jobs` takes them, or None.
     """
 
     __slots__ = ("boost", "eligible", "needs", "partitions")
@@ -207,16 +193,7 @@ class Requirements:
     def __bool__(self) -> bool:
         return any(len(getattr(self, what)) for what in self.__slots__)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Requirements):
-            return NotImplemented
-        return self.key() == other.key()
-
-    def __hash__(self) -> int:
-        return hash(self.key())
-
-    def key(self) -> tuple[object, ...]:
-        """Return what makes two equal."""
+    def _key(self) -> tuple[object, ...]:
         return self.needs, self.partitions, self.eligible.tobytes(), self.boost.tobytes()
 
     def release(self, submit: FloatArray) -> FloatArray:
@@ -239,14 +216,7 @@ class Requirements:
     def check(self, names: Sequence[str], nodes: IntArray, flexible: Any, resources: Amounts) -> None:  # noqa: ANN401 - a mask
         """Refuse needs that the machine does not have, or that belong to jobs that are not rigid.
 
-        Parameters
-        ----------
-        names, nodes
-            Of the jobs.
-        flexible
-            Shape (jobs,): whether a job is not rigid.
-        resources
-            Of the machine.
+        `flexible`, shape (jobs,), says whether a job is not rigid, and `resources` are those of the machine.
         """
         there = dict(resources)
         for idx in range(len(names)):

@@ -192,10 +192,7 @@ class EvolutionProfile:
     def expanded(self, durations: Sequence[int]) -> EvolutionProfile:
         """Return the profile with longer steps on the same nodes.
 
-        Raises
-        ------
-        ValueError
-            If the number of durations differs from the number of steps, or a step would shrink.
+        `ValueError` if the number of durations differs from the number of steps, or a step would shrink.
         """
         if len(durations) != len(self.steps):
             msg = f"{len(durations)} durations for {len(self.steps)} steps"

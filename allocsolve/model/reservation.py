@@ -13,6 +13,7 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
 from allocsolve.model.columns import plain
+from allocsolve.model.keyed import Rebuilt
 from allocsolve.model.partition import Topology
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.program import Program
@@ -105,10 +106,7 @@ class ReservationSchedule:
     ) -> ReservationSchedule:
         """Build a schedule of jobs that book their nodes from a start for their run time.
 
-        Parameters
-        ----------
-        bookings
-            The start (seconds) and the nodes of each accepted job, by its index.
+        `bookings` are the start (seconds) and the nodes of each accepted job, by its index.
         """
         count = len(problem.jobs)
         starts = np.zeros(count)
@@ -132,13 +130,8 @@ class ReservationSchedule:
     ) -> ReservationSchedule:
         """Build a schedule of booked and rejected jobs from columns.
 
-        Parameters
-        ----------
-        outcomes, starts
-            Shape (jobs,): `REJECTED` or `BOOKED`, and the starts in seconds, which are not read of rejected
-            jobs.
-        offsets, nodes
-            The nodes of job ``j`` are ``nodes[offsets[j]:offsets[j + 1]]``.
+        Outcomes are `REJECTED` or `BOOKED`, shape (jobs,); starts are in seconds and not read of rejected
+        jobs. The nodes of job ``j`` are ``nodes[offsets[j]:offsets[j + 1]]``.
         """
         begins = np.asarray(starts, dtype=np.float64)
         finish = begins + problem.packed.runtime
@@ -308,7 +301,7 @@ class PackedDeadlineJobs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationProblem:
+class ReservationProblem(Rebuilt):
     """Choose which jobs to accept, and when and on which nodes each of them runs.
 
     An accepted job books `DeadlineJob.nodes` nodes from its start for its run time, without a break, not
@@ -325,6 +318,9 @@ class ReservationProblem:
     unsuccessful
         The share of jobs that are not accepted, or whose execution was cancelled, as in `rejected`. A job
         that was booked and not executed counts as successful.
+
+    `InvalidProblem` if a value is out of range, arrivals fall, or a program has no such name; the message
+    names the job.
 
     Parameters
     ----------
@@ -346,11 +342,6 @@ class ReservationProblem:
         For people; two problems that differ in name only have the same digest.
     meta
         Where the problem comes from: carried along, never read by a solver.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is out of range, arrivals fall, or a program has no such name; the message names the job.
 
     Examples
     --------
@@ -426,20 +417,6 @@ class ReservationProblem:
 
     def __hash__(self) -> int:
         return hash((self.topology, self.jobs, self.shape, self.program_seed, self.leaking, self.name))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        programs, meta = dict(self.programs), dict(self.meta)
-        return type(self), (
-            self.topology,
-            self.jobs,
-            self.shape,
-            programs,
-            self.program_seed,
-            self.leaking,
-            self.name,
-            meta,
-        )
 
     @property
     def answer_type(self) -> type[ReservationSchedule]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from allocsolve.model.columns import are_exact
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
+from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.machine import checked_machine
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
@@ -43,7 +44,7 @@ def parse_workload_objective(objective: str | Sequence[str]) -> WorkloadObjectiv
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadProblem:
+class WorkloadProblem(Rebuilt):
     """Run each job once, not before its submission, such that the cluster is never over-committed.
 
     A rigid job holds `Job.nodes` nodes for its run time; a moldable one any number that it allows, from its
@@ -130,11 +131,6 @@ class WorkloadProblem:
             msg = f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53"
             raise InvalidProblem(msg)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return type(self), (*({**values, "meta": dict(self.meta)}).values(),)
-
     @property
     def answer_type(self) -> type[WorkloadSchedule]:
         """The type of its answers."""
@@ -147,10 +143,8 @@ class WorkloadProblem:
         What takes account of the whole machine reads ``jobs.packed``, and
         `allocsolve.model.machine.packed_machine`.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem is not plain: what reads these arrays alone would answer another problem.
+        `UnsupportedProblem` if the problem is not plain: what reads these arrays alone would answer another
+        problem.
         """
         self.check_plain()
         return self.jobs.packed
@@ -277,10 +271,7 @@ class WorkloadProblem:
         numbers of nodes. `meta` then says ``{"limits": "cut"}``. It is the workload itself if there is no
         such job. O(jobs).
 
-        Raises
-        ------
-        InvalidOption
-            If such a job may change its size while it runs.
+        `InvalidOption` if such a job may change its size while it runs.
 
         Examples
         --------
@@ -298,19 +289,9 @@ class WorkloadProblem:
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return how long jobs run on given numbers of nodes.
 
-        Parameters
-        ----------
-        sizes
-            Shape (n,).
-        jobs
-            Shape (n,), indices of jobs; each job in order if left out.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (n,), seconds; NaN where a job cannot run on that number. Of a job with phases, the time on
-            1 to `Job.max_nodes` nodes without changes; of one with a profile, that of all steps on the nodes
-            of the first one.
+        `jobs` are indices, of the shape of the sizes; each job in order if left out. In seconds, NaN where a
+        job cannot run on that number. Of a job with phases, the time on 1 to `Job.max_nodes` nodes without
+        changes; of one with a profile, that of all steps on the nodes of the first one.
         """
         packed = self.jobs.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
@@ -345,7 +326,7 @@ class WorkloadProblem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WorkloadSchedule:
+class WorkloadSchedule(OfArrays):
     """How many nodes each job held when: its pieces, in order of time.
 
     Parameters
@@ -391,17 +372,8 @@ class WorkloadSchedule:
     ) -> WorkloadSchedule:
         """Build a schedule of jobs that never change their size.
 
-        Parameters
-        ----------
-        starts
-            Shape (jobs,), seconds.
-        sizes
-            Shape (jobs,), the nodes of each job; those of the problem if left out.
-
-        Raises
-        ------
-        InvalidAnswer
-            If a job cannot run on its number of nodes, or there is not one start for each job.
+        Starts are in seconds; sizes are those of the problem if left out. `InvalidAnswer` if a job cannot run
+        on its number of nodes, or there is not one start for each job.
         """
         begins = _times("starts", starts)
         jobs = problem.jobs.packed
@@ -439,21 +411,6 @@ class WorkloadSchedule:
         running = self.offsets[1:] > self.offsets[:-1]
         times[running] = values[at[running]]
         return times
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, WorkloadSchedule):
-            return NotImplemented
-        return all(np.array_equal(*pair) for pair in zip(self._arrays(), other._arrays(), strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(array.tobytes() for array in self._arrays()))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        return type(self), self._arrays()
-
-    def _arrays(self) -> tuple[IntArray | FloatArray, ...]:
-        return self.offsets, self.starts, self.ends, self.nodes
 
 
 def _times(what: str, values: object) -> FloatArray:

@@ -105,17 +105,8 @@ def _sampled(
 def holders(schedule: ReservationSchedule, times: FloatArray, nodes: IntArray) -> IntArray:
     """Return which job holds each of some nodes at each of some instants; -1 where none does.
 
-    Parameters
-    ----------
-    times
-        Shape (times,), seconds.
-    nodes
-        Shape (nodes,).
-
-    Returns
-    -------
-    IntArray
-        Shape (nodes, times). O(holds log holds + nodes * times log holds).
+    Times are in seconds; what is returned has the shape (nodes, times). O(holds log holds + nodes * times log
+    holds).
     """
     order = np.lexsort((schedule.hold_starts, schedule.nodes))
     starts, ends = schedule.hold_starts[order], schedule.hold_ends[order]
@@ -242,16 +233,8 @@ def machine_text(topology: Topology) -> str:
 def slices(topology: Topology, values: IntArray) -> list[tuple[str, IntArray]]:
     """Return the first two axes of the machine at all coordinates of the others, each with its name.
 
-    Parameters
-    ----------
-    values
-        Shape (nodes,), one of each node.
-
-    Returns
-    -------
-    list
-        Of each slice its name, empty if there is only one, and the values of its nodes, shape (rows,
-        columns), the first axis along the rows.
+    Of the values there is one of each node. A slice has a name, empty if there is only one, and the values of
+    its nodes, shape (rows, columns), the first axis along the rows.
     """
     width, height, *others = *topology.shape, *(1,) * (2 - len(topology.shape))
     layers = values.reshape(-1, height, width)

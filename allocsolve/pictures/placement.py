@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.families import View
-from allocsolve.pictures.chart import Chart, Drawing, counted, short_number
+from allocsolve.pictures.chart import (
+    Chart,
+    Drawing,
+    counted,
+    head_of_nodes,
+    short_number,
+    too_many_nodes,
+)
 from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:
@@ -60,9 +67,7 @@ def _describe(problem: PlacementProblem) -> str:
 
 
 def _undrawable(problem: PlacementProblem) -> str:
-    if problem.tree.num_nodes > _LARGEST_DRAWN:
-        return f"{problem.tree.num_nodes} nodes are more than the {_LARGEST_DRAWN} that can be drawn"
-    return ""
+    return too_many_nodes(problem.tree.num_nodes, _LARGEST_DRAWN)
 
 
 class _Switches(NamedTuple):
@@ -139,13 +144,7 @@ def _plot(problem: PlacementProblem, placement: Placement) -> Drawing:
     layouts = [_Layout.of(step, switches) for step in _STEPS]
     layout = next((each for each in layouts if each.height <= Chart.WIDTH), layouts[-1])
     drawing = Drawing(layout.width, layout.height, problem.name or "placement")
-    drawing.text(_MARGIN, 18, problem.name or "Placement", kind="heading")
-    drawing.text(_MARGIN, 36, _describe(problem), kind="soft")
-    for place, kind in enumerate(_KINDS):
-        x = _MARGIN + 75 * place
-        with drawing.plane(x, 52, 12, 12):
-            drawing.squares(kind, [(0, 0, 1)])
-        drawing.text(x + 15, 56, kind)
+    head_of_nodes(drawing, _MARGIN, problem.name or "Placement", _describe(problem), _KINDS)
     boxes: dict[str, list[tuple[float, float, float, float]]] = {kind: [] for kind in _KINDS}
     for kind, box in _boxes(switches, layout):
         boxes[kind].append(box)
@@ -169,10 +168,7 @@ def _boxes(switches: _Switches, layout: _Layout) -> Iterator[tuple[str, tuple[fl
                 for box in _pieces(filled, filled + count, layout.wide):
                     low, start, length, rows = box
                     y = bottom - (low + rows) * layout.step
-                    yield (
-                        kind,
-                        (x + start * layout.step, y, length * layout.step, rows * layout.step),
-                    )
+                    yield (kind, (x + start * layout.step, y, length * layout.step, rows * layout.step))
                 filled += count
 
 

@@ -35,6 +35,9 @@ class Questions(NamedTuple):
 class JobHistory:
     """Jobs of the past, in the order of their submission; times in seconds.
 
+    `InvalidProblem` if shapes differ, submissions fall, or a job ends before it starts or starts before its
+    submission.
+
     Parameters
     ----------
     num_nodes
@@ -46,11 +49,6 @@ class JobHistory:
         Shape (jobs,).
     limits
         Shape (jobs,); NaN for a job without one. Such a job counts as one with the longest limit or run time.
-
-    Raises
-    ------
-    InvalidProblem
-        If shapes differ, submissions fall, or a job ends before it starts or starts before its submission.
     """
 
     num_nodes: int

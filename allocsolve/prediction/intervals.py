@@ -40,10 +40,7 @@ class Shifts(NamedTuple):
     def applied(self, quantiles: FloatArray) -> FloatArray:
         """Return intervals of waits in seconds with moved ends.
 
-        Parameters
-        ----------
-        quantiles
-            Shape (n, 3), seconds: `LEVELS` of the waits as predicted.
+        Quantiles are `LEVELS` of the waits as predicted, shape (n, 3), in seconds.
         """
         scaled = log_wait(quantiles)
         scaled[:, 0] -= self.lower
@@ -110,17 +107,8 @@ def _least_above(values: FloatArray, ended: BoolArray, rank: int, otherwise: int
 def interval_scores(intervals: FloatArray, waits: FloatArray) -> FloatArray:
     """Return the interval score of each answer: width, and 2 / `MISSED` for each unit by which it misses.
 
-    Parameters
-    ----------
-    intervals
-        Shape (n, 3), seconds.
-    waits
-        Shape (n,), seconds.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n,), on the scale of `log_wait`; less is better.
+    Intervals have the shape (n, 3), waits (n,), both in seconds. Shape (n,), on the scale of `log_wait`; less
+    is better.
 
     Notes
     -----

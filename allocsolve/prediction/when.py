@@ -46,6 +46,8 @@ def when(
 ) -> StartIntervals:
     """Return when each queued job will start.
 
+    `InvalidOption` if a job of the view is not rigid.
+
     Parameters
     ----------
     view
@@ -64,11 +66,6 @@ def when(
     -------
     StartIntervals
         NaN for a job that the policy never starts.
-
-    Raises
-    ------
-    InvalidOption
-        If a job of the view is not rigid.
 
     Notes
     -----

@@ -154,11 +154,9 @@ def _read_expand_limit(value: object) -> float:
     if isinstance(value, int) and value > MAX_INTEGER:  # even if the nearest double is 2^53
         limit = sys.float_info.max
     if math.isnan(limit):
-        msg = f"{value!r} is not a number"
-        raise ValueError(msg)
+        raise ValueError(f"{value!r} is not a number")
     if limit < 1:
-        msg = f"{value} is below 1"
-        raise ValueError(msg)
+        raise ValueError(f"{value} is below 1")
     expand_ratio(limit)  # refuses what is beyond 2^53
     return limit
 

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats.own import reservation as codec
-from allocsolve.instances.generators.examples import (
-    leaking_reservations,
-    reservation_examples,
-)
+from allocsolve.instances.generators.examples import leaking_reservations, reservation_examples
 from allocsolve.judge.reservation.rules import (
     RESERVATION_TERMS,
     reservation_metrics,

@@ -68,10 +68,7 @@ _TABLE = (
         "reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion", searches=True
     ),
     heuristic(
-        "list-annealing",
-        "clairvoyant: malleable jobs by an annealed list",
-        "ListAnnealing",
-        searches=True,
+        "list-annealing", "clairvoyant: malleable jobs by an annealed list", "ListAnnealing", searches=True
     ),
     heuristic(
         "evolving-annealing",

@@ -56,12 +56,9 @@ def shown_instances(findings: Findings, study: StudyRecords) -> ShownInstances:
     """Return the pictures and the exhibits of all instances of a study.
 
     Of each solver the answer of its best run is shown. Exhibits show them in the order of their values under
-    the objective of the first section that has the instance.
-
-    Notes
-    -----
-    Each section reads the problem of an instance once, and each answer that it shows once. Pictures beyond
-    `PICTURE_BYTES` are left out, last sections first; likewise exhibits beyond `EXHIBIT_BYTES`.
+    the objective of the first section that has the instance. Each section reads the problem of an instance
+    once, and each answer that it shows once. Pictures beyond `PICTURE_BYTES` are left out, last sections
+    first; likewise exhibits beyond `EXHIBIT_BYTES`.
     """
     index, exhibits = _Index(), _Exhibits(findings, study)
     for section in findings.sections:

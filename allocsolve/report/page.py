@@ -326,8 +326,6 @@ def html(findings: Findings, study: StudyRecords) -> str:
 
     Parameters
     ----------
-    findings
-        Of the records of the study.
     study
         Where the problems and answers come from: those of the best run of each solver on each instance.
 

@@ -102,12 +102,7 @@ _ENDED: Final = {
 
 def overview_tables(findings: Findings) -> tuple[Table, ...]:
     """Return the tables of the whole study."""
-    return (
-        _study(findings),
-        machine_table(findings),
-        failure_table(findings),
-        limit_table(findings),
-    )
+    return (_study(findings), machine_table(findings), failure_table(findings), limit_table(findings))
 
 
 def contradiction_tables(findings: Findings) -> tuple[Table, ...]:
@@ -145,29 +140,18 @@ def _study(findings: Findings) -> Table:
         seeds = {run.seed for row in comparison.cells.values() for cell in row.values() for run in cell.runs}
         rows.append(
             (
-                text(comparison.suite or "files"),
-                text(comparison.kind),
-                text(comparison.objective),
+                *map(text, (comparison.suite or "files", comparison.kind, comparison.objective)),
                 count(len(instances)),
                 count(sum(best.proven for best in instances)),
                 count(sum(best.certified for best in instances)),
                 count(sum(best.verified for best in instances)),
-                count(len(comparison.cells)),
-                count(len(seeds)),
+                *map(count, (len(comparison.cells), len(seeds))),
                 count(sum(summary.runs for summary in section.summaries)),
             )
         )
     heads = (
-        "suite",
-        "kind",
-        "objective",
-        "instances",
-        "optima proven",
-        "bounds certified",
-        "bounds verified",
-        "solvers",
-        "seeds",
-        "runs",
+        *("suite", "kind", "objective", "instances", "optima proven", "bounds certified"),
+        *("bounds verified", "solvers", "seeds", "runs"),
     )
     first, last = (pick((row.when for row in findings.records), default="") for pick in (min, max))
     when = f" from {first} to {last}" if first else ""
@@ -308,11 +292,7 @@ def _runs(section: Section) -> Table:
     rows = tuple(
         (
             text(summary.entrant),
-            count(summary.runs),
-            count(summary.failed),
-            count(summary.unanswered),
-            count(summary.overruns),
-            count(summary.proven),
+            *map(count, (summary.runs, summary.failed, summary.unanswered, summary.overruns, summary.proven)),
             *map(seconds, (summary.runtime.mean, summary.runtime.median, summary.runtime.p95)),
             *map(seconds, (summary.runtime.max, summary.runtime.shifted_mean)),
         )
@@ -379,7 +359,9 @@ def headline(comparison: Comparison) -> str:
     for entrant, cells in comparison.cells.items():
         results = [cells[digest] for digest in common]
         met = sum(_meets(cells[digest], comparison, digest) for digest in common)
-        standings[entrant] = (sum(result.value is None for result in results), _mean_gap(results), -met)
+        gaps = [result.gap for result in results if result.gap is not None]
+        unanswered = sum(result.value is None for result in results)
+        standings[entrant] = (unanswered, fmean(gaps or [math.inf]), -met)
     first = min(standings.values())
     names = [visible(entrant) for entrant, standing in standings.items() if standing == first]
     unanswered, gap, met = first
@@ -402,11 +384,6 @@ def _distance(comparison: Comparison, gap: float) -> str:
     if is_lost_share(comparison.kind, comparison.objective):
         return f"{term}: {percent(gap)} of what the best known bound leaves is lost on average"
     return f"{term} {percent(gap)} above the best known bound on average"
-
-
-def _mean_gap(results: Sequence[InstanceResult]) -> float:
-    """Return the mean over the answered instances with a bound; infinite without any."""
-    return fmean([result.gap for result in results if result.gap is not None] or [math.inf])
 
 
 def _meets(result: InstanceResult, comparison: Comparison, digest: str) -> bool:

@@ -25,10 +25,7 @@ from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.search import bisect_right
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
-from allocsolve.simulation._kernels_events import (
-    begin,
-    complete,
-)
+from allocsolve.simulation._kernels_events import begin, complete
 from allocsolve.simulation._kernels_sizes import (
     ask,
     await_change,

@@ -35,12 +35,7 @@ _AT_SUBMISSION: Final = ("submit", "nodes", "min_nodes", "max_nodes", "estimate"
 class KnownColumns:
     """What policies may know now of the jobs of a problem.
 
-    Parameters
-    ----------
-    problem, rules
-        Those of the engine.
-    start
-        Shape (jobs,): starts in seconds, NaN before a job starts; filled by the engine.
+    `start`, shape (jobs,), is in seconds, NaN before a job starts; the engine fills it.
     """
 
     def __init__(self, problem: WorkloadProblem, rules: EngineRules, start: FloatArray) -> None:
@@ -128,13 +123,7 @@ _STEPS: Final = {"none": 0, "next": 2, "all": None}
 
 
 class KnownProfiles:
-    """What the rules show of the profiles of jobs.
-
-    Parameters
-    ----------
-    problem, rules, changes
-        Those of the engine.
-    """
+    """What the rules show of the profiles of jobs."""
 
     def __init__(self, problem: WorkloadProblem, rules: EngineRules, changes: Changes) -> None:
         self._changes, self._limit = changes, _STEPS[rules.profile_knowledge]

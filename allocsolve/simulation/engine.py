@@ -132,10 +132,7 @@ class Engine:
     def apply(self, decisions: Iterable[Decision]) -> None:
         """Carry out the decisions in their order, either all or none of them.
 
-        Raises
-        ------
-        IllegalDecision
-            If a decision breaks a rule; the state is unchanged in this case.
+        `IllegalDecision` if one breaks a rule; the state is unchanged in this case.
         """
         wakes: list[float] = []
         if self._changes is None:

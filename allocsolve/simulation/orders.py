@@ -39,13 +39,7 @@ if TYPE_CHECKING:
 
 
 class Orders:
-    """The decisions of one call, checked one after the other on a copy of what they change.
-
-    Parameters
-    ----------
-    state, resizing, jobs
-        Those of the engine, before the decisions.
-    """
+    """The decisions of one call, checked one after the other on a copy of what they change."""
 
     def __init__(self, state: State, resizing: Resizing, jobs: PackedJobs) -> None:
         self._state, self._resizing, self._jobs = state, resizing, jobs
@@ -209,12 +203,7 @@ class Orders:
 class Changes:
     """The part of an engine that handles changes of size.
 
-    Parameters
-    ----------
-    problem, state
-        Those of the engine.
-    estimate
-        Expected run times of jobs on their own numbers of nodes, in seconds.
+    `estimate` are the expected run times of jobs on their own numbers of nodes, in seconds.
     """
 
     def __init__(self, problem: WorkloadProblem, state: State, estimate: FloatArray) -> None:

@@ -93,10 +93,7 @@ def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 -
 def instantiated(policy: Any) -> Any:  # noqa: ANN401 - also what is no policy
     """Return the policy itself, or an instance if it is a class; of one that was made ready, what it was.
 
-    Raises
-    ------
-    InvalidOption
-        If the class cannot be called without arguments.
+    `InvalidOption` if the class cannot be called without arguments.
     """
     if isinstance(policy, RunnablePolicy):
         policy = policy.source

@@ -63,8 +63,7 @@ def check_answers(solver: AnySolver, family: AnyFamily, problems: Sequence[Probl
                 _fail(aimed, problem, f"claims the bound {record.bound}; there is an answer with {optimum}")
             answered += answer is not None
     if problems and not answered:
-        msg = f"{identity(solver)} answers none of {len(problems)} {family.kind} problems"
-        raise AssertionError(msg)
+        raise AssertionError(f"{identity(solver)} answers none of {len(problems)} {family.kind} problems")
 
 
 def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
@@ -110,8 +109,7 @@ def _refused(held: Any, name: str, value: object) -> None:  # noqa: ANN401 - a s
         )
         assert name in text, f"{identity(held)}: the message on {name}={value!r} does not name it: {text}"
     else:
-        msg = f"{identity(held)} takes {name}={value!r}"
-        raise AssertionError(msg)
+        raise AssertionError(f"{identity(held)} takes {name}={value!r}")
 
 
 def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
@@ -209,8 +207,7 @@ def _judged(
 
 
 def _fail(solver: AnySolver, problem: Problem, what: str, cause: BaseException | None = None) -> NoReturn:
-    msg = f"{identity(solver)} on {problem.name or problem!r}: {what}"
-    raise AssertionError(msg) from cause
+    raise AssertionError(f"{identity(solver)} on {problem.name or problem!r}: {what}") from cause
 
 
 def _essence(record: Record, answer: Answer | None) -> tuple[object, ...]:

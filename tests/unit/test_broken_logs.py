@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +18,6 @@ from allocsolve.instances import (
     log_problem,
     read_problem,
     read_sacct_log,
-    read_solution,
     read_swf_log,
     recorded_schedule,
     write_problem,
@@ -226,13 +224,7 @@ ANSWERS = {
     "ragged.csv": (TABLE + "j0,0,100\n", "line 2: 3 cells for 4 columns"),
     "words.csv": (TABLE + "j0,soon,100,3\nj1,100,110,4\nj2,110,1110,1\n", "start must be a number"),
     "batsim unknown.csv": (BATSIM + "w!j9,0,100,0-2\n", "line 2: the problem has no job 'w!j9'"),
-    "batsim intervals.csv": (BATSIM + "j0,0,100,0--2\n", "are no intervals such as 0-2 5"),
     "batsim rejected.csv": (BATSIM + "j0,0,100,0-2\nj1,-1,-1,\nj2,110,1110,0\n", "job 'j1' never runs"),
-    "elastisim id.csv": ("ID,Submit Time,Start Time,End Time\n3,0,0,100\n", "ID must be one of 0..2, not 3"),
-    "elastisim submit.csv": (
-        "ID,Submit Time,Start Time,End Time\n0,7,7,107\n",
-        "Submit Time 7, but job 'j0'",
-    ),
 }
 assert len(SWF) + len(SACCT) + len(ANSWERS) >= 60
 
@@ -256,15 +248,3 @@ def test_broken_answers_beside_a_good_one(
     for name, (_, said) in ANSWERS.items():
         assert said in errors[name], name
         assert "\n" not in errors[name]
-
-
-def test_a_gzipped_log_that_is_cut_off_is_refused(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "log.swf.gz"
-    path.write_bytes(gzip.compress((HEAD * 999).encode())[:-30])
-    assert main(["import", "swf", str(path), "--out", str(tmp_path / "p.json")]) == 2
-    assert "Compressed file ended before the end-of-stream marker" in capsys.readouterr().err
-
-
-def test_the_good_answer_is_one(tmp_path: Path) -> None:
-    (tmp_path / "good.json").write_text(own(PIECES))
-    read_solution(tmp_path / "good.json", PROBLEM)

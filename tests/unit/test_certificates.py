@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import refused, run as run_command, run_json
+from cli_tools import Capture, refused, run as run_command, run_json
 from sample_records import PROBLEM as EVOLUTION, RECORD
 
 from allocsolve.bench import SolverLike, best, plan, run
@@ -90,7 +90,7 @@ def test_a_certified_bound_above_a_value_is_a_contradiction() -> None:
         best([low, replace(RECORD, value=119, bound=3, solver="other")])
 
 
-def test_solve_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solve_says_which(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "p.json"
     write_problem(PROBLEM, file)
     shown = run_json(capsys, "solve", file, "--solver", "branch-and-bound")
@@ -104,9 +104,7 @@ def test_solve_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert score["bounds_certified"] == 1
 
 
-def test_a_solution_and_a_proof_are_checked_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_solution_and_a_proof_are_checked_together(tmp_path: Path, capsys: Capture) -> None:
     problem = replace(klein2011([77, 3], num_apps=(8, 8)), expand_limit=1)
     names = ("p.json", "best.json", "worse.json", "c.json.gz")
     file, best, worse, proof = (tmp_path / name for name in names)
@@ -137,9 +135,7 @@ def test_a_solution_and_a_proof_are_checked_together(
     assert "c.json.gz: points []" in refused(capsys, "check", file, worse, "--proof", proof)
 
 
-def test_a_proof_of_the_first_term_says_nothing_of_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_proof_of_the_first_term_says_nothing_of_the_others(tmp_path: Path, capsys: Capture) -> None:
     file, best, proof = (tmp_path / name for name in ("p.json", "best.json", "c.json"))
     write_problem(replace(klein2011([77, 3], num_apps=(6, 6)), expand_limit=1), file)
     asked = ("--solver", "conflict-search", "--objective", "makespan,waste")
@@ -149,7 +145,7 @@ def test_a_proof_of_the_first_term_says_nothing_of_the_others(
 
 
 def test_a_bound_above_a_feasible_value_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No certificate can prove that: the judge itself would be wrong."""
     file, best, proof = (tmp_path / name for name in ("p.json", "best.json", "c.json"))

@@ -34,8 +34,9 @@ class Mine:
 
 @pytest.fixture
 def baseline(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A baseline of results; times have tests of their own."""
+    """A baseline of results, made in this process; times have tests of their own."""
     monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
+    in_this_process(monkeypatch)
     path = tmp_path / "gate.json"
     out = run(capsys, "gate", "--baseline", path, "--update", "--solvers", "noX,rigid")
     count = len(TINY)
@@ -54,7 +55,6 @@ def worse(monkeypatch: pytest.MonkeyPatch) -> None:
         return Delayed(solver) if name == "noX" else solver
 
     monkeypatch.setattr("allocsolve.registry.make_solver", make)
-    in_this_process(monkeypatch)
 
 
 def test_passing(capsys: Capture, baseline: Path) -> None:
@@ -62,21 +62,12 @@ def test_passing(capsys: Capture, baseline: Path) -> None:
     expected = f"tiny: {count} problems, 2 solvers, 0 of them timed; as in {baseline}\n"
     assert run(capsys, "gate", "--baseline", baseline) == expected
     document = run_json(capsys, "gate", "--baseline", baseline, "--suite", "tiny", "--solvers", "noX")
-    assert document == {
-        "passed": True,
-        "baseline": str(baseline),
-        "suite": "tiny",
-        "problems": count,
-        "solvers": 1,
-        "timed": 0,
-        "time_factor": 1.5,
-        "changes": [],
-        "faster": [],
-        "updated": False,
-    }
+    counts = {"problems": count, "solvers": 1, "timed": 0, "time_factor": 1.5, "changes": [], "faster": []}
+    where = {"baseline": str(baseline), "suite": "tiny"}
+    assert document == {"passed": True, "updated": False, **where, **counts}
 
 
-def test_failing(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_and_updating(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worse(monkeypatch)
     before = baseline.read_bytes()
     out = run(capsys, "gate", "--baseline", baseline, status=1)
@@ -91,10 +82,6 @@ def test_failing(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatc
     assert not document["passed"]
     assert len(document["changes"]) == len(TINY) + 1
     assert baseline.read_bytes() == before
-
-
-def test_updating(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    worse(monkeypatch)
     out = run(capsys, "gate", "--baseline", baseline, "--update")
     assert f"{len(TINY) + 1} changes, written to" in out
     assert "as in" in run(capsys, "gate", "--baseline", baseline)
@@ -107,7 +94,6 @@ def test_failures_are_told_below_the_table(
         msg = "out of order"
         raise RuntimeError(msg)
 
-    in_this_process(monkeypatch)
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     before = baseline.read_bytes()
     for update in [], ["--update"]:
@@ -137,7 +123,7 @@ solvers = ["{solver}", "rigid"]
     document = json.loads((tmp_path / "held.json").read_text(encoding="utf-8"))
     assert document["solvers_asked"] == [solver, "rigid"]
     assert run_json(capsys, "gate")["solvers"] == 2
-    assert run_json(capsys, "gate", "--solvers", "rigid")["solvers"] == 1
+    in_this_process(monkeypatch)
     run(capsys, "gate", "--baseline", "other.json", "--suite", "klein-5-l2", "--solvers", "noX", "--update")
     assert (tmp_path / "other.json").exists()
     project.write_text(project.read_text(encoding="utf-8").replace('"rigid"', '"noX"'), encoding="utf-8")
@@ -179,11 +165,9 @@ def test_bad_input(capsys: Capture, baseline: Path, tmp_path: Path) -> None:
     assert "unknown suite 'tinny'" in refused(capsys, *new, "--suite", "tinny")
     assert "unknown solver 'noXY'" in refused(capsys, *new, "--solvers", "noXY")
     assert "noX is named twice" in refused(capsys, *new, "--solvers", "noX,noX")
-    assert "infX is not in the baseline" in refused(
-        capsys, "gate", "--baseline", baseline, "--solvers", "infX"
-    )
-    other = "baseline of the suite tiny, not klein-5"
-    assert other in refused(capsys, "gate", "--baseline", baseline, "--suite", "klein-5")
+    made = ["gate", "--baseline", baseline]
+    assert "infX is not in the baseline" in refused(capsys, *made, "--solvers", "infX")
+    assert "baseline of the suite tiny, not klein-5" in refused(capsys, *made, "--suite", "klein-5")
     document = json.loads(baseline.read_text(encoding="utf-8"))
     baseline.write_text(json.dumps({**document, "format": "allocsolve-gate/9"}), encoding="utf-8")
     for update in [], ["--update"]:

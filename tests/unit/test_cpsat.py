@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSche
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.exact import EvolutionCpSat, pairs_relaxation
-from allocsolve.exact.evolution._conflicts import Block, blocks_of, conflicting_sets, violated_covers
+from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets, violated_covers
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
@@ -25,16 +24,6 @@ from allocsolve.model import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-def test_blocks_are_the_ranges_of_the_cartesian_tree() -> None:
-    problem = EvolutionProblem(9, (EvolutionProfile([(1, n) for n in (3, 5, 5, 2, 4)]),))
-    assert sorted(blocks_of(problem)[0]) == [
-        Block(0, 0, 2, 3, 2),
-        Block(0, 0, 4, 2, -1),
-        Block(0, 1, 2, 5, 3),
-        Block(0, 4, 4, 4, 2),
-    ]
 
 
 @given(evolution_problems(min_apps=2, max_apps=4, max_steps=4, max_nodes=6))
@@ -145,11 +134,3 @@ def test_the_pairs_relaxation_checks_its_budget() -> None:
     with pytest.raises(InvalidOption, match="seconds 0 is not above 0"):
         pairs_relaxation(EvolutionProblem(1, ()), seconds=0)
     assert pairs_relaxation(EvolutionProblem(1, ())) == 0
-
-
-def test_without_waste_and_empty_steps_nothing_expands() -> None:
-    problem = replace(klein2011(4, num_apps=(5, 5)), expand_limit=math.inf)
-    free = EvolutionCpSat(("waste", "makespan"))(problem, Budget(seconds=600, workers=2))
-    rigid = EvolutionCpSat()(replace(problem, expand_limit=1), Budget(seconds=600, workers=2))
-    assert (free.status, rigid.status) == (Status.OPTIMAL, Status.OPTIMAL)
-    assert free.objective == (0, rigid.objective)

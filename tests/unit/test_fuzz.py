@@ -11,7 +11,7 @@ import pytest
 from fuzz_cases import draw_case
 
 TESTS = Path(__file__).resolve().parents[1]
-CASES, SLICE = 2000, 200
+CASES, SLICE = 2000, 400
 SLICES = range(0, CASES, SLICE)
 #: What the process of a slice may hold, with all libraries, in MB.
 MEMORY_MB = 500

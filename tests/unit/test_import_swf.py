@@ -154,15 +154,12 @@ def test_every_line_is_counted(tmp_path: Path) -> None:
     assert workload_violations(log_problem(log), recorded_schedule(log)) == ("job '10' never runs",)
 
 
-def test_limits_are_left_if_asked(tmp_path: Path) -> None:
+def test_limits_are_left_and_jobs_cut_at_them_if_asked(tmp_path: Path) -> None:
+    """The run time and the recorded end are the limit; a job without one is left alone."""
     log = read(tmp_path, HEADER + job(1, limit=59), limits="keep")
     assert log.limits.tolist() == [59]
     assert counted(log) == {"job_lines": 1, "kept": 1, "above_limit": 1}
     assert log_problem(log).jobs[0].limit == 59
-
-
-def test_jobs_are_cut_at_their_limits_if_asked(tmp_path: Path) -> None:
-    """The run time and the recorded end are the limit; a job without one is left alone."""
     lines = HEADER + job(1, limit=59) + job(2, limit=61) + job(3, limit=-1)
     log = read(tmp_path, lines, limits="cut")
     assert log.limits.tolist()[:2] == [59, 61]
@@ -179,39 +176,18 @@ def test_a_later_run_of_one_job_has_a_name_of_its_own(tmp_path: Path) -> None:
     assert counted(log) == {"job_lines": 4, "duplicates": 1, "kept": 3, "requeued": 2, "unsorted": 1}
 
 
+BOTH = "MaxProcs: 64\n; MaxNodes: 8"
+
+
 @pytest.mark.parametrize(
     ("header", "sizes", "options", "machine", "taken"),
     [
-        (
-            "MaxProcs: 64\n; MaxNodes: 8",
-            (8, 64),
-            {},
-            "8 nodes (MaxNodes of the header; 8 processors each)",
-            (1, 8),
-        ),
-        ("MaxProcs: 64\n; MaxNodes: 8", (8, 63), {}, "64 processors (MaxProcs of the header)", (8, 63)),
-        (
-            "MaxProcs: 64\n; MaxNodes: 8",
-            (8, 63),
-            {"unit": "nodes"},
-            "8 nodes (MaxNodes of the header; 8 processors each)",
-            (1, 8),
-        ),
-        (
-            "MaxProcs: 64\n; MaxNodes: 8",
-            (8, 64),
-            {"unit": "processors"},
-            "64 processors (MaxProcs of the header)",
-            (8, 64),
-        ),
-        ("MaxProcs: 64\n; MaxNodes: 8", (8, 64), {"num_nodes": 64}, "64 processors (given)", (8, 64)),
-        (
-            "MaxProcs: 64\n; MaxNodes: 8",
-            (8, 56),
-            {"num_nodes": 7},
-            "7 nodes (given; 8 processors each)",
-            (1, 7),
-        ),
+        (BOTH, (8, 64), {}, "8 nodes (MaxNodes of the header; 8 processors each)", (1, 8)),
+        (BOTH, (8, 63), {}, "64 processors (MaxProcs of the header)", (8, 63)),
+        (BOTH, (8, 63), {"unit": "nodes"}, "8 nodes (MaxNodes of the header; 8 processors each)", (1, 8)),
+        (BOTH, (8, 64), {"unit": "processors"}, "64 processors (MaxProcs of the header)", (8, 64)),
+        (BOTH, (8, 64), {"num_nodes": 64}, "64 processors (given)", (8, 64)),
+        (BOTH, (8, 56), {"num_nodes": 7}, "7 nodes (given; 8 processors each)", (1, 7)),
         ("MaxProcs: 512", (8, 338), {"num_nodes": 338}, "338 processors (given)", (8, 338)),
         ("MaxNodes: 16 (of 4)", (4, 16), {}, "16 nodes (MaxNodes of the header)", (4, 16)),
         ("MaxProcs: 100\n; MaxNodes: 100", (4, 16), {}, "100 nodes (MaxNodes of the header)", (4, 16)),

@@ -336,7 +336,7 @@ def test_under_pytest_and_without_it(tmp_path: Path) -> None:
     )
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "5 passed" in done.stdout, done.stdout
+    assert "6 passed" in done.stdout, done.stdout
     code = (
         "import sys; sys.modules.update(pytest=None, hypothesis=None)\n"
         "from allocsolve.heuristics import ListScheduling\n"

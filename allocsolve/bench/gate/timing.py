@@ -1,26 +1,17 @@
 """Times that another machine can be held to: CPU and wall time of a solver in units of reference works.
 
 Solver and works are run in turn within the same process, and the least times are compared: a slower or busy
-machine slows down all. Only the calls themselves count, after the kernels were compiled.
+machine slows down all. Only the calls themselves count, after the kernels were compiled. docs/gate.md has the
+law by which times on two machines are compared.
 
 CPU time is that of all threads, and of other processes that a call starts and waits for. Wall time is also
 that of sleeping, but not of waiting while other programs have the processors: Linux says how long that was,
 for the thread that makes the calls. So a solver that leaves its work to other threads or processes has no
 wall time: it would be that of a busy machine.
 
-Reference works take a fraction of a millisecond each, and have the results that they must have. A work that
-is changed needs a new name, as baselines hold times in its unit. A time is written in units of the first of
-them, the walk, and so are the times of the other works on the same machine. Between two machines the time
-of each kind of work changes by a ratio of its own: a processor with a worse branch predictor scans a random
-mask more slowly, but walks as fast.
-
-The law of the gate: a solver is a mixture of kinds of work, so if nothing but the machine has changed, its
-time has changed by a mean of the ratios of the reference works, which lies between the smallest and the
-largest of them. Hence a solver is slower only if its time is above ``time_factor`` times the largest ratio
-times its time in the baseline, and faster only if it is below the smallest ratio times that time, divided
-by ``time_factor``. In other words, it is slower or faster if it is so in units of every reference work. A
-mixture of the reference works is never either; what is slower than the factor times the largest ratio
-always is. On one machine all ratios are 1, and the law is the plain comparison with ``time_factor``.
+Reference works have the results that they must have. A work that is changed needs a new name, as baselines
+hold times in its unit. A time is written in units of the first of them, the walk, and so are the times of the
+other works on the same machine.
 """
 
 from __future__ import annotations
@@ -141,13 +132,7 @@ class Times(NamedTuple):
 
 
 class Stopwatch:
-    """Times one solver on one problem, sample by sample.
-
-    Parameters
-    ----------
-    solver, problem, budget
-        What is called.
-    """
+    """Times one solver on one problem, sample by sample."""
 
     def __init__(self, solver: AnySolver, problem: Problem, budget: Budget) -> None:
         _keep_memory()

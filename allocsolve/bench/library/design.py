@@ -179,16 +179,7 @@ class SuiteDesign:
 def klein_problem(stem: str, limit: str, idx: int) -> EvolutionProblem:
     """Return the problem ``<stem>-<limit>-<idx>`` of the library; from 10 on, one drawn like those.
 
-    The applications are the same under each limit.
-
-    Parameters
-    ----------
-    stem
-        A key of `KLEIN`.
-    limit
-        A key of `LIMITS`.
-    idx
-        From 0 on.
+    The applications are the same under each limit. The stem is a key of `KLEIN`, the limit one of `LIMITS`.
 
     Examples
     --------
@@ -296,13 +287,7 @@ def _boxes() -> Iterator[tuple[str, PartitionProblem]]:
     cells = [(busy, size) for busy in (0.3, 0.5) for size in (1, 4, 8, 16, 32)]
     for idx, (busy, size) in enumerate(cells, len(cells)):
         problem = churned_occupancy(
-            topology,
-            busy,
-            size,
-            [256, idx],
-            allocator=allocator,
-            allocator_name=_BOX_ALLOCATOR,
-            box=True,
+            topology, busy, size, [256, idx], allocator=allocator, allocator_name=_BOX_ALLOCATOR, box=True
         )
         yield f"c{busy * 100:.0f}-k{size:02}", problem
 
@@ -319,9 +304,7 @@ def _towns() -> Iterator[tuple[str, PartitionProblem]]:
             yield f"{shape}-k{size:02}", uniform_occupancy(topology, 0.0, size, 0)
 
 
-def _as_read(
-    cases: Callable[[], Iterable[Problem]],
-) -> Callable[[], Iterator[tuple[str, Problem]]]:
+def _as_read(cases: Callable[[], Iterable[Problem]]) -> Callable[[], Iterator[tuple[str, Problem]]]:
     """Return what draws a suite whose files are themselves where its problems stand."""
     return lambda: ((problem.name, problem) for problem in cases())
 
@@ -354,12 +337,7 @@ def _loaded_malleable() -> Iterator[tuple[str, Problem]]:
     """Yield workloads whose jobs are malleable at any time, or a half of them about once a minute."""
     for load in _LOADS:
         rigid = downey1997(
-            [64, load // 10],
-            num_jobs=60,
-            num_nodes=64,
-            load=load / 100,
-            nodes=(1, 64),
-            runtime=(60, 20_000),
+            [64, load // 10], num_jobs=60, num_nodes=64, load=load / 100, nodes=(1, 64), runtime=(60, 20_000)
         )
         yield f"{load:03}-all", elastic_workload(rigid, share=1, seed=1, tick=0)
         yield f"{load:03}-half", elastic_workload(rigid, share=0.5, seed=1, tick=60)
@@ -491,8 +469,7 @@ def build_library(root: Path) -> int:
                 write_problem(problem, path)
                 written += 1
             elif digest(read_problem(path)) != digest(problem):
-                msg = f"{path}: this is not the problem that the design makes"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{path}: this is not the problem that the design makes")
     write_index(root, {suite.name: suite.summary for suite in DESIGN}, SELECTIONS)
     return written
 
@@ -516,12 +493,8 @@ def folder_problems(folder: Path, besides: Path | None = None) -> Iterator[tuple
     """Yield the name of the suite, empty if the folder is none, the file and the problem of each problem.
 
     A folder is a suite, called like the folder, if there is a ``best_known.json`` in it. The file `besides`
-    may lie there, too, and is none of the problems.
-
-    Raises
-    ------
-    FormatError
-        If a file is no problem, there is none, or the suite is called like one of the package.
+    may lie there, too, and is none of the problems. Raises `FormatError` if a file is no problem, there is
+    none, or the suite is called like one of the package.
     """
     there = [*folder.glob("*.json"), *folder.glob("*.json.gz")]
     files = sorted(path for path in there if path.name != BEST_KNOWN)

@@ -97,8 +97,6 @@ def improve_suites(
         are skipped.
     objective
         One term of an objective; instances of other kinds are skipped. By default the first of each kind.
-    budget
-        Of each run.
     store
         Where runs are found that have been made before, as by an interrupted call of the same arguments, and
         new ones are kept; what they brought is written down again where it is missing. None keeps nothing.
@@ -156,8 +154,7 @@ def _attempts(
                     (task,) = plan([(member.suite, problem)], [name], objective=term, budgets=[budget])
                     yield _Attempt(suite, member, task, row.method == "exact")
     if not instances:
-        msg = f"no instance has the objective {objective}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"no instance has the objective {objective}")
     for name in solvers:
         if name not in used:
             raise UnknownName("solver of these instances", name, sorted(used))
@@ -198,29 +195,16 @@ def improved(
 ) -> BestKnown:
     """Return what is known after a run that the judge has confirmed.
 
-    Parameters
-    ----------
-    row
-        What is known before.
-    problem, record, answer
-        The problem, and what came of the run; see `allocsolve.bench.runs.execution.Outcome`.
-    exact
-        Whether the solver proves its bounds; those of others are not kept.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the result contradicts what is known.
+    Raises `InvalidAnswer` if the result contradicts what is known. Bounds of solvers that are not exact are
+    not kept.
     """
     if answer is None and record.status is Status.INFEASIBLE:
-        msg = f"the solver claims that {row.instance} has no answer"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver claims that {row.instance} has no answer")
     bound = terms(record.bound)[0] if exact else row.lower
     value = row.upper if record.value is None else terms(record.value)[0]
     if bound > row.upper or (answer is not None and value < row.lower):
         what = f"the bound {bound}" if bound > row.upper else f"a solution of {value}"
-        msg = f"the solver claims {what}, but {row.lower} to {row.upper} is known"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver claims {what}, but {row.lower} to {row.upper} is known")
     today = datetime.now(UTC).date().isoformat()
     source = today, record.solver_repr, _versions(), round(record.runtime_s, 3)
     if answer is not None and value < row.upper:

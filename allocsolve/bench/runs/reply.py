@@ -115,19 +115,14 @@ def _plain(value: object) -> object:
         return float(value)
     if isinstance(value, Mapping):
         return dict(value)
-    msg = f"the result holds a {type(value).__name__}, which is no data"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer(f"the result holds a {type(value).__name__}, which is no data")
 
 
 def decoded_reply(data: bytes, task: Task) -> Reply:
     """Return what the process of the solver says of a task.
 
-    Raises
-    ------
-    FormatError
-        If it is no reply: every fault is named.
-    InvalidAnswer
-        If the answer is none of the problem, or the claims contradict each other.
+    Raises `FormatError` if it is no reply: every fault is named; `InvalidAnswer` if the answer is none of the
+    problem, or the claims contradict each other.
     """
     source = "reply"
     try:
@@ -172,27 +167,13 @@ def _value(value: Any) -> Any:  # noqa: ANN401 - a number, some, or None
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """A solver of one problem, whose answer is there already; what it is worth is for the judge to say.
+    """A solver of one problem, whose answer is there already; what it is worth is for the judge to say."""
 
-    Parameters
-    ----------
-    name
-        What rows call it.
-    sha256
-        Of its file: another content is another run.
-    answer
-        None if the file holds none.
-    fault
-        Why it holds none.
-    tolerance
-        By how many seconds its times may be off; 0 if it is feasible as it is.
-    """
-
-    name: str
-    sha256: str
-    answer: Answer | None = field(repr=False, compare=False)
-    fault: str = field(default="", repr=False, compare=False)
-    tolerance: float = 0.0
+    name: str  #: what rows call it
+    sha256: str  #: of its file: another content is another run
+    answer: Answer | None = field(repr=False, compare=False)  #: None if the file holds none
+    fault: str = field(default="", repr=False, compare=False)  #: why it holds none
+    tolerance: float = 0.0  #: seconds by which its times may be off; 0 if it is feasible as it is
 
     def __repr__(self) -> str:
         """Return what records know it by, see `tolerance_of`."""
@@ -202,13 +183,8 @@ class GivenAnswer:
     def __call__(self, problem: Problem, budget: Budget, /) -> Result[Any]:
         """Return the answer.
 
-        Raises
-        ------
-        AllocsolveError
-            If the file holds none.
-        InvalidAnswer
-            If it is not feasible: with the broken rules and, where they can be measured, the values that it
-            has all the same. They count nowhere.
+        Raises `AllocsolveError` if the file holds none; `InvalidAnswer` if it is not feasible: with the
+        broken rules and, where they can be measured, the values that it has all the same. They count nowhere.
         """
         del budget
         if self.answer is None:
@@ -226,25 +202,10 @@ def given_answer(
 ) -> GivenAnswer:
     """Read an answer from a file in any format of `read_solution`.
 
-    A file that is no answer to the problem makes a failed row; one that is not there is refused.
-
-    Parameters
-    ----------
-    path
-        The file; it gives the name.
-    problem
-        That it answers.
-    tolerance
-        By how many seconds its times may be off, see `allocsolve.judge.violations`.
-    tell
-        See `read_solution`.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read.
-    InvalidOption
-        If a tolerance is given, and answers to the problem have no times that could be rounded.
+    A file that is no answer to the problem makes a failed row; one that is not there is refused. Raises
+    `FormatError` if the file cannot be read; `InvalidOption` if a tolerance is given, and answers to the
+    problem have no times that could be rounded. Its name is that of the file; what is told is what
+    `read_solution` tells.
     """
     try:
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -320,16 +281,8 @@ def call_solver(
 ) -> Call:
     """Call a solver; whatever it raises is caught.
 
-    Parameters
-    ----------
-    solver, problem, budget
-        The solver, made and ready, and what it is called with.
-    printed
-        Returns what has been written to stdout since its last call: a solver prints nothing.
-    begun
-        Called right before the clock is started.
-    done
-        Called as soon as the solver has returned or raised.
+    `printed` returns what has been written to stdout since its last call: a solver prints nothing. `begun` is
+    called right before the clock is started, `done` as soon as the solver has returned or raised.
     """
     before = _fingerprint(problem)
     printed()  # whatever the warm-up has said

@@ -52,17 +52,7 @@ _SHOWN: Final = 40
 
 
 class BadCellError(ValueError):
-    """A cell that no record can have.
-
-    Parameters
-    ----------
-    column
-        Where it stands.
-    cell
-        What stands there.
-    reason
-        What is wrong with it.
-    """
+    """A cell that no record can have."""
 
     def __init__(self, column: str, cell: object, reason: str) -> None:
         shown = ascii(cell[: 2 * _SHOWN] if isinstance(cell, str | bytes) else cell)
@@ -123,10 +113,7 @@ def decoded_facts(cell: object) -> dict[str, Any]:
 def decoded(cells: Sequence[object]) -> Record:
     """Return the record of a row, from its cells in the order of `FIELDS`, the facts of the machine in place.
 
-    Raises
-    ------
-    BadCellError
-        If a cell is none of a record, or does not go with the others.
+    Raises `BadCellError` if a cell is none of a record, or does not go with the others.
     """
     record = Record(*_values(FIELDS, _FIELD_DECODERS, cells))
     count = _num_terms(record.kind, record.objective)
@@ -359,19 +346,8 @@ def check_place(path: Path, *, read_only: bool) -> None:
 def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
     """Open a file of records; one of an older format is brought to this one if it may be written.
 
-    Parameters
-    ----------
-    source
-        The file, made if there is none; ``:memory:`` for none.
-    read_only
-        Whether the file stays as it is.
-
-    Raises
-    ------
-    FormatError
-        If it is no file of records, or one of a later format.
-    sqlite3.Error
-        If SQLite cannot open it.
+    Raises `FormatError` if it is no file of records, or one of a later format; `sqlite3.Error` if SQLite
+    cannot open it. The file is made if there is none; ``:memory:`` stands for none.
     """
     if read_only:
         uri = f"{Path(source).absolute().as_uri()}?mode=ro"
@@ -409,10 +385,7 @@ def _prepare(base: sqlite3.Connection, source: str) -> None:
 def selection_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:
     """Return how some fields are selected that are no columns of a file of whatever format.
 
-    Raises
-    ------
-    FormatError
-        If it is no file of records, or one of a later format.
+    Raises `FormatError` if it is no file of records, or one of a later format.
     """
     application = base.execute("PRAGMA application_id").fetchone()[0]
     version = base.execute("PRAGMA user_version").fetchone()[0]

@@ -170,17 +170,6 @@ class RecordStore:
     ) -> bool:
         """Add a row.
 
-        Parameters
-        ----------
-        record
-            The row.
-        problem
-            That it is about; kept once.
-        answer
-            That the judge has confirmed, if any.
-        certificate
-            From which the judge has recomputed a bound, if any.
-
         Returns
         -------
         bool
@@ -221,10 +210,6 @@ class RecordStore:
 
         Parameters
         ----------
-        key
-            Of the record.
-        bound
-            A fraction.
         digest_of_lines
             The SHA-256 of the lines of the problem that it has read.
         """
@@ -313,8 +298,6 @@ class RecordStore:
 
         Parameters
         ----------
-        key
-            Of the record.
         problem
             That the record is about, if it is at hand; None reads it from the file.
         """

@@ -144,15 +144,6 @@ def merge_records(
     Of several records of a key the newest is taken, by its time. Nothing is doubled: what `into` has, or has
     something newer for, is not added. A record whose problem or answer is damaged is left out.
 
-    Parameters
-    ----------
-    into
-        Where the records go.
-    stores
-        Where they come from.
-    progress
-        Told after each record, and at the start.
-
     Returns
     -------
     int

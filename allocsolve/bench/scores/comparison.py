@@ -260,13 +260,8 @@ class PairedStudies:
 def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: Catalogue) -> PairedStudies:
     """Pair the runs of two studies that are of the same problem, solver, objective, budget and seed.
 
-    Parameters
-    ----------
-    before, after
-        Of any solvers and problems. If a study has several runs that differ in code or version only, the
-        last one counts.
-    catalogue
-        Its references count as known bounds.
+    If a study has several runs that differ in code or version only, the last one counts. References of the
+    catalogue count as known bounds.
     """
     old, new = ({_PairKey.of(row): row for row in rows} for rows in (before, after))
     pairs = [(key, old[key], new[key]) for key in old if key in new]

@@ -61,14 +61,8 @@ def contradictions(rows: Sequence[Record], reference: Reference | None = None) -
     The judge has recomputed every value, but no claimed bound: the row of the claim is struck. If a bound
     that was recomputed is above a value, one of two computations of this package is wrong, and every row of
     the instance is struck. A claim that contradicts a reference is struck, too; which of them is wrong is not
-    known. Nor is it if two references contradict each other.
-
-    Parameters
-    ----------
-    rows
-        All of one instance and objective.
-    reference
-        What files state of the first term of the objective.
+    known. Nor is it if two references contradict each other. The rows are all of one instance and objective;
+    the reference is what files state of its first term.
     """
     struck: dict[_Conflict, list[Record]] = {}
     for conflict, refuted in (*_between(rows), *_with_reference(rows, reference)):
@@ -135,13 +129,8 @@ def consistent(
 ) -> tuple[tuple[Record, ...], Catalogue, tuple[Contradiction, ...]]:
     """Return the records and the catalogue without what contradicts, and the contradictions.
 
-    Parameters
-    ----------
-    records
-        Of any instances and objectives.
-    catalogue
-        Of their instances. A reference that contradicts a record is left out; one of the library is kept if
-        only a claim contradicts it, since the judge has confirmed the solutions of the library.
+    A reference that contradicts a record is left out; one of the library is kept if only a claim contradicts
+    it, since the judge has confirmed the solutions of the library.
     """
     rows = tuple(records)
     grouped: dict[tuple[str, str], list[Record]] = {}
@@ -253,8 +242,7 @@ def _checked(records: Iterable[Record]) -> list[Record]:
     rows = list(records)
     objectives = sorted({row.objective for row in rows})
     if len(objectives) > 1:
-        msg = f"records of several objectives cannot be compared: {'; '.join(objectives)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"records of several objectives cannot be compared: {'; '.join(objectives)}")
     return rows
 
 
@@ -351,8 +339,7 @@ def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None)
     by_solver: dict[str, dict[str, Record]] = {}
     for row in rows:
         if by_solver.setdefault(row.solver, {}).setdefault(row.digest, row) is not row:
-            msg = f"{row.solver} has several records of {row.instance}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{row.solver} has several records of {row.instance}")
     return tuple(
         _score(solver, list(by_digest.values()), best_by_digest) for solver, by_digest in by_solver.items()
     )

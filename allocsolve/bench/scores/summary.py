@@ -273,8 +273,6 @@ def export(
 
     Parameters
     ----------
-    records
-        The rows.
     path
         Ends with ``.csv``, ``.json`` (a list of objects, infinities as null) or ``.parquet``.
     catalogue
@@ -343,8 +341,7 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency
         import pyarrow.parquet as pq  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        msg = "Parquet needs pyarrow: pip install 'allocsolve[parquet]'"
-        raise SolverUnavailable(msg) from None
+        raise SolverUnavailable("Parquet needs pyarrow: pip install 'allocsolve[parquet]'") from None
     table = {name: _of_one_type([row.get(name) for row in rows]) for name in _columns(rows)}
     pq.write_table(pa.table(table), path)
 

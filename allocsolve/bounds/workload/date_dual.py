@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_dates import Dates, Spans, costs_in_spans, list_spans, settle_dates
-from allocsolve.bounds.workload._kernels_job_prices import (
-    PricedJobs,
-    SlotEntries,
-    fullest_slots,
-    soft_slots,
-)
-from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, ascend, entries_of, read_only
+from allocsolve.bounds.workload._kernels_job_prices import PricedJobs, SlotEntries, fullest_slots, soft_slots
+from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, entries_of, read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from allocsolve.bounds.workload.job_price_dual import DualJobs
     from allocsolve.model import FloatArray, IntArray
-
-#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
-_SHARES = (0.5, 1.0)
-
-#: An ascent is over when some steps gain less than this share of the value.
-_TOLERANCE = 1e-6
 
 
 class Settled(NamedTuple):
@@ -71,17 +57,9 @@ def _priced(jobs: DualJobs, first: IntArray, offsets: IntArray) -> PricedJobs:
 class DateDual:
     """The dual function on windows of prices, where starts lie in windows of dates.
 
-    Parameters
-    ----------
-    jobs, capacity
-        The jobs and the capacity that they share.
-    windows
-        Where each job has prices; what prices is not read.
-    known
-        What follows from the windows of the starts, on the same slots.
-    fixed
-        Levels that jobs pay besides, wherever they run, on the same windows. What the cluster earns by them
-        does not count here.
+    Each job has prices in its window of `windows`, whose own prices are not read; `known` is what follows
+    from the windows of the starts, on the same slots. Jobs pay the levels `fixed` besides, wherever they run;
+    what the cluster earns by them does not count here.
     """
 
     def __init__(
@@ -176,49 +154,6 @@ class DateDual:
     def _earned(self, levels: FloatArray) -> float:
         read_only(levels)
         return sum(fullest_slots(self._entries, room, levels, begin, end) for room, begin, end in self._runs)
-
-
-def climb(
-    dual: DateDual,
-    levels: FloatArray,
-    free: IntArray,
-    temperatures: Sequence[float],
-    *,
-    steps: int,
-    stop: Callable[[], bool],
-) -> tuple[FloatArray, float]:
-    """Return the best levels met on the way through falling temperatures, and their value.
-
-    Only the levels `free` change; those that the ascent begins with are among those that are compared.
-    """
-    best, best_value = levels, dual.exact(levels)
-    point, at = levels[free], levels.copy()
-
-    def function(some: FloatArray, temperature: float) -> tuple[float, FloatArray]:
-        at[free] = some
-        value, gradient = dual.soft(at.copy(), temperature)
-        return value, gradient[free]
-
-    for temperature in temperatures:
-        if stop():
-            break
-        shift = -PRIOR * temperature
-        point = ascend(
-            partial(function, temperature=temperature),
-            point + shift,
-            first_step=temperature,
-            steps=steps,
-            tolerance=_TOLERANCE,
-            stop=stop,
-        )
-        for share in _SHARES:
-            other = levels.copy()
-            other[free] = np.maximum(point - share * shift, 0.0)
-            value = dual.exact(other)
-            if value > best_value:
-                best, best_value = other, value
-        point = point - shift
-    return best, best_value
 
 
 class Part(NamedTuple):

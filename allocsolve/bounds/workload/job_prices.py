@@ -9,18 +9,16 @@ import heapq
 import math
 import threading
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds.workload.costs import MEAN_TERMS, job_costs
 from allocsolve.bounds.workload.job_price_dual import (
-    PRIOR,
     DualJobs,
     JobDual,
     JobWindows,
-    ascend,
+    climb,
     joined,
     read_only,
     slots_of,
@@ -36,12 +34,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
-
-#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
-_SHARES: Final = (0.5, 1.0)
-
-#: An ascent is over when some steps gain less than this share of the value.
-_TOLERANCE: Final = 1e-6
 
 
 class Ascended(NamedTuple):
@@ -72,27 +64,8 @@ def ascended(
 
     dual = JobDual(jobs, capacity, windows, workers)
     lengths = windows.lengths
-    levels = windows.prices * lengths
-    best, best_value = levels, dual.exact(levels)
-    for temperature in temperatures:
-        if stop():
-            break
-        shift = -PRIOR * temperature
-        levels = ascend(
-            partial(dual.soft, temperature=temperature),
-            levels + shift,
-            first_step=temperature,
-            steps=steps,
-            tolerance=_TOLERANCE,
-            stop=stop,
-        )
-        for share in _SHARES:
-            clipped = np.maximum(levels - share * shift, 0.0)
-            value = dual.exact(clipped)
-            if value > best_value:
-                best, best_value = clipped, value
-        levels = levels - shift
-    return Ascended(windows.with_prices(best / lengths), best_value)
+    best, value = climb(dual, windows.prices * lengths, temperatures, steps=steps, stop=stop)
+    return Ascended(windows.with_prices(best / lengths), value)
 
 
 def ascended_pieces(
@@ -195,14 +168,8 @@ class Plan(NamedTuple):
 def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, given: PriceBound) -> Plan:
     """Return where to begin: with the prices per node-second of a bound.
 
-    Parameters
-    ----------
-    jobs, capacity
-        The jobs that count, and the capacity that they share.
-    sizes, starts
-        Shape (jobs,), their nodes, and cheapest starts under the prices of the bound.
-    given
-        The bound.
+    The jobs are those that count; they share the capacity, have so many nodes (`sizes`), and their cheapest
+    starts under the prices of the bound.
     """
     rounds: tuple[tuple[Round, ...], ...]
     paid = np.concatenate(([0.0], np.cumsum(given.prices * np.diff(given.edges))))
@@ -299,19 +266,10 @@ def job_prices(
 ) -> PriceBound:
     """Return a lower bound by prices that differ from job to job, never below the given one.
 
-    Parameters
-    ----------
-    problem
-        Rigid jobs. For moldable ones the bound is returned as it was given.
-    term
-        What is bounded: a mean over the jobs. For other terms the bound is returned as it was given.
-    start
-        The bound from which the ascent starts: by prices that are the same for all jobs, or by prices per
-        job, which are improved where they are and on finer slots.
-    clock
-        When it runs out, or at Ctrl-C, the best bound so far is returned.
-    workers
-        Threads, >= 1.
+    The ascent begins with a bound by prices that are the same for all jobs, or by prices per job, which are
+    improved where they are and on finer slots. If jobs are moldable, or the term is no mean over the jobs,
+    the bound is returned as it was given. When the time of the clock is over, or at Ctrl-C, the best bound so
+    far is returned.
 
     Notes
     -----
@@ -359,10 +317,7 @@ def job_prices(
 def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, Any]) -> PriceBound:
     """Return the bound of a certificate of prices per job; it has no prices of node-seconds.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the judge does not admit the certificate.
+    `InvalidAnswer` if the judge does not admit the certificate.
     """
     value = job_price_bound(problem, certificate, term)
     nobody = read_only(np.zeros(0))

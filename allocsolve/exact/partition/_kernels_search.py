@@ -399,12 +399,8 @@ def search(
 ) -> int:
     """Work on the open nodes until none is left or about `budget` nanoseconds are spent.
 
-    Parameters
-    ----------
-    parity
-        A divisor of every cost.
-    links
-        Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
+    `parity` is a divisor of every cost. `links` are the neighbours of the cells as (offsets, neighbours),
+    none if the set need not be connected.
     """
     state, node = memory.state, memory.node
     until = state[SPENT] + budget

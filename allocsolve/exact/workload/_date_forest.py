@@ -38,12 +38,8 @@ class Stretch:
 class DateForest:
     """The bound by trees of stretches: the sum of the least bounds of leaves, less what is shared.
 
-    Parameters
-    ----------
-    problem, term
-        Rigid jobs, and a mean over the jobs.
-    certificate
-        One that the judge admits, ``job-prices``, ``date-tree`` or ``date-trees``: the trees begin with it.
+    The jobs are rigid, the term is a mean over them. The trees begin with a certificate that the judge
+    admits: ``job-prices``, ``date-tree`` or ``date-trees``.
 
     Notes
     -----

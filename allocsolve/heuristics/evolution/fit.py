@@ -81,6 +81,9 @@ def fit(
 ) -> PlacedProfile:
     """Place a requested profile on a resource profile with the earliest possible completion.
 
+    `InvalidProblem` if the request is empty or needs more than `num_nodes`, if these are not in 1..2^53, or
+    the limit is below 1.
+
     Parameters
     ----------
     profile
@@ -99,12 +102,6 @@ def fit(
     -------
     PlacedProfile
         The first step is delayed, never expanded; the last step is never expanded.
-
-    Raises
-    ------
-    InvalidProblem
-        If the request is empty or needs more than `num_nodes`, if these are not in 1..2^53, or the limit is
-        below 1.
 
     Notes
     -----
@@ -147,17 +144,14 @@ def compact(
 ) -> PlacedProfile:
     """Return the placement with the same completion that starts as late as possible.
 
+    `InvalidProblem` if `fit` refuses the application, and if nothing fits that ends when `placement` does.
+
     Parameters
     ----------
     profile, occupied, num_nodes, expand_limit
         See `fit`.
     placement
         What `fit` returned for them.
-
-    Raises
-    ------
-    InvalidProblem
-        If `fit` refuses the application, and if nothing fits that ends when `placement` does.
 
     Notes
     -----

@@ -41,6 +41,8 @@ class _Reservation(NamedTuple):
 class ResourceProfile:
     """How many nodes of a cluster are busy at any time from now on, as reservations come and go.
 
+    `InvalidOption` if the origin is negative, or a value is not an integer.
+
     Parameters
     ----------
     num_nodes
@@ -48,11 +50,6 @@ class ResourceProfile:
     origin
         The present, in seconds: no request or reservation is before it. Moved on by `forget`. All times are
         integers, so sums of them are exact; who has fractions counts in milliseconds, or rounds them up.
-
-    Raises
-    ------
-    InvalidOption
-        If the origin is negative, or a value is not an integer.
 
     Notes
     -----
@@ -135,14 +132,7 @@ class ResourceProfile:
     def earliest_window(self, nodes: int, duration: int, *, earliest_start: int | None = None) -> int:
         """Return the earliest time from which on `nodes` nodes are free for `duration` seconds.
 
-        Parameters
-        ----------
-        nodes
-            0 to all of the cluster.
-        duration
-            Seconds, >= 1.
-        earliest_start
-            Seconds, from the origin on, which is the default.
+        `nodes` are 0 to all of the cluster, `duration` is at least 1. No window starts before the origin.
         """
         start = None if earliest_start is None else self._time("earliest_start", earliest_start)
         step = whole_time("duration", duration), integer("nodes", nodes)
@@ -158,19 +148,9 @@ class ResourceProfile:
     ) -> PlacedProfile:
         """Return where a requested profile completes as early as possible; reserves nothing.
 
-        Parameters
-        ----------
-        profile, expand_limit
-            As for `allocsolve.heuristics.fit`.
-        compacting
-            Whether it starts as late as that completion allows, as `allocsolve.heuristics.compact` has it.
-        earliest_start
-            Seconds, from the origin on, which is the default.
-
-        Returns
-        -------
-        PlacedProfile
-            ``reserve(*placement)`` takes it.
+        Profile and limit are as for `allocsolve.heuristics.fit`, with `compacting` as for
+        `allocsolve.heuristics.compact`; nothing starts before the origin. ``reserve(*placement)`` takes what
+        is returned.
         """
         request = request_arrays(profile, self._num_nodes, expand_limit)
         earliest = self._origin if earliest_start is None else self._time("earliest_start", earliest_start)
@@ -189,19 +169,8 @@ class ResourceProfile:
     def reserve(self, start: int, profile: EvolutionProfile) -> int:
         """Let a profile hold its nodes from a time on, and return the number of this reservation.
 
-        Parameters
-        ----------
-        start
-            Seconds, not before the origin.
-        profile
-            What is held from then on, expansion included.
-
-        Raises
-        ------
-        InvalidOption
-            If it starts before the origin or ends after 2^53 s.
-        InvalidAnswer
-            If too few nodes are free; nothing is reserved then.
+        `InvalidOption` if it starts before the origin or ends after 2^53 s; `InvalidAnswer` if too few nodes
+        are free; nothing is reserved then.
         """
         begin = self._time("start", start)
         durations, nodes, _ = request_arrays(profile, self._num_nodes, 1)
@@ -224,18 +193,9 @@ class ResourceProfile:
     def release(self, reservation: int, *, since: int | None = None) -> None:
         """Give back what a reservation holds from a time on: early completion, or cancellation.
 
-        Parameters
-        ----------
-        reservation
-            What `reserve` returned. It is unknown afterwards.
-        since
-            Seconds, from the origin on, which is the default. What it held before stays on record.
-
-        Raises
-        ------
-        InvalidOption
-            If there is no such reservation, because it was released or ended before the origin, or `since`
-            lies before the origin.
+        The reservation is unknown afterwards; what it held before `since`, from the origin on, stays on
+        record. `InvalidOption` if there is no such reservation, because it was released or ended before the
+        origin, or `since` lies before the origin.
         """
         time = self._origin if since is None else self._time("since", since)
         held = self._reservations.pop(integer("reservation", reservation, InvalidOption), None)

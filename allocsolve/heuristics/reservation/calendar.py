@@ -32,6 +32,9 @@ class Slot(NamedTuple):
 class ReservationCalendar:
     """The bookings of a machine from now on, which can be made, cancelled and asked about.
 
+    `InvalidProblem` if the machine is neither a topology nor a number, or has no node; `InvalidOption` if the
+    origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
+
     Parameters
     ----------
     machine
@@ -44,13 +47,6 @@ class ReservationCalendar:
         The sets of nodes that `ask` may choose, see `allocsolve.heuristics.admit`; without a mesh ``any``.
     origin
         The present, in seconds, before which nothing can be asked or booked; `advance` moves it on.
-
-    Raises
-    ------
-    InvalidProblem
-        If the machine is neither a topology nor a number, or has no node.
-    InvalidOption
-        If the origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
 
     Notes
     -----
@@ -133,28 +129,10 @@ class ReservationCalendar:
 
         The starts tried are the earliest start and then, in order, the later ends of bookings.
 
-        Parameters
-        ----------
-        nodes
-            Number of nodes, from 1 to all nodes of the machine.
-        runtime
-            Seconds, >= 1.
-        deadline
-            When the job has to end, in seconds; None for no deadline.
-        earliest_start
-            The earliest start, in seconds; the present (the default) or later.
-
-        Returns
-        -------
-        Slot or None
-            The slot, for ``book(*slot)``; None if the job does not fit before its deadline.
-
-        Raises
-        ------
-        InvalidProblem
-            If the job is malformed or too large for the machine.
-        InvalidAnswer
-            If a function given as the allocator does not return that many free nodes.
+        It starts at `earliest_start`, the present by default, or later, and ends by the deadline, if there is
+        one; None if it does not fit. Times are in seconds; ``book(*slot)`` takes the slot. `InvalidProblem`
+        if the job is malformed or too large for the machine; `InvalidAnswer` if a function given as the
+        allocator does not return that many free nodes.
         """
         size, runtime = self._counted(nodes), self._runtime(runtime)
         time = self._now if earliest_start is None else self._time("earliest_start", earliest_start)
@@ -168,23 +146,9 @@ class ReservationCalendar:
     def book(self, start: int, runtime: int, nodes: Sequence[int] | IntArray | int) -> int:
         """Book nodes from a time on, and return the number of the booking.
 
-        Parameters
-        ----------
-        start
-            Seconds, not before the present.
-        runtime
-            Seconds, >= 1.
-        nodes
-            Node ids, a set of any shape; without a mesh, their number.
-
-        Raises
-        ------
-        InvalidProblem
-            If the run time is below 1, or a node is not one of the machine.
-        InvalidOption
-            If it starts before the present or ends after 2^53 s.
-        InvalidAnswer
-            If a node is not free throughout; nothing is booked in this case.
+        Nodes are ids, a set of any shape; without a mesh, their number. `InvalidProblem` if the run time is
+        below 1 s, or a node is not one of the machine; `InvalidOption` if it starts before the present or
+        ends after 2^53 s; `InvalidAnswer` if a node is not free throughout: nothing is booked in this case.
         """
         begin, runtime = self._time("start", start), self._runtime(runtime)
         end = self._time("end", begin + runtime)
@@ -207,15 +171,8 @@ class ReservationCalendar:
     def cancel(self, booking: int) -> None:
         """Give back the nodes of a booking from the present on, as it is cancelled or ends early.
 
-        Parameters
-        ----------
-        booking
-            The number that `book` returned; it is unknown afterwards.
-
-        Raises
-        ------
-        InvalidOption
-            If there is no such booking, for instance because it was cancelled or has ended.
+        It is unknown afterwards. `InvalidOption` if there is no such booking, for instance because it was
+        cancelled or has ended.
         """
         slot = self._bookings.pop(integer("booking", booking, InvalidOption), None)
         if slot is None:
@@ -236,20 +193,8 @@ class ReservationCalendar:
     def free(self, start: int, end: int) -> BoolArray | int:
         """Return the nodes that are free throughout a window; without a mesh, their number.
 
-        Parameters
-        ----------
-        start, end
-            Seconds, not before the present; the end is after the start.
-
-        Returns
-        -------
-        BoolArray or int
-            A mask of shape (nodes,), or the least number of nodes that are free at any time of the window.
-
-        Raises
-        ------
-        InvalidOption
-            If the window is empty or begins before the present.
+        It is a mask of shape (nodes,), or the least number of nodes that are free at any time of the window.
+        `InvalidOption` if the window is empty or begins before the present.
         """
         begin, finish = self._time("start", start), self._time("end", end)
         if finish <= begin:

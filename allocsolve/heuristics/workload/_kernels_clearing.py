@@ -222,11 +222,8 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
     that makes it fastest on f nodes, and T the time on one node without it, ``w n / (T (1 + n^2 / f^2)) - l
     n`` is largest where ``(1 - z) / (1 + z)^2 = l T / w`` with ``z = n^2 / f^2``.
 
-    Parameters
-    ----------
-    work_prices
-        Shape (jobs,): the pay for the whole work of each job, >= 0, in the unit in which a node is paid per
-        second.
+    `work_prices`, shape (jobs,), are the pay for the whole work of each job, >= 0, in the unit in which a
+    node is paid per second.
     """
     count, share = len(packed.submit), _parallel_shares(packed)
     scale, exponent, shift = np.zeros(count), np.ones(count), np.zeros(count)

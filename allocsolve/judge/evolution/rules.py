@@ -42,10 +42,7 @@ def evolution_violations(problem: EvolutionProblem, schedule: EvolutionSchedule)
 
     Messages name the application, the step, the time (seconds) and the value. O(steps log steps).
 
-    Raises
-    ------
-    InvalidAnswer
-        If times or node counts are so large that their sums do not fit into 64 bits.
+    `InvalidAnswer` if times or node counts are so large that their sums do not fit into 64 bits.
 
     References
     ----------
@@ -198,13 +195,8 @@ def evolution_metrics(
 ) -> EvolutionMetrics:
     """Return all metrics of a schedule. The schedule need not be feasible, but must be of this problem.
 
-    Parameters
-    ----------
-    problem, schedule
-        With the same number of applications and steps.
-    rigid
-        Account for each application as a reservation of its peak for its whole span, as a resource manager
-        that knows no evolution would make it.
+    With `rigid` each application counts as a reservation of its peak for its whole span, as a resource
+    manager that knows no evolution would make it.
 
     References
     ----------

@@ -109,13 +109,7 @@ def partition_metrics(
 ) -> PartitionMetrics:
     """Return all metrics of a partition. It need not be feasible, but its nodes must be of the topology.
 
-    Parameters
-    ----------
-    problem, partition
-        The answer and what it answers.
-    order
-        All nodes, shape (nodes,), on which `span` and `runs` are counted; by default by node id, the
-        row-major order.
+    `span` and `runs` are counted on `order`, all nodes; by default by node id, the row-major order.
 
     Notes
     -----

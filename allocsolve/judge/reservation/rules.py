@@ -66,17 +66,8 @@ def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatAr
     nodes on one side lies between s (k - s) pairs. On a ring of n nodes, the n arcs of floor(n / 2) nodes
     take the place of cuts: the number of arcs that hold just one of two nodes is twice their distance.
 
-    Parameters
-    ----------
-    offsets
-        Shape (sets + 1,): the nodes of set ``i`` are ``nodes[offsets[i]:offsets[i + 1]]``.
-    nodes
-        The nodes of all sets; a node that is listed twice in a set counts once.
-
-    Returns
-    -------
-    FloatArray
-        Shape (sets,); NaN for a set of fewer than two nodes.
+    The nodes of set ``i`` are ``nodes[offsets[i]:offsets[i + 1]]``; one that is listed twice counts once.
+    Shape (sets,), NaN for a set of fewer than two nodes.
     """
     count, num_nodes = len(offsets) - 1, topology.num_nodes
     of = np.repeat(np.arange(count), np.diff(offsets))

@@ -578,6 +578,8 @@ def workload_breaches(
     estimates every kind of conservative backfilling keeps this claim; if jobs end early, a kind that keeps
     older reservations may break it.
 
+    `InvalidOption` if a claim needs expected ends, and there are jobs that change their sizes.
+
     Parameters
     ----------
     problem, schedule
@@ -592,11 +594,6 @@ def workload_breaches(
     tuple of Breach
         In the order of `claims`. Times that differ by at most `TIME_TOLERANCE_S` and the given tolerance are
         one instant; multiples of a quarter of a second never do without one.
-
-    Raises
-    ------
-    InvalidOption
-        If a claim needs expected ends, and there are jobs that change their sizes.
 
     Notes
     -----

@@ -15,6 +15,7 @@ from allocsolve.judge.workload.job_prices import (
     Machine,
     check_kind,
     check_slots,
+    earned,
     edges_of,
     job_rows,
     mean_of,
@@ -36,18 +37,13 @@ _KIND: Final = "date-trees"
 def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
     """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates for each stretch.
 
-    Parameters
-    ----------
-    problem
-        A problem of rigid jobs.
-    certificate
-        ``kind``: "date-trees". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`.
-        ``shared``: prices, by ``first_slots``, ``offsets`` and ``prices`` as there. ``stretches``: the number
-        of the tree of each job. ``trees``: each has ``slots``, two edges by their numbers; ``lists``,
-        ``jobs``, ``cuts`` and ``totals`` as in `date_tree_bound`, with jobs counted within the stretch, slots
-        from the first edge on and prices between the edges only.
-    objective
-        ``turnaround``, ``slowdown`` or ``wait``.
+    *Certificate.* ``kind``: "date-trees". ``term``, ``edges``, ``nodes`` and ``unit`` as in
+    `job_price_bound`. ``shared``: prices, by ``first_slots``, ``offsets`` and ``prices`` as there.
+    ``stretches``: the number of the tree of each job. ``trees``: each has ``slots``, two edges by their
+    numbers; ``lists``, ``jobs``, ``cuts`` and ``totals`` as in `date_tree_bound`, with jobs counted within
+    the stretch, slots from the first edge on and prices between the edges only.
+
+    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----
@@ -73,8 +69,7 @@ def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], obj
     shared = price_windows(certificate["shared"], edges_of(certificate, tick), len(problem.jobs))
     fullest = np.zeros(len(shared.edges) - 1, dtype=np.int64)
     fullest_sets(shared, *Machine.of(problem, divisor), fullest)
-    lengths = np.diff(shared.edges).tolist()
-    total = -sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
+    total = -earned(shared.edges, fullest)
     for number, tree in enumerate(certificate["trees"]):
         reached = [each for each in tree["totals"] if each is not None]
         if not reached:

@@ -14,11 +14,7 @@ from allocsolve.judge.messages import overloads, shown_seconds
 from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.elastic import elastic_violations, needed_sizes
-from allocsolve.judge.workload.machine import (
-    early_violations,
-    machine_violations,
-    open_node_seconds,
-)
+from allocsolve.judge.workload.machine import early_violations, machine_violations, open_node_seconds
 from allocsolve.judge.workload.tolerance import (
     TIME_TOLERANCE_S,
     are_quarters,
@@ -34,6 +30,7 @@ from allocsolve.model import (
     REACTIVE,
     SLOWDOWN_FLOOR_S,
     SPEEDUP_TABLE,
+    shown_values,
 )
 
 if TYPE_CHECKING:
@@ -284,10 +281,7 @@ class WorkloadMetrics:
 def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> WorkloadMetrics:
     """Return the metrics of a feasible schedule. O(pieces log pieces).
 
-    Raises
-    ------
-    InvalidAnswer
-        If a job has no piece: then there is no mean over all jobs.
+    `InvalidAnswer` if a job has no piece: then there is no mean over all jobs.
     """
     packed = problem.jobs.packed
     idle = np.diff(schedule.offsets) == 0

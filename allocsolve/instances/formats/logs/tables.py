@@ -75,8 +75,6 @@ class LogTable:
     ----------
     name
         Of the format, as the command line has it.
-    summary
-        What such a file is, in a few words.
     columns
         Names of columns by field (`FIELDS`). Upper and lower case, ``_`` and blanks make no difference; the
         first that is there is taken. Of sizes all are looked at, in this order, for one that is known; what
@@ -395,8 +393,7 @@ _LSF: Final = LogTable(
 def _thousandths(num_gpu: str, gpu_milli: str) -> str:
     for text in (num_gpu, gpu_milli):
         if not re.fullmatch(r"\d{0,9}", text, re.ASCII):
-            msg = f"{text[:20]!r} is no number of GPUs, or of thousandths of one"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:20]!r} is no number of GPUs, or of thousandths of one")
     return str(int(num_gpu) * int(gpu_milli)) if num_gpu and gpu_milli else ""
 
 
