@@ -17,7 +17,7 @@ from allocsolve.bounds.workload.job_price_dual import ascend
 from allocsolve.bounds.workload.job_prices import ascended as ascent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.job_prices import job_price_bound
-from allocsolve.model import Amdahl, Clock, FloatArray, Job, WorkloadProblem
+from allocsolve.model import Amdahl, Clock, FloatArray, Job, WorkloadProblem, WorkloadTerm
 
 ENDLESS = math.inf
 #: Not the function of the same name.
@@ -111,7 +111,12 @@ def test_who_keeps_the_given_bound() -> None:
     """Moldable jobs, the makespan, jobs without weight, and who has no time."""
     moldable = WorkloadProblem(4, [Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(0.5))])
     nobody = WorkloadProblem(4, [Job(0, 2, 10, weight=0)])
-    for problem, term in ((moldable, "turnaround"), (THREE_WIDE, "makespan"), (nobody, "turnaround")):
+    cases: list[tuple[WorkloadProblem, WorkloadTerm]] = [
+        (moldable, "turnaround"),
+        (THREE_WIDE, "makespan"),
+        (nobody, "turnaround"),
+    ]
+    for problem, term in cases:
         start = time_prices(problem, "turnaround", clock=Clock(ENDLESS))
         assert job_prices(problem, term, start, clock=Clock(ENDLESS)) is start
     start = time_prices(log(30), "turnaround", clock=Clock(0.1))

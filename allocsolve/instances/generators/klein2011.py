@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -81,6 +81,7 @@ def klein2011(
     durations = rng.integers(*duration, size=total, endpoint=True).tolist()
     steps = list(zip(durations, rng.integers(*nodes, size=total, endpoint=True).tolist(), strict=True))
     ends = np.cumsum(sizes).tolist()
+    told: dict[str, Any] = {name: list(bounds) for name, bounds in ranges.items()}
     return EvolutionProblem(
         num_nodes=num_nodes,
         applications=tuple(
@@ -92,7 +93,7 @@ def klein2011(
         meta=recipe(
             "klein2011",
             seed=words,
-            **{name: list(bounds) for name, bounds in ranges.items()},
+            **told,
             num_nodes=num_nodes,
             expand_limit=expand_limit,
         ),
