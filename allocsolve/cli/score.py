@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from allocsolve.bench import Description, Gaps, GateChange, GateReport, SolverScore
-    from allocsolve.bench.runs.reply import GivenAnswer
+    from allocsolve.bench.runs.given import GivenAnswer
     from allocsolve.bench.scores.comparison import PairedStudies, SolverChange
     from allocsolve.bench.scores.statistics import Interval
     from allocsolve.model import Problem
@@ -154,7 +154,7 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
 
     Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
-    from allocsolve.bench.runs.reply import given_answer  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.runs.given import given_answer  # noqa: PLC0415 - when the command runs
 
     if not args.answers:
         if args.tolerance:

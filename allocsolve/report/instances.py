@@ -13,8 +13,8 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from allocsolve.bench.runs.given import is_given
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.runs.reply import is_given
 from allocsolve.families import family_of
 from allocsolve.model import terms
 

@@ -21,7 +21,7 @@ from allocsolve.bench.scores.summary import (
     summaries,
 )
 from allocsolve.errors import InvalidOption
-from allocsolve.report.tables import headline
+from allocsolve.report.headline import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -23,7 +23,8 @@ from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
-    from allocsolve.exact.partition._cut_search import CutModel, Walks
+    from allocsolve.exact.partition._cut_search import CutModel
+    from allocsolve.exact.partition._kernels_relaxation import Walks
     from allocsolve.model import IntArray
 
 problems = partition_problems(contiguous=None)

@@ -36,7 +36,7 @@ from allocsolve.bench.evaluation.messages import (
     ViewSender,
     decisions_of,
 )
-from allocsolve.bench.runs.reply import clock
+from allocsolve.bench.runs.clock import clock
 from allocsolve.bench.runs.watch import LOOK_S, cause_of, exit_reason, held_mb
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.kernels.cache import kernel_folder

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from allocsolve.bench.gate.gate import Measured
     from allocsolve.instances.formats.files import Document
 
 FORMAT: Final = "allocsolve-gate/1"
@@ -254,6 +253,15 @@ class GateChange:
         where = " on ".join(filter(None, (self.solver, self.problem)))
         values = " -> ".join(str(value) for value in (self.before, self.now) if value is not None)
         return f"{self.what}: {where}: {values}" + (f" ({self.relative})" if self.relative else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All rows of a run, sorted."""
+
+    problems: tuple[GateProblem, ...]
+    solvers: tuple[GateSolver, ...]
+    results: tuple[GateResult, ...]
 
 
 def failures(now: Measured) -> Iterator[GateChange]:

@@ -20,6 +20,7 @@ from allocsolve.bench.gate.baseline import (
     GateProblem,
     GateResult,
     GateSolver,
+    Measured,
     changes,
     failures,
     faster,
@@ -82,15 +83,6 @@ class Contestant:
         if not isinstance(self.solver, str):
             return self.solver
         return make_solver(self.solver, family_named(self.kind).problem)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """All rows of a run, sorted."""
-
-    problems: tuple[GateProblem, ...]
-    solvers: tuple[GateSolver, ...]
-    results: tuple[GateResult, ...]
 
 
 def measure(

@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from allocsolve import judge
+from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.bench.runs.records import Record
-from allocsolve.bench.runs.reply import GivenAnswer, SolverInterrupted, call_solver, decoded_reply
+from allocsolve.bench.runs.reply import SolverInterrupted, call_solver, decoded_reply
 from allocsolve.bench.runs.watch import (
     COMPILING,
     DONE,

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from allocsolve import registry
 from allocsolve.bench.runs.describe import Description, describe, identity_of, recorded_name
+from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.bench.runs.records import RecordKey, objective_terms
-from allocsolve.bench.runs.reply import GivenAnswer
 from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
 from allocsolve.families import AnyFamily, AnySolver, family_of
 from allocsolve.instances import digest

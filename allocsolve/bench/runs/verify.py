@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from allocsolve import judge
 from allocsolve.bench.runs.execution import metric_numbers
+from allocsolve.bench.runs.given import tolerance_of
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.runs.reply import tolerance_of
 from allocsolve.bench.runs.verified import verified_faults
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import family_of

@@ -20,7 +20,7 @@ from pathlib import Path
 from pickle import HIGHEST_PROTOCOL, dumps, loads
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, TypeAlias
 
-from allocsolve.bench.runs.reply import clock
+from allocsolve.bench.runs.clock import clock
 from allocsolve.errors import FormatError
 
 if TYPE_CHECKING:

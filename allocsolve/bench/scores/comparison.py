@@ -9,9 +9,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.bench.library.references import library_statements
-from allocsolve.bench.scores.gaps import Best, best, gap, stated_remark
+from allocsolve.bench.scores.gaps import Best, best, gap, relative_difference, stated_remark
 from allocsolve.bench.scores.statistics import bootstrap_interval, holm, signed_rank
-from allocsolve.bench.scores.summary import relative_difference
 from allocsolve.judge.quantiles import quantile
 from allocsolve.model import Status, terms
 

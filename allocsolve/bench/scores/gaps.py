@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.runs.given import tolerance_of
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.runs.reply import tolerance_of
 from allocsolve.bench.scores.catalogue import LIBRARY, Catalogue
 from allocsolve.errors import InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import family_named, relative_gap
@@ -229,6 +229,15 @@ def gap(value: Value, reference: Value, *, kind: str = "", objective: str = "") 
     """
     first, ref = terms(value)[0], terms(reference)[0]
     return relative_gap(first, ref, is_lost_share=is_lost_share(kind, objective))
+
+
+def relative_difference(first: float, second: float) -> float:
+    """Return (first - second) / the larger of two values >= 0, of which infinity is one."""
+    if first == second:
+        return 0.0
+    if math.isinf(first) or math.isinf(second):
+        return math.copysign(1.0, first - second)
+    return (first - second) / max(first, second)
 
 
 def is_lost_share(kind: str, objective: str) -> bool:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.scores.gaps import relative_difference
 from allocsolve.bench.scores.statistics import (
     STATISTICS,
     bootstrap_interval,
@@ -166,15 +167,6 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
             )
     adjusted = holm([p for *_, p in compared])
     return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(compared, adjusted, strict=True))
-
-
-def relative_difference(first: float, second: float) -> float:
-    """Return (first - second) / the larger of two values >= 0, of which infinity is one."""
-    if first == second:
-        return 0.0
-    if math.isinf(first) or math.isinf(second):
-        return math.copysign(1.0, first - second)
-    return (first - second) / max(first, second)
 
 
 def profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float], ...]]:

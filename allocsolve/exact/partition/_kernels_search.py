@@ -36,8 +36,7 @@ from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.exact.partition._cut_search import Walks
-    from allocsolve.exact.partition._kernels_relaxation import Node, States
+    from allocsolve.exact.partition._kernels_relaxation import Node, States, Walks
     from allocsolve.model import IntArray
 
 #: Entries of `Search.state`.

@@ -30,7 +30,6 @@ from allocsolve.model import (
     REACTIVE,
     SLOWDOWN_FLOOR_S,
     SPEEDUP_TABLE,
-    shown_values,
 )
 
 if TYPE_CHECKING:
