@@ -79,8 +79,12 @@ def bound(problem: MachinesProblem) -> int:
     return max([-(-sum(problem.jobs) // problem.machines), *problem.jobs])
 
 
-MAKESPAN = Term("makespan", "end of the last job", "s", lambda measured: measured.makespan, bound)
-IDLE = Term("idle", "time of machines without a job before the last end", "s", lambda measured: measured.idle)
+MAKESPAN: Term[MachinesProblem] = Term(
+    "makespan", "end of the last job", "s", lambda measured: measured.makespan, bound
+)
+IDLE: Term[MachinesProblem] = Term(
+    "idle", "time of machines without a job before the last end", "s", lambda measured: measured.idle
+)
 
 
 # Codec: a kind of file is the schema of its fields, and the way from them to a problem or an answer and back.

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from allocsolve.model import JobKind
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.job_kinds import SizeSet
-    from allocsolve.model.jobs import FloatArray
     from allocsolve.model.speedup import Speedup
     from allocsolve.simulation import Knowledge
 

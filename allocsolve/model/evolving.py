@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.columns import FloatArray
-    from allocsolve.model.jobs import PackedJobs
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: Codes of the ways in which jobs evolve, in the arrays of `allocsolve.model.PackedEvolving`.
 NOT_EVOLVING: Final = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from allocsolve.model.job_kinds import (
 )
 from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import Requirements
+from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from allocsolve.model.job_kinds import JobKind, SizeSet
     from allocsolve.model.machine import Amounts
     from allocsolve.model.speedup import Speedup
-
-__all__ = ["DEFAULT_LIMIT_FACTOR", "FloatArray", "Job", "Jobs", "PackedJobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,43 +125,6 @@ class Job:
 
 #: The limit assumed for a job without one, as a multiple of its run time (Zojer et al. 2025).
 DEFAULT_LIMIT_FACTOR = 1.25
-
-
-class PackedJobs(NamedTuple):
-    """The columns of jobs as read-only arrays, as every kernel takes them.
-
-    All have shape (jobs,) except the tables; that of job ``j`` is ``table_offsets[j]:table_offsets[j + 1]``.
-    """
-
-    #: Seconds.
-    submit: FloatArray
-    #: The nodes that a rigid job runs on; for other jobs, those to which `runtime` refers.
-    nodes: IntArray
-    min_nodes: IntArray
-    max_nodes: IntArray
-    #: Seconds on `nodes` nodes.
-    runtime: FloatArray
-    #: What a policy may assume as the run time on `nodes` nodes, in seconds: the limit, or 1.25 times the run
-    #: time where no limit is given.
-    estimate: FloatArray
-    #: >= 0.
-    weight: FloatArray
-    #: `NO_SPEEDUP`, `AMDAHL`, `POWER`, `SPEEDUP_TABLE` or `OVERHEAD`.
-    speedup: IntArray
-    #: The parallel share for `AMDAHL`, the exponent for `POWER`, for `OVERHEAD` the y of run times that are
-    #: multiples of ``1 / n + y n``; otherwise 0.
-    parameter: FloatArray
-    #: Shape (jobs + 1,).
-    table_offsets: IntArray
-    #: Shape (rows of all tables,): numbers of nodes, and seconds on them.
-    table_nodes: IntArray
-    table_seconds: FloatArray
-    #: `RIGID`, `MOLDABLE`, `MALLEABLE` or `EVOLVING`.
-    kind: IntArray
-    #: Equal parts of the work of a malleable job between which its size may change; 0: any time.
-    points: IntArray
-    #: Sizes are multiples of this number; 0 (`POWERS_OF_TWO`): powers of two.
-    size_step: IntArray
 
 
 class Jobs(Keyed, Sequence[Job]):

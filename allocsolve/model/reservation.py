@@ -21,7 +21,7 @@ from allocsolve.model.program import Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: Outcomes of a job: not accepted; accepted and not executed; ended by itself in time; stopped.
 REJECTED, BOOKED, SUCCESSFUL, CANCELLED = range(4)

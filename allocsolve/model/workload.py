@@ -10,10 +10,10 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, shown
-from allocsolve.model.columns import are_exact
+from allocsolve.model.columns import FloatArray, are_exact
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
-from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
+from allocsolve.model.jobs import Jobs
 from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.machine import checked_machine
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.model.evolving import Phases
     from allocsolve.model.jobs import Job
     from allocsolve.model.machine import Amounts, ClosedWindow
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
@@ -141,7 +142,7 @@ class WorkloadProblem(Rebuilt):
         """The jobs as arrays, for all that knows plain machines only.
 
         What takes account of the whole machine reads ``jobs.packed``, and
-        `allocsolve.model.machine.packed_machine`.
+        `allocsolve.model.packed_machine`.
 
         `UnsupportedProblem` if the problem is not plain: what reads these arrays alone would answer another
         problem.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.model.machine import NODES, packed_machine
+from allocsolve.model.machine import NODES
+from allocsolve.model.packed_machine import packed_machine
 from allocsolve.pictures.chart import duration
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
-from allocsolve.model.machine import NODES, packed_machine
+from allocsolve.model.machine import NODES
+from allocsolve.model.packed_machine import packed_machine
 from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 

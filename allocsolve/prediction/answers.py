@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.model.arrays import BoolArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.history import JobHistory, Moment
     from allocsolve.simulation import QueueSnapshot
     from allocsolve.simulation.policy import PolicyLike

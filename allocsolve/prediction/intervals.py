@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import BoolArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: The share of waits that an interval misses, half of them on each side.
 MISSED: Final = 0.1

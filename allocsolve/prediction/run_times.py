@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: For how many jobs of a class those of the wider class count, all together.
 PRIOR_JOBS: Final = 10.0

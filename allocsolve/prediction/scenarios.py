@@ -10,7 +10,7 @@ from allocsolve.prediction.intervals import LEVELS
 from allocsolve.prediction.run_times import RunTimes
 
 if TYPE_CHECKING:
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.history import JobHistory
     from allocsolve.simulation import QueueSnapshot
     from allocsolve.simulation.policy import PolicyLike

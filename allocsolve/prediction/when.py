@@ -13,7 +13,7 @@ from allocsolve.simulation import QueueSnapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.answers import Method, PastAnswers
     from allocsolve.prediction.history import JobHistory
     from allocsolve.simulation import QueueView

@@ -12,7 +12,7 @@ from allocsolve.prediction.scenarios import waits_by_limits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation import QueueSnapshot
     from allocsolve.simulation.policy import PolicyLike
 

@@ -46,7 +46,8 @@ from allocsolve.simulation.decisions import PROMISED
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.state import Resizing, State
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import functools
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.model.arrays import read_only_view
 from allocsolve.model.evolving import PROFILE, packed_evolving
 from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.view import JobColumns
+from allocsolve.simulation.view import JobColumns, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.evolving import PackedEvolving
-    from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.orders import Changes
     from allocsolve.simulation.rules import EngineRules
 
@@ -111,9 +111,6 @@ def _relative_tables(problem: WorkloadProblem) -> FloatArray:
     relative.setflags(write=False)
     return relative
 
-
-#: Pairs of seconds and nodes.
-Steps: TypeAlias = tuple[tuple[float, int], ...]
 
 #: What is shown where no job has a profile, or the rules hide them.
 NO_PROFILES: Final[Mapping[int, Steps]] = MappingProxyType({})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.model import Budget, PackedJobs, WorkloadProblem, WorkloadSchedule
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.state import Resizing, State
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.state import State
 
 

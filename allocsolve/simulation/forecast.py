@@ -30,7 +30,7 @@ from allocsolve.simulation.simulate import CompiledPolicy
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.speedup import Speedup
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.rules import EngineRules

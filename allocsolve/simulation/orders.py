@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import PackedJobs, WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.decisions import Answer
     from allocsolve.simulation.state import Resizing, State
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.machine import Amounts
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.view import QueueView

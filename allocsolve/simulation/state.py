@@ -11,8 +11,8 @@ from allocsolve.kernels.records import Record, Records, record, records
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.evolving import PackedEvolving
-    from allocsolve.model.jobs import FloatArray
 
 
 class EngineNumbers(Record):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import POWERS_OF_TWO, allowed_sizes
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
-    from allocsolve.simulation.columns import Steps
+    from allocsolve.model.columns import FloatArray
 
 
 class _SizedJobs(Protocol):
@@ -84,6 +83,10 @@ def _time_factor(jobs: _SizedJobs, job: int, nodes: int) -> float:
         return 1 / nodes + parameter * nodes
     rows = _rows(jobs, job)
     return float(jobs.table_seconds[rows][jobs.table_nodes[rows].tolist().index(nodes)])
+
+
+#: Pairs of seconds and nodes.
+Steps: TypeAlias = tuple[tuple[float, int], ...]
 
 
 class JobColumns(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.kernels.records import numbers
 from allocsolve.model.arrays import frozen
-from allocsolve.model.jobs import PackedJobs
+from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.simulation.columns import shown_plan
 from allocsolve.simulation.decisions import Reason, Start
 from allocsolve.simulation.state import initial_resizing, initial_state
@@ -17,7 +17,7 @@ from allocsolve.simulation.view import JobColumns
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.state import Resizing, State
     from allocsolve.simulation.view import QueueView
 

@@ -18,13 +18,13 @@ from allocsolve.bench.gate.baseline import (
     GateProblem,
     GateResult,
     GateSolver,
+    Measured,
     changes,
     failures,
     faster,
     read_baseline,
     write_baseline,
 )
-from allocsolve.bench.gate.gate import Measured
 from allocsolve.bench.gate.timing import References, ratios, timing_problems
 from allocsolve.families import families
 from allocsolve.model import Budget, Status

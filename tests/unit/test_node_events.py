@@ -23,7 +23,7 @@ from allocsolve.instances import (
     read_node_events,
 )
 from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, WorkloadSchedule
-from allocsolve.model.machine import packed_machine
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from pathlib import Path

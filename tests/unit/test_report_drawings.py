@@ -31,14 +31,17 @@ browser = pytest.fixture(scope="module")(open_browser)
 def _show(monkeypatch: pytest.MonkeyPatch, plot: Callable[[int, int], Drawing]) -> None:
     """Have reports show a family of rods: problems are lengths, answers where the rod is cut."""
     view: View[int, int] = View(
-        units={"length": "mm"},
         describe=lambda length: f"a rod of {length} mm",
         undrawable=lambda length: f"{length} mm are too long to draw" if length > 99 else "",
         plot=plot,
         metric_fields=lambda length, metrics: [("share", f"{metrics / length}")],
     )
     for module in (instances, page):
-        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=view))
+        monkeypatch.setattr(
+            module,
+            "family_of",
+            lambda _: SimpleNamespace(view=view, objectives=(SimpleNamespace(name="length", unit="mm"),)),
+        )
 
 
 def _rods(folder: Path, records: list[Record], lengths: dict[str, int]) -> Path:

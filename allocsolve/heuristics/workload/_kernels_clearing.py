@@ -21,7 +21,8 @@ from allocsolve.simulation.kernels import Resizing, State, answer, largest_size,
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: The relative difference of the cheapness of neighbouring rungs: so small that sizes, rounded to whole
 #: nodes, hardly depend on it. The lowest and the highest rung lie at a cheapness of e^-30 and e^30, beyond

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.kernels import Resizing, State
     from allocsolve.simulation.outcome import Simulation

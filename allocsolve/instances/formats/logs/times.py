@@ -14,7 +14,7 @@ from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: What is printed for a time that is not known, or for no limit.
 _UNKNOWN: Final = frozenset(

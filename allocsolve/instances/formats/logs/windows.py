@@ -18,7 +18,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances.formats.logs.times import Clock, zone
 from allocsolve.model import MAX_INTEGER, ClosedWindow
-from allocsolve.model.machine import packed_machine
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from allocsolve.instances.formats.logs.log import JobLog

@@ -21,7 +21,7 @@ from allocsolve.instances.formats.simulators.foreign import (
     pieces_within,
     start_reasons,
 )
-from allocsolve.model.machine import packed_machine
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
