@@ -12,8 +12,6 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
@@ -562,8 +560,8 @@ def size_classes(nodes: IntArray) -> tuple[IntArray, Axis]:
 
     Class k holds the jobs of at most 2^k nodes that are in no class before it.
     """
-    classes: IntArray = np.ceil(np.log2(nodes)).astype(np.int64)
     largest = int(nodes.max())
+    classes: IntArray = sum((nodes > 2**power for power in range(largest.bit_length())), start=0 * nodes)
 
     def write(power: float) -> str:
         return str(min(2 ** int(power), largest))
