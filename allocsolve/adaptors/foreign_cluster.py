@@ -492,8 +492,7 @@ class _Running(NamedTuple):
 
 
 def _unknown(key: Key) -> InvalidOption:
-    msg = f"job {shown(key)} is in the snapshot, but has not been added"
-    return InvalidOption(msg)
+    return InvalidOption(f"job {shown(key)} is in the snapshot, but has not been added")
 
 
 def _ints(values: Sequence[int]) -> IntArray:

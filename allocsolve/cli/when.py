@@ -220,8 +220,7 @@ def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
     parts = (f"{args.job}_", f"{args.job}+")
     chosen = [idx for idx, job in enumerate(jobs) if job.name == args.job or job.name.startswith(parts)]
     if not chosen:
-        what = "queued job"
-        raise UnknownName(what, args.job, [job.name for job in jobs])
+        raise UnknownName("queued job", args.job, [job.name for job in jobs])
     return chosen
 
 

@@ -66,10 +66,6 @@ def _describe(problem: PlacementProblem) -> str:
     return ", ".join(parts)
 
 
-def _undrawable(problem: PlacementProblem) -> str:
-    return too_many_nodes(problem.tree.num_nodes, _LARGEST_DRAWN)
-
-
 class _Switches(NamedTuple):
     """The switches of level 1, group by group."""
 
@@ -265,7 +261,7 @@ PLACEMENT_VIEW: Final[View[PlacementProblem, Placement]] = View(
         "bottleneck": "pairs",
     },
     describe=_describe,
-    undrawable=_undrawable,
+    undrawable=lambda problem: too_many_nodes(problem.tree.num_nodes, _LARGEST_DRAWN),
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,

@@ -107,15 +107,12 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
 
 def _rows(rows: Iterable[Row], kind: type[Row]) -> list[Document]:
     names = [column.name for column in _columns(kind)]
-    return [{name: _plain(getattr(row, name)) for name in names} for row in sorted(rows)]
+    listed = [{name: getattr(row, name) for name in names} for row in sorted(rows)]
+    return [{name: None if cell == -math.inf else cell for name, cell in row.items()} for row in listed]
 
 
 def _columns(kind: type[Row]) -> list[dataclasses.Field[Any]]:
     return [column for column in dataclasses.fields(kind) if column.name not in ("error", "references")]
-
-
-def _plain(value: object) -> object:
-    return None if value == -math.inf else value
 
 
 def read_baseline(path: str | os.PathLike[str]) -> Baseline:

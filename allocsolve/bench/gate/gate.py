@@ -398,8 +398,7 @@ def _suite_of(before: Baseline | None, path: Path) -> str | Path:
         return before.suite
     folder = Path(os.path.normpath(path.parent / before.suite))
     if not folder.is_dir():
-        msg = f"suite: there is no directory {folder}"
-        raise FormatError(str(path), [msg])
+        raise FormatError(str(path), [f"suite: there is no directory {folder}"])
     return folder
 
 
