@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -351,9 +350,5 @@ def add_library(parser: argparse.ArgumentParser) -> None:
     )
     help_text = "what to minimise, one term (default: the first of each kind)"
     added.add_argument("--objective", type=opt.objective, metavar="NAME", help=help_text)
-    help_text = "time limit per problem and solver in seconds (default: %(default)s)"
-    added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
-    workers = min(2, os.cpu_count() or 1)
-    help_text = "threads of an exact solver and of annealing (default: %(default)s)"
-    added.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)
+    opt.add_budget(added, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
     action("build", library.build, "write the problems that the library is made of, where they are missing")

@@ -202,13 +202,8 @@ def _shorter_limits(
 
 def _shorter_row(shorter: ShorterLimit | None) -> dict[str, Any]:
     """Return what is said of a shorter limit, as JSON has it."""
-    if shorter is None:
-        return {"shorter_limit": None, "start_with_it": None, "window": None}
-    return {
-        "shorter_limit": round(shorter.limit),
-        "start_with_it": round(shorter.start),
-        "window": round(shorter.window),
-    }
+    fields = {"shorter_limit": "limit", "start_with_it": "start", "window": "window"}
+    return {key: shorter and round(getattr(shorter, field)) for key, field in fields.items()}
 
 
 def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:

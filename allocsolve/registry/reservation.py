@@ -73,9 +73,7 @@ def _features(problem: ReservationProblem) -> dict[str, Feature]:
 
 
 def _bound(problem: ReservationProblem, term: str) -> float:
-    from allocsolve.bounds.reservation_capacity import (  # noqa: PLC0415 - loaded when asked for
-        reservation_capacity_bound,
-    )
+    from allocsolve.bounds.reservation_capacity import reservation_capacity_bound  # noqa: PLC0415 - lazily
 
     return reservation_capacity_bound(problem, parse_reservation_objective(term)[0])
 
@@ -83,9 +81,7 @@ def _bound(problem: ReservationProblem, term: str) -> float:
 def _certified_bound(
     problem: ReservationProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.reservation.certificate import (  # noqa: PLC0415 - loaded when asked for
-        reservation_certified_bound,
-    )
+    from allocsolve.judge.reservation.certificate import reservation_certified_bound  # noqa: PLC0415 - lazily
 
     return reservation_certified_bound(problem, certificate, parse_reservation_objective(objective))
 

@@ -109,9 +109,7 @@ def _bound(problem: WorkloadProblem, term: str) -> float:
 def _certified_bound(
     problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.workload.certificate import (  # noqa: PLC0415 - loads numba
-        workload_certified_bound,
-    )
+    from allocsolve.judge.workload.certificate import workload_certified_bound  # noqa: PLC0415 - loads numba
 
     return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
 
