@@ -327,7 +327,7 @@ def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iter
         for what, time, time_now in _times("slower", old, row):
             if time_now > before.time_factor * largest * time:
                 yield GateChange(
-                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / largest)
+                    what, row.kind, row.solver, row.timed_on or "", time, digits(time_now / largest)
                 )
                 break
 
@@ -346,7 +346,7 @@ def faster(before: Baseline, now: Measured) -> Iterator[GateChange]:
             if times and all(now * before.time_factor < smallest * time for _, time, now in times):
                 what, time, time_now = times[0]
                 yield GateChange(
-                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / smallest)
+                    what, row.kind, row.solver, row.timed_on or "", time, digits(time_now / smallest)
                 )
 
 
@@ -360,5 +360,6 @@ def _times(what: str, old: GateSolver, new: GateSolver) -> Iterator[tuple[str, f
         yield f"{what} (wall time)", old.wall_time, new.wall_time
 
 
-def _digits(time: float) -> float:
+def digits(time: float) -> float:
+    """Return a time as baselines have it."""
     return float(f"{time:.4g}")

@@ -21,6 +21,7 @@ from allocsolve.bench.gate.baseline import (
     GateResult,
     GateSolver,
     changes,
+    digits,
     failures,
     faster,
     read_baseline,
@@ -217,17 +218,13 @@ def _times(
     return {
         key: (
             name,
-            _digits(measured.cpu),
-            _digits(measured.wall) if math.isfinite(measured.wall) else None,
+            digits(measured.cpu),
+            digits(measured.wall) if math.isfinite(measured.wall) else None,
             None if measured is failure else measured.references,
         )
         for key, (name, measured) in times.items()
         if name  # a solver that is timed nowhere yet cannot become slower
     }
-
-
-def _digits(time: float) -> float:
-    return float(f"{time:.4g}")
 
 
 def _stopwatch(contestant: Contestant, budget: Budget) -> Iterator[tuple[str, Stopwatch]]:
