@@ -87,12 +87,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() or unicodedata.category(char) == "Zs" else _escaped(char) for char in text
+        char
+        if char.isprintable() or unicodedata.category(char) == "Zs"
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
     )
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 #: Classes of shapes: their colours on a light and on a dark screen.
