@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from allocsolve.errors import FormatError, InvalidProblem
@@ -64,17 +63,15 @@ class KleinDraw(NamedTuple):
 
 
 #: Expand limits, by what the names of suites end in.
-LIMITS: Final[Mapping[str, float]] = MappingProxyType({"l1": 1.0, "l2": 2.0, "inf": math.inf})
+LIMITS: Final[Mapping[str, float]] = {"l1": 1.0, "l2": 2.0, "inf": math.inf}
 #: The suites after Klein & Perez 2011, by what their names begin with.
-KLEIN: Final[Mapping[str, KleinDraw]] = MappingProxyType(
-    {
-        "klein-5": KleinDraw(5, 5, seed=5),
-        "klein-8": KleinDraw(8, 8, seed=8),
-        "klein-10": KleinDraw(10, 10, seed=10),
-        "klein-12": KleinDraw(12, 12, seed=12),
-        "klein": KleinDraw(15, 20, seed=2011),
-    }
-)
+KLEIN: Final[Mapping[str, KleinDraw]] = {
+    "klein-5": KleinDraw(5, 5, seed=5),
+    "klein-8": KleinDraw(8, 8, seed=8),
+    "klein-10": KleinDraw(10, 10, seed=10),
+    "klein-12": KleinDraw(12, 12, seed=12),
+    "klein": KleinDraw(15, 20, seed=2011),
+}
 #: Suites of partition problems: the machine, the sizes and the seed of each.
 _MACHINES: Final[Mapping[str, tuple[Topology, tuple[int, ...], int]]] = {
     "mesh-16x8": (Mesh((16, 8)), (4, 8, 16, 24, 32), 168),
