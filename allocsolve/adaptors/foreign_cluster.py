@@ -492,8 +492,7 @@ class _Running(NamedTuple):
 
 
 def _unknown(key: Key) -> InvalidOption:
-    msg = f"job {shown(key)} is in the snapshot, but has not been added"
-    return InvalidOption(msg)
+    return InvalidOption(f"job {shown(key)} is in the snapshot, but has not been added")
 
 
 def _ints(values: Sequence[int]) -> IntArray:
@@ -506,19 +505,13 @@ def _at_least(values: FloatArray, least: float) -> FloatArray:
     return bounded
 
 
-_SPEEDUP_FLOATS: Final = (
-    "stall_fixed",
-    "stall_per_node",
-    "stall_shared",
-    "join_start",
-    "join_grow",
-    "join_shrink",
+#: Of a job, what a snapshot does not tell; and of a cluster.
+_UNKNOWN: Final = (*_FLOATS[_END + 1 :], "parameter")
+_UNKNOWN_INTS: Final = ("speedup", "points", "reading", "holds_larger")
+_NOTHING: Final = dict.fromkeys(
+    ("completed", "submitted", "resized", "promises", "promised_nodes", "requests", "requested_nodes"),
+    _NO_JOBS,
 )
-_SPEEDUP_INTS: Final = ("speedup", "points", "reading", "holds_larger")
-
-
-_NONE: Final = frozen(np.empty(0, dtype=np.int64))
-_NO_SECONDS: Final = frozen(np.empty(0))
 
 
 def stateless_view(
@@ -550,12 +543,8 @@ def stateless_view(
     rows[1:3, waiting:], rows[3, waiting:] = held, ends - now
     submit, _, _, expected, start = frozen(rows)
     nodes, largest = frozen(rows[1:3].astype(np.int64))
-    ones = frozen(np.ones(count, dtype=np.int64))
     zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
-    constant: dict[str, Any] = {
-        **dict.fromkeys(_SPEEDUP_INTS, zeros),
-        **dict.fromkeys(_SPEEDUP_FLOATS, naughts),
-    }
+    constant: dict[str, Any] = {**dict.fromkeys(_UNKNOWN_INTS, zeros), **dict.fromkeys(_UNKNOWN, naughts)}
     jobs = JobColumns(
         submit=submit,
         nodes=nodes,
@@ -564,37 +553,29 @@ def stateless_view(
         runtime=expected,
         estimate=expected,
         weight=frozen(np.ones(count)),
-        parameter=naughts,
         table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
-        table_nodes=_NONE,
-        table_seconds=_NO_SECONDS,
+        table_nodes=_NO_JOBS,
+        table_seconds=frozen(np.empty(0)),
         kind=frozen(np.where(nodes < largest, MOLDABLE, RIGID)),
-        size_step=ones,
+        size_step=frozen(np.ones(count, dtype=np.int64)),
         start=start,
         end=frozen(np.full(count, np.nan)),
         user=frozen(np.full(count, -1)),
         **constant,
     )
-    held_now = nodes[waiting:]
     return QueueView(
         now=float(now),
-        completed=_NONE,
-        submitted=_NONE,
         woken=False,
         num_nodes=num_nodes,
         free=free,
         queue=frozen(np.arange(waiting)),
         running=frozen(np.arange(waiting, count)),
         expected_ends=frozen(ends.copy()),
-        held=held_now,
-        targets=held_now,
-        resized=_NONE,
+        held=nodes[waiting:],
+        targets=nodes[waiting:],
         pool=0,
         reserved=0,
-        promises=_NONE,
-        promised_nodes=_NONE,
-        requests=_NONE,
-        requested_nodes=_NONE,
         jobs=jobs,
         profiles=NO_PROFILES,
+        **_NOTHING,
     )

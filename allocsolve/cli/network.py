@@ -120,8 +120,7 @@ def _rules(args: argparse.Namespace, family: AnyFamily, network: NetworkFile) ->
         names = [row.name for row in family.solvers if row.method == "heuristic" and row.name != "random"]
     if network.block_sizes:
         sizes = ",".join(map(str, network.block_sizes))
-        blocks = f"slurm-block(block_sizes='{sizes}')"
-        names = [blocks if name == "slurm-block" else name for name in names]
+        names = [f"slurm-block(block_sizes='{sizes}')" if name == "slurm-block" else name for name in names]
     return names
 
 

@@ -168,22 +168,6 @@ def paths(text: str) -> list[Path]:
     return found
 
 
-def seconds(text: str) -> float:
-    """Read a time limit: a finite number above 0."""
-    value = number(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number of seconds above 0")
-    return value
-
-
-def tolerance(text: str) -> float:
-    """Read by how many seconds times may be off: a finite number, 0 or more."""
-    value = number(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number of seconds, 0 or more")
-    return value
-
-
 def objective(text: str) -> str:
     """Read an objective of any family, such as ``makespan,waste``; returned as the records have it."""
     faults = []
@@ -250,31 +234,10 @@ def claims(text: str) -> list[str]:
     return named
 
 
-def machine(text: str) -> str:
-    """Read the name of a machine."""
-    if text not in MACHINE_NAMES:
-        raise argparse.ArgumentTypeError(str(UnknownName("machine", text, MACHINE_NAMES)))
-    return text
-
-
-def share(text: str) -> float:
-    """Read a share in 0..1."""
-    value = number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"the share {text} is not in 0..1")
-    return value
-
-
 def percentages(text: str) -> tuple[float, ...]:
     """Read shares in per cent, separated by commas."""
-    return tuple(_percentage(part) / 100 for part in text.split(","))
-
-
-def _percentage(text: str) -> float:
-    value = number(text)
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text} is not in 0..100 per cent")
-    return value
+    read = _numbers(lambda value: 0 <= value <= 100, "{} is not in 0..100 per cent")
+    return tuple(read(part) / 100 for part in text.split(","))
 
 
 def picture(text: str) -> Path:
@@ -320,6 +283,25 @@ def number(text: str) -> float:
     if math.isnan(value):
         raise argparse.ArgumentTypeError(f"{_short(text)} is not a number")
     return value
+
+
+def _numbers(allowed: Callable[[float], bool], fault: str) -> Callable[[str], float]:
+    """Return the reader of such numbers; the fault has a place for the text."""
+
+    def read(text: str) -> float:
+        value = number(text)
+        if not allowed(value):
+            raise argparse.ArgumentTypeError(fault.format(text))
+        return value
+
+    return read
+
+
+#: A time limit; by how many seconds times may be off; a share; the name of a machine.
+seconds = _numbers(lambda value: 0 < value < math.inf, "{} is not a finite number of seconds above 0")
+tolerance = _numbers(lambda value: 0 <= value < math.inf, "{} is not a finite number of seconds, 0 or more")
+share = _numbers(lambda value: 0 <= value <= 1, "the share {} is not in 0..1")
+machine = one_of("machine", MACHINE_NAMES)
 
 
 def _short(text: str) -> str:

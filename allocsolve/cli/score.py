@@ -334,7 +334,8 @@ def gate(args: argparse.Namespace) -> int:
     with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
         report = run_gate(**options, update=args.update, executor=cells, progress=progress, announce=remark)
     if args.json:
-        write_json({"passed": report.passed, **_fields(report)})
+        fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
+        write_json({"passed": report.passed, **fields})
     else:
         _show(report)
     return 0 if report.passed else 1
@@ -368,10 +369,6 @@ def _table() -> dict[str, Any]:
     return dict(table)
 
 
-def _fields(report: GateReport) -> dict[str, object]:
-    return {name: getattr(report, name) for name in report.__dataclass_fields__}
-
-
 def _show(report: GateReport) -> None:
     if report.changes:
         # Gaps are fractions, times in units of the walk, as in the file.
@@ -396,13 +393,11 @@ def _show(report: GateReport) -> None:
 
 def _gate_row(change: GateChange) -> tuple[str, ...]:
     # The reason of a failure is a sentence: below the table.
-    values = [change.before, None if _failed(change) else change.now]
-    texts = (change.what, change.kind, change.solver, change.problem, *map(_text, values), change.relative)
+    values = ["" if value is None else str(value) for value in (change.before, change.now)]
+    if _failed(change):
+        values[1] = ""
+    texts = (change.what, change.kind, change.solver, change.problem, *values, change.relative)
     return tuple(text or "-" for text in texts)
-
-
-def _text(value: float | str | None) -> str:
-    return "" if value is None else str(value)
 
 
 def _failed(change: GateChange) -> bool:

@@ -103,8 +103,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merge", type=opt.distinct(str), action="append", default=[], metavar="P,Q,...", help=help_text
     )
-    help_text = "show who gains and who loses"
-    parser.add_argument("--by", choices=SPLITS, help=help_text)
+    parser.add_argument("--by", choices=SPLITS, help="show who gains and who loses")
 
 
 def _policies(text: str) -> list[str]:

@@ -202,13 +202,8 @@ def _shorter_limits(
 
 def _shorter_row(shorter: ShorterLimit | None) -> dict[str, Any]:
     """Return what is said of a shorter limit, as JSON has it."""
-    if shorter is None:
-        return {"shorter_limit": None, "start_with_it": None, "window": None}
-    return {
-        "shorter_limit": round(shorter.limit),
-        "start_with_it": round(shorter.start),
-        "window": round(shorter.window),
-    }
+    fields = {"shorter_limit": "limit", "start_with_it": "start", "window": "window"}
+    return {key: shorter and round(getattr(shorter, field)) for key, field in fields.items()}
 
 
 def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
@@ -220,8 +215,7 @@ def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
     parts = (f"{args.job}_", f"{args.job}+")
     chosen = [idx for idx, job in enumerate(jobs) if job.name == args.job or job.name.startswith(parts)]
     if not chosen:
-        what = "queued job"
-        raise UnknownName(what, args.job, [job.name for job in jobs])
+        raise UnknownName("queued job", args.job, [job.name for job in jobs])
     return chosen
 
 

@@ -241,14 +241,10 @@ def slices(topology: Topology, values: IntArray) -> list[tuple[str, IntArray]]:
     # The third axis varies fastest.
     places = [place[::-1] for place in product(*(range(side) for side in reversed(others)))]
     names = [
-        ", ".join(f"{_axis(2 + axis)} = {at}" for axis, at in enumerate(place)) if others else ""
+        ", ".join(f"{f'axis {axis}' if axis > 2 else 'z'} = {at}" for axis, at in enumerate(place, 2))
         for place in places
     ]
     return list(zip(names, layers, strict=True))
-
-
-def _axis(axis: int) -> str:
-    return "xyz"[axis] if axis < 3 else f"axis {axis}"
 
 
 #: Nodes: of more machines at several instants nobody sees single ones.

@@ -12,8 +12,6 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
@@ -89,12 +87,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() or unicodedata.category(char) == "Zs" else _escaped(char) for char in text
+        char
+        if char.isprintable() or unicodedata.category(char) == "Zs"
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
     )
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 #: Classes of shapes: their colours on a light and on a dark screen.
@@ -562,8 +559,8 @@ def size_classes(nodes: IntArray) -> tuple[IntArray, Axis]:
 
     Class k holds the jobs of at most 2^k nodes that are in no class before it.
     """
-    classes: IntArray = np.ceil(np.log2(nodes)).astype(np.int64)
     largest = int(nodes.max())
+    classes: IntArray = sum((nodes > 2**power for power in range(largest.bit_length())), start=0 * nodes)
 
     def write(power: float) -> str:
         return str(min(2 ** int(power), largest))

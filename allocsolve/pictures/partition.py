@@ -58,10 +58,6 @@ def _slices(problem: PartitionProblem, partition: Partition) -> list[tuple[str, 
     return slices(problem.topology, state)
 
 
-def _undrawable(problem: PartitionProblem) -> str:
-    return too_many_nodes(problem.topology.num_nodes, _LARGEST_DRAWN)
-
-
 class _Layout(NamedTuple):
     """How slices lie side by side; pixels, but for what is said to be in nodes."""
 
@@ -175,7 +171,7 @@ def _metric_fields(problem: PartitionProblem, metrics: PartitionMetrics) -> list
 
 PARTITION_VIEW: Final[View[PartitionProblem, Partition]] = View(
     describe=_describe,
-    undrawable=_undrawable,
+    undrawable=lambda problem: too_many_nodes(problem.topology.num_nodes, _LARGEST_DRAWN),
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,

@@ -47,7 +47,13 @@ _LETTER: Final = 6.6
 #: Lines of a terminal, and the letter and style of a switch: all its free nodes are chosen, some of them,
 #: none of them, and there are none.
 _MOST_LINES: Final = 64
-_LETTERS: Final = (("#", "bold green"), ("+", "green"), (".", ""), ("x", "dim"))
+#: Of a switch, by whether nodes of it are chosen, and whether any are left.
+_LETTERS: Final = {
+    (True, False): ("#", "bold green"),
+    (True, True): ("+", "green"),
+    (False, True): (".", ""),
+    (False, False): ("x", "dim"),
+}
 _LEGEND: Final = "each letter a switch: # all free nodes chosen, + some, . none, x no node is free"
 
 
@@ -64,10 +70,6 @@ def _describe(problem: PlacementProblem) -> str:
     if problem.balanced:
         parts.append("balanced")
     return ", ".join(parts)
-
-
-def _undrawable(problem: PlacementProblem) -> str:
-    return too_many_nodes(problem.tree.num_nodes, _LARGEST_DRAWN)
 
 
 class _Switches(NamedTuple):
@@ -222,7 +224,7 @@ def _terminal_picture(problem: PlacementProblem, placement: Placement, width: in
     lines: list[Line] = [()]
     for group, parent in enumerate(switches.parents.tolist()):
         counts = switches.counts[switches.begins[group] : switches.begins[group + 1]]
-        letters = [_LETTERS[_state(chosen, free)] for chosen, free, _ in counts.tolist()]
+        letters = [_LETTERS[chosen > 0, free > 0] for chosen, free, _ in counts.tolist()]
         rows: Sequence[int] = range(0, len(letters), per_line)
         for row in rows:
             line = letters[row : row + per_line]
@@ -232,13 +234,6 @@ def _terminal_picture(problem: PlacementProblem, placement: Placement, width: in
                 line.append((f"  {told}", "dim"))
             lines.append(tuple(line))
     return [*lines, (), ((_LEGEND, ""),)]
-
-
-def _state(chosen: int, free: int) -> int:
-    """Return the place of a switch in `_LETTERS`."""
-    if chosen:
-        return 1 if free else 0
-    return 2 if free else 3
 
 
 def _metric_fields(problem: PlacementProblem, metrics: PlacementMetrics) -> list[tuple[str, str]]:
@@ -257,7 +252,7 @@ def _metric_fields(problem: PlacementProblem, metrics: PlacementMetrics) -> list
 
 PLACEMENT_VIEW: Final[View[PlacementProblem, Placement]] = View(
     describe=_describe,
-    undrawable=_undrawable,
+    undrawable=lambda problem: too_many_nodes(problem.tree.num_nodes, _LARGEST_DRAWN),
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,

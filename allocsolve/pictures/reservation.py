@@ -176,10 +176,6 @@ def _describe(problem: ReservationProblem) -> str:
     return f"{jobs} with deadlines on a {machine_text(problem.topology)}{_SHAPES[problem.shape]}{over}"
 
 
-def _undrawable(problem: ReservationProblem) -> str:
-    return too_many_nodes(problem.topology.num_nodes, _LARGEST_DRAWN)
-
-
 def _outcomes(problem: ReservationProblem, schedule: ReservationSchedule) -> str:
     """Return what became of the jobs, in a line."""
     count = len(problem.jobs)
@@ -190,10 +186,6 @@ def _outcomes(problem: ReservationProblem, schedule: ReservationSchedule) -> str
     if cancelled or successful:
         sentence += f"; {successful} successful, {cancelled} cancelled (pale)"
     return sentence
-
-
-def _plot(problem: ReservationProblem, schedule: ReservationSchedule) -> Drawing:
-    return _plot_together(problem, [schedule])[0]
 
 
 def _plot_together(problem: ReservationProblem, schedules: Sequence[ReservationSchedule]) -> list[Drawing]:
@@ -250,8 +242,8 @@ def _size_class(place: int) -> str:
 
 RESERVATION_VIEW: Final[View[ReservationProblem, ReservationSchedule]] = View(
     describe=_describe,
-    undrawable=_undrawable,
-    plot=_plot,
+    undrawable=lambda problem: too_many_nodes(problem.topology.num_nodes, _LARGEST_DRAWN),
+    plot=lambda problem, schedule: _plot_together(problem, [schedule])[0],
     metric_fields=_metric_fields,
     terminal_picture=mesh_lines,
     plot_together=_plot_together,

@@ -315,16 +315,6 @@ def _beyond_plain(problem: WorkloadProblem) -> str:
     return problem.beyond_plain
 
 
-def _undrawable(problem: WorkloadProblem) -> str:
-    """Return nothing: what is drawn of many jobs are means over time, however many they are."""
-    del problem
-    return ""
-
-
-def _plot(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Drawing:
-    return _plot_together(problem, [schedule])[0]
-
-
 def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> list[Drawing]:
     heading = [problem.name or "Workload", _describe(problem)]
     if problem.closed:
@@ -370,9 +360,9 @@ def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[t
 
 WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
     describe=_describe,
-    undrawable=_undrawable,
+    undrawable=lambda _: "",  # what is drawn of many jobs are means over time, however many they are
     caution=lambda problem: nodes_not_modelled(problem.meta),
-    plot=_plot,
+    plot=lambda problem, schedule: _plot_together(problem, [schedule])[0],
     metric_fields=_metric_fields,
     plot_together=_plot_together,
     exhibits=workload_exhibits,

@@ -78,9 +78,7 @@ def _features(problem: EvolutionProblem) -> dict[str, Feature]:
 def _certified_bound(
     problem: EvolutionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> int:
-    from allocsolve.judge.evolution.certificate import (  # noqa: PLC0415 - loaded when asked for
-        evolution_certified_bound,
-    )
+    from allocsolve.judge.evolution.certificate import evolution_certified_bound  # noqa: PLC0415 - lazily
 
     return evolution_certified_bound(problem, certificate, parse_evolution_objective(objective))
 

@@ -93,9 +93,7 @@ def _features(problem: PartitionProblem) -> dict[str, Feature]:
 def _certified_bound(
     problem: PartitionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> int:
-    from allocsolve.judge.partition.certificate import (  # noqa: PLC0415 - loads numba
-        partition_certificate_bound,
-    )
+    from allocsolve.judge.partition.certificate import partition_certificate_bound  # noqa: PLC0415 - numba
 
     assert objective == ("pairwise",), "the only one"
     return partition_certificate_bound(problem, certificate)

@@ -84,9 +84,7 @@ def _half_busy(pods: int, size: int, seed: int = 1) -> PlacementProblem:
 def _certified_bound(
     problem: PlacementProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.placement.certificate import (  # noqa: PLC0415 - loads numba
-        placement_certificate_bound,
-    )
+    from allocsolve.judge.placement.certificate import placement_certificate_bound  # noqa: PLC0415 - numba
 
     return placement_certificate_bound(problem, certificate, objective)
 

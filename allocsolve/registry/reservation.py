@@ -74,9 +74,7 @@ def _features(problem: ReservationProblem) -> dict[str, Feature]:
 def _certified_bound(
     problem: ReservationProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.reservation.certificate import (  # noqa: PLC0415 - loaded when asked for
-        reservation_certified_bound,
-    )
+    from allocsolve.judge.reservation.certificate import reservation_certified_bound  # noqa: PLC0415 - lazily
 
     return reservation_certified_bound(problem, certificate, parse_reservation_objective(objective))
 

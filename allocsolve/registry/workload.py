@@ -102,9 +102,7 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
 def _certified_bound(
     problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.workload.certificate import (  # noqa: PLC0415 - loads numba
-        workload_certified_bound,
-    )
+    from allocsolve.judge.workload.certificate import workload_certified_bound  # noqa: PLC0415 - loads numba
 
     return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
 

@@ -106,15 +106,12 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
 
 def _rows(rows: Iterable[Row], kind: type[Row]) -> list[Document]:
     names = [column.name for column in _columns(kind)]
-    return [{name: _plain(getattr(row, name)) for name in names} for row in sorted(rows)]
+    listed = [{name: getattr(row, name) for name in names} for row in sorted(rows)]
+    return [{name: None if cell == -math.inf else cell for name, cell in row.items()} for row in listed]
 
 
 def _columns(kind: type[Row]) -> list[dataclasses.Field[Any]]:
     return [column for column in dataclasses.fields(kind) if column.name not in ("error", "references")]
-
-
-def _plain(value: object) -> object:
-    return None if value == -math.inf else value
 
 
 def read_baseline(path: str | os.PathLike[str]) -> Baseline:
@@ -338,7 +335,7 @@ def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iter
         for what, time, time_now in _times("slower", old, row):
             if time_now > before.time_factor * largest * time:
                 yield GateChange(
-                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / largest)
+                    what, row.kind, row.solver, row.timed_on or "", time, digits(time_now / largest)
                 )
                 break
 
@@ -357,7 +354,7 @@ def faster(before: Baseline, now: Measured) -> Iterator[GateChange]:
             if times and all(now * before.time_factor < smallest * time for _, time, now in times):
                 what, time, time_now = times[0]
                 yield GateChange(
-                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / smallest)
+                    what, row.kind, row.solver, row.timed_on or "", time, digits(time_now / smallest)
                 )
 
 
@@ -371,5 +368,6 @@ def _times(what: str, old: GateSolver, new: GateSolver) -> Iterator[tuple[str, f
         yield f"{what} (wall time)", old.wall_time, new.wall_time
 
 
-def _digits(time: float) -> float:
+def digits(time: float) -> float:
+    """Return a time as baselines have it."""
     return float(f"{time:.4g}")

@@ -22,6 +22,7 @@ from allocsolve.bench.gate.baseline import (
     GateSolver,
     Measured,
     changes,
+    digits,
     failures,
     faster,
     read_baseline,
@@ -209,17 +210,13 @@ def _times(
     return {
         key: (
             name,
-            _digits(measured.cpu),
-            _digits(measured.wall) if math.isfinite(measured.wall) else None,
+            digits(measured.cpu),
+            digits(measured.wall) if math.isfinite(measured.wall) else None,
             None if measured is failure else measured.references,
         )
         for key, (name, measured) in times.items()
         if name  # a solver that is timed nowhere yet cannot become slower
     }
-
-
-def _digits(time: float) -> float:
-    return float(f"{time:.4g}")
 
 
 def _stopwatch(contestant: Contestant, budget: Budget) -> Iterator[tuple[str, Stopwatch]]:
@@ -390,8 +387,7 @@ def _suite_of(before: Baseline | None, path: Path) -> str | Path:
         return before.suite
     folder = Path(os.path.normpath(path.parent / before.suite))
     if not folder.is_dir():
-        msg = f"suite: there is no directory {folder}"
-        raise FormatError(str(path), [msg])
+        raise FormatError(str(path), [f"suite: there is no directory {folder}"])
     return folder
 
 

@@ -33,7 +33,8 @@ from allocsolve.registry import ready
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from allocsolve.model import BoolArray, FloatArray, IntArray
+    from allocsolve.families import AnySolver
+    from allocsolve.model import BoolArray, Budget, FloatArray, IntArray, Problem
 
 
 class References(NamedTuple):
@@ -75,12 +76,6 @@ try:
     import resource
 except ImportError:  # another system than Unix
     resource = None  # type: ignore[assignment]  # there is nothing to ask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from allocsolve.families import AnySolver
-    from allocsolve.model import Budget, Problem
 
 #: A call that takes less is not timed if there is a larger problem: its kernel would not be most of it.
 _LEAST_S: Final = 0.5e-3
@@ -287,21 +282,9 @@ def _space(length: int) -> IntArray:
     return np.empty(length, dtype=np.int64)
 
 
-def _walk() -> int:
-    return kernels.walk(_space(LENGTH), STEPS)
-
-
-def _scan() -> int:
-    return kernels.scan(mask(), _space(MASK_LENGTH), RUN_LENGTH)
-
-
 def _sort() -> int:
     ordered, spare = _space(2 * KEYS)[:KEYS], _space(2 * KEYS)[KEYS:]
     return kernels.sort(draws(KEYS), ordered, spare)
-
-
-def _floats() -> float:
-    return kernels.relax(weights(), np.empty(LENGTH), RELAXATIONS)
 
 
 @functools.cache
@@ -312,11 +295,6 @@ def _rows() -> IntArray:
     rows = space[start : start + 3 * WIDTH].reshape(3, WIDTH)
     rows[:2] = draws(2 * WIDTH).reshape(2, WIDTH)
     return rows
-
-
-def _sweep() -> int:
-    first, second, changes = _rows()
-    return kernels.sweep(first, second, changes, SWEEPS)
 
 
 def interpreted(steps: int) -> int:
@@ -333,11 +311,16 @@ def interpreted(steps: int) -> int:
     return sum(count * key for count, key in listed)
 
 
+def _sweep() -> int:
+    first, second, changes = _rows()
+    return kernels.sweep(first, second, changes, SWEEPS)
+
+
 WORKS: Final[Mapping[str, Callable[[], float]]] = {
-    "walk": _walk,
-    "scan": _scan,
+    "walk": lambda: kernels.walk(_space(LENGTH), STEPS),
+    "scan": lambda: kernels.scan(mask(), _space(MASK_LENGTH), RUN_LENGTH),
     "sort": _sort,
-    "floats": _floats,
+    "floats": lambda: kernels.relax(weights(), np.empty(LENGTH), RELAXATIONS),
     "sweep": _sweep,
     "interpreter": lambda: interpreted(INSTRUCTIONS),
 }

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 from allocsolve import judge
 from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.bench.runs.records import Record
-from allocsolve.bench.runs.reply import SolverInterrupted, call_solver, decoded_reply
+from allocsolve.bench.runs.reply import call_solver, decoded_reply
 from allocsolve.bench.runs.watch import (
     COMPILING,
     DONE,
@@ -54,19 +54,6 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
-
-__all__ = [
-    "Cell",
-    "Conditions",
-    "Outcome",
-    "SolverInterrupted",
-    "close_all",
-    "execute",
-    "failed_outcome",
-    "judged_outcome",
-    "metric_numbers",
-    "run_isolated",
-]
 
 
 class Outcome(NamedTuple):

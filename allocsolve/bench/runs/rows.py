@@ -223,13 +223,8 @@ def _incumbents(cell: object) -> tuple[tuple[float, Value], ...]:
     return tuple((_number(seconds), _value(value)) for seconds, value in document)
 
 
-def _fraction(cell: object) -> str:
-    fits = _FRACTION.fullmatch(_text(cell))
-    return _text(cell) if fits else _refuse("is no fraction")
-
-
-def _sha256(cell: object) -> str:
-    return _text(cell) if _SHA256.fullmatch(_text(cell)) else _refuse("is no SHA-256")
+def _matching(cell: object, pattern: re.Pattern[str], what: str) -> str:
+    return _text(cell) if pattern.fullmatch(_text(cell)) else _refuse(f"is no {what}")
 
 
 def _mapping(cell: object, types: Any) -> dict[str, Any]:  # noqa: ANN401 - a type or a union
@@ -265,8 +260,8 @@ _DECODERS: Final[Mapping[str, Callable[[object], Any]]] = {
     "when": _when,
     "machine": lambda cell: cell,  # its facts, which have been checked
     "attempt": partial(_count, least=1),
-    "verified_bound": _fraction,
-    "verified_digest": _sha256,
+    "verified_bound": partial(_matching, pattern=_FRACTION, what="fraction"),
+    "verified_digest": partial(_matching, pattern=_SHA256, what="SHA-256"),
 }
 _FIELD_DECODERS: Final = tuple(_DECODERS[name] for name in FIELDS)
 _KEY_DECODERS: Final = tuple(_DECODERS[name] for name in KEY_FIELDS)

@@ -279,8 +279,7 @@ class RecordStore:
 
     def _read_problem(self, expected: str) -> Problem:
         with self._one_line_errors():
-            query = "SELECT document FROM problems WHERE digest = ?"
-            row = self._base.execute(query, (expected,)).fetchone()
+            row = self._base.execute("SELECT document FROM problems WHERE digest = ?", (expected,)).fetchone()
         if row is None:
             raise KeyError(expected)
         try:

@@ -175,9 +175,7 @@ def _ratio(cost: float, least: float) -> float:
 def primal_gap(value: float | None, reference: float) -> float:
     """Return the distance to a reference, relative to the larger: 0 to 1, and 1 without a value.
 
-    References
-    ----------
-    Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013).
+    It is that of Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013).
     """
     if value is None or min(value, reference) < 0 < max(value, reference):
         return 1.0

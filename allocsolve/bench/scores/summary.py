@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.bench.library.references import library_statements
@@ -347,6 +346,8 @@ def _of_one_type(column: list[Any]) -> list[Any]:
 
 
 #: Writers by the ending of the file.
-EXPORTS: Final[Mapping[str, Callable[[_Rows, Path], None]]] = MappingProxyType(
-    {".csv": _write_csv, ".json": _write_json, ".parquet": _write_parquet}
-)
+EXPORTS: Final[Mapping[str, Callable[[_Rows, Path], None]]] = {
+    ".csv": _write_csv,
+    ".json": _write_json,
+    ".parquet": _write_parquet,
+}

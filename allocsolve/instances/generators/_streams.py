@@ -79,7 +79,7 @@ def seed_name(words: Sequence[int]) -> str:
     return "-".join(map(str, words))
 
 
-def recipe(generator: str, *, version: int = 1, **parameters: object) -> dict[str, object]:
+def recipe(generator: str, version: int = 1, /, **parameters: object) -> dict[str, object]:
     """Return the ``meta`` of a generated problem: the seed as a number or list, None for no limit.
 
     A generator gets a higher version whenever the same parameters give other problems than before.

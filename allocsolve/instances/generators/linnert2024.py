@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -52,12 +51,10 @@ class _Stream:
     has_repeats: bool
 
 
-_STREAMS: Final[Mapping[LinnertStream, _Stream]] = MappingProxyType(
-    {
-        "linnert": _Stream(0.5, 0.84, 0.05, 360.0, 57_600.0, 17, has_repeats=False),
-        "feitelson96": _Stream(1.5, 0.95, 0.20, 50_400.0, 7 * 50_400.0, 4, has_repeats=True),
-    }
-)
+_STREAMS: Final[Mapping[LinnertStream, _Stream]] = {
+    "linnert": _Stream(0.5, 0.84, 0.05, 360.0, 57_600.0, 17, has_repeats=False),
+    "feitelson96": _Stream(1.5, 0.95, 0.20, 50_400.0, 7 * 50_400.0, 4, has_repeats=True),
+}
 
 
 def linnert2024(

@@ -362,7 +362,9 @@ def whatif_page(figures: WhatIf, *, made: str = "") -> str:
     numbers = count()
     body = [f"<header><h1>What if? {isolated(figures.log.source)}</h1>"]
     body += [f'<p class="note">{escape(subject(figures))}.</p>']
-    body += [*_warning(figures), '<div class="cards">', *_cards(figures), "</div>"]
+    if warnings := [f"<p>{escape(caution)}</p>" for caution in cautions(figures)]:
+        body += ['<section class="warning">', *warnings, "</section>"]
+    body += ['<div class="cards">', *_cards(figures), "</div>"]
     body += [f'<p class="headline">{_linked(sentence)}</p>' for sentence in headlines(figures)]
     body += [
         *_contents(figures),
@@ -392,11 +394,6 @@ def _table(table: Table, numbers: Iterator[int], asked: Collection[str] = ()) ->
     """Return a table whose heads lead to their definitions."""
     words = definitions(unit="", elastic=True, asked=asked)
     return table_html(table, next(numbers), {head: anchor(head) for head in table.heads if head in words})
-
-
-def _warning(figures: WhatIf) -> list[str]:
-    lines = [f"<p>{escape(caution)}</p>" for caution in cautions(figures)]
-    return ['<section class="warning">', *lines, "</section>"] if lines else []
 
 
 def _cards(figures: WhatIf) -> Iterator[str]:
