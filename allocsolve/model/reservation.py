@@ -11,7 +11,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
+from allocsolve.model.checks import choice, flag, in_range, instance, integer, items, real, shown
 from allocsolve.model.columns import plain
 from allocsolve.model.keyed import Rebuilt
 from allocsolve.model.partition import Topology
@@ -267,14 +267,9 @@ class DeadlineJob:
     def __post_init__(self) -> None:
         for what, lowest in (("arrival", 0), ("nodes", 1), ("runtime", 1), ("deadline", 0)):
             value = integer(what, getattr(self, what))
-            if not lowest <= value <= MAX_INTEGER:
-                msg = f"{what} {shown(value)} is not in {lowest}..2^53"
-                raise InvalidProblem(msg)
-            object.__setattr__(self, what, value)
+            object.__setattr__(self, what, in_range(what, value, lowest))
         weight = real("weight", self.weight)
-        if not 0 <= weight <= MAX_INTEGER:
-            msg = f"weight {shown(self.weight)} is not in 0..2^53"
-            raise InvalidProblem(msg)
+        in_range("weight", self.weight, 0)
         object.__setattr__(self, "weight", plain(weight))
         instance("name", self.name, str)
         if self.program is not None and not isinstance(self.program, str):
@@ -380,9 +375,7 @@ class ReservationProblem(Rebuilt):
         object.__setattr__(self, "programs", MappingProxyType(programs))
         object.__setattr__(self, "program_seed", integer("program_seed", self.program_seed))
         object.__setattr__(self, "leaking", flag("leaking", self.leaking, InvalidProblem))
-        if not 0 <= self.program_seed <= MAX_INTEGER:
-            msg = f"program_seed {shown(self.program_seed)} is not in 0..2^53"
-            raise InvalidProblem(msg)
+        in_range("program_seed", self.program_seed, 0)
         self._set_names()
         self._check_jobs()
         object.__setattr__(self, "packed", _packed(jobs))

@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import integer, shown
+from allocsolve.model.checks import in_range, integer, shown
 from allocsolve.model.columns import are_exact
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
@@ -115,9 +115,7 @@ class WorkloadProblem(Rebuilt):
         self._check()
 
     def _check(self) -> None:
-        if not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+        in_range("num_nodes", self.num_nodes, 1)
         packed = self.jobs.packed
         for what, sizes in (("nodes", packed.nodes), ("max_nodes", packed.max_nodes)):
             if len(sizes) and sizes.max() > self.num_nodes:
