@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAli
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, in_range, instance, integer, items, real, shown
-from allocsolve.model.columns import plain
+from allocsolve.model.columns import plain, times_column
 from allocsolve.model.keyed import Rebuilt
 from allocsolve.model.partition import Topology
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
@@ -81,10 +81,10 @@ class ReservationSchedule:
         for name in ("outcomes", "offsets", "nodes"):
             object.__setattr__(self, name, packed_integers(getattr(self, name), name))
         for name in ("hold_starts", "hold_ends"):
-            object.__setattr__(self, name, _times(name, getattr(self, name)))
-        object.__setattr__(self, "ends", _times("ends", self.ends, has_gaps=True))
+            object.__setattr__(self, name, times_column(name, getattr(self, name)))
+        object.__setattr__(self, "ends", times_column("ends", self.ends, has_gaps=True))
         if self.computed is not None:
-            object.__setattr__(self, "computed", _times("computed", self.computed))
+            object.__setattr__(self, "computed", times_column("computed", self.computed))
         offsets, outcomes = self.offsets, self.outcomes
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             msg = "offsets must start at 0 and never fall"
@@ -185,23 +185,6 @@ class ReservationSchedule:
             *(self.outcomes, self.ends, self.offsets, self.nodes),
             *(self.hold_starts, self.hold_ends, self.computed),
         )
-
-
-def _times(what: str, values: object, *, has_gaps: bool = False) -> FloatArray:
-    """Return numbers as a read-only column; finite ones, or NaN where there may be gaps."""
-    array = array_of(values)
-    if array.dtype.kind not in "iuf" and array.size:
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidAnswer(msg)
-    column = array.astype(np.float64)
-    strange = ~(np.abs(column) <= MAX_INTEGER)
-    if has_gaps:
-        strange &= ~np.isnan(column)
-    if strange.any():
-        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
-        raise InvalidAnswer(msg)
-    column.setflags(write=False)
-    return column
 
 
 #: What can be minimised; see `ReservationProblem`.
