@@ -16,7 +16,7 @@ from tiers import examples
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.judge.workload.date_tree import date_tree_bound, leaf_totals
+from allocsolve.judge.workload.date_trees import date_trees_bound, tree_totals
 from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def certificate_of(problem: WorkloadProblem, seed: int, term: str = "turnaround"
         "jobs": jobs,
         "cuts": cuts,
     }
-    return {**certificate, "totals": leaf_totals(problem, certificate, term)}
+    return {**certificate, "totals": tree_totals(problem, certificate, term)[0]}
 
 
 @settings(deadline=None)
@@ -97,7 +97,7 @@ def test_whatever_cuts_and_prices_the_bound_is_below_the_optimum(
 ) -> None:
     problem = problem_of(first)
     certificate = certificate_of(problem, second, term)
-    bound = date_tree_bound(problem, certificate, term)
+    bound = date_trees_bound(problem, certificate, term)
     assert bound <= naive_job_prices.optimum(problem, term)
     assert bound == workload_certified_bound(problem, certificate, (term,))
 
@@ -114,7 +114,7 @@ def test_times_that_are_no_quarters(first: int, second: int, shift: float) -> No
         ],
     )
     certificate = certificate_of(moved, second)
-    bound = date_tree_bound(moved, certificate, "turnaround")
+    bound = date_trees_bound(moved, certificate, "turnaround")
     assert bound <= naive_job_prices.optimum(moved, "turnaround")
 
 
@@ -149,7 +149,7 @@ def test_leaves_that_hold_an_optimum_are_never_above_it(seeds: range) -> None:
         starts = naive.optimal_starts(problem)
         for _ in range(4):
             certificate = leaf_about(random, problem, starts)
-            totals = leaf_totals(problem, certificate, "turnaround")
+            totals = tree_totals(problem, certificate, "turnaround")[0]
             own = [
                 total
                 for (_, path), total in zip(naive.leaves(certificate), totals, strict=True)
@@ -198,7 +198,7 @@ TAMPERINGS: list[Callable[[dict[str, Any], plain.Random], object]] = [
 
 def test_tampered_certificates_are_refused_100_of_100() -> None:
     problem, certificate = a_good_one()
-    date_tree_bound(problem, certificate, "turnaround")
+    date_trees_bound(problem, certificate, "turnaround")
     for number in range(100):
         tampered = copy.deepcopy(certificate)
         TAMPERINGS[number % len(TAMPERINGS)](tampered, plain.Random(number))
