@@ -38,7 +38,6 @@ from allocsolve.exact.partition import _cut_search
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTreeParams
 from allocsolve.judge.partition.certificate import PartitionAxes
-from allocsolve.judge.workload.date_tree import leaf_totals
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.model import (
     EVOLUTION_OBJECTIVES,
@@ -235,7 +234,7 @@ def _forest(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
 
 def _with_total(problem: WorkloadProblem, term: str, document: dict[str, Any]) -> dict[str, Any]:
     """Add the totals that the judge wants to read, without which no change would be accepted."""
-    return {**document, "totals": leaf_totals(problem, document, term)}
+    return {**document, "totals": tree_totals(problem, document, term)[0]}
 
 
 def _with_totals(problem: WorkloadProblem, term: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, packed_integers
-from allocsolve.model.checks import instance, integer, items, shown
+from allocsolve.model.checks import in_range, instance, integer, items, shown
 from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
@@ -112,9 +112,7 @@ class EvolutionProblem(Rebuilt):
         object.__setattr__(self, "packed", self._pack())
 
     def _check(self) -> None:
-        if not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+        in_range("num_nodes", self.num_nodes, 1)
         for what, values in (("releases", self.releases), ("application names", self.application_names)):
             if len(values) != len(self.applications):
                 msg = f"{len(values)} {what} for {len(self.applications)} applications"

@@ -13,7 +13,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
-from allocsolve.model.checks import instance, integer, items, real, shown
+from allocsolve.model.checks import in_range, instance, integer, items, real, shown
 from allocsolve.model.columns import FloatArray, plain, seconds_column, texts_column, within
 from allocsolve.model.keyed import Keyed
 
@@ -46,10 +46,8 @@ def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
         if not (isinstance(name, str) and name):
             msg = f"{place}: the name {shown(name)} of a resource is not a text"
             raise InvalidProblem(msg)
-        pairs[name] = integer(f"{place}: {name}", amount)
-        if not low <= pairs[name] <= MAX_INTEGER:
-            msg = f"{place}: {name} {shown(pairs[name])} is not in {low}..2^53"
-            raise InvalidProblem(msg)
+        what = f"{place}: {name}"
+        pairs[name] = in_range(what, integer(what, amount), low)
     return tuple(sorted(pairs.items()))
 
 

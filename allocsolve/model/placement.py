@@ -14,7 +14,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
-from allocsolve.model.checks import flag, instance, integer, items, shown
+from allocsolve.model.checks import flag, in_range, instance, integer, items, shown
 from allocsolve.model.keyed import KeyedByFields
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels, objective_option
@@ -101,9 +101,7 @@ class SwitchTree(KeyedByFields):
         weight = _entries("weight", self.weight, np.full(count, 2, dtype=np.int64), 0, MAX_HALF_HOPS)
         capacity = _entries("capacity", self.capacity, np.ones(count, dtype=np.int64), 1, MAX_CAPACITY)
         node_weight = integer("node_weight", self.node_weight)
-        if not 0 <= node_weight <= MAX_HALF_HOPS:
-            msg = f"node_weight {shown(node_weight)} is not in 0..{MAX_HALF_HOPS}"
-            raise InvalidProblem(msg)
+        in_range("node_weight", node_weight, 0, MAX_HALF_HOPS)
         for what, entries in ("weight", weight), ("capacity", capacity):
             if len(entries) != count:
                 msg = f"{what} has {len(entries)} entries for {count} switches"
@@ -395,10 +393,7 @@ class PlacementProblem(KeyedByFields):
             ("segment", 0, size),
             ("segment_level", 1, MAX_TREE_LEVELS),
         ):
-            numbers[what] = integer(what, getattr(self, what))
-            if not low <= numbers[what] <= high:
-                msg = f"{what} {shown(numbers[what])} is not in {low}..{high}"
-                raise InvalidProblem(msg)
+            numbers[what] = in_range(what, integer(what, getattr(self, what)), low, high)
         if numbers["segment"] and size % numbers["segment"]:
             msg = f"size {size} is no multiple of the segment {numbers['segment']}"
             raise InvalidProblem(msg)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAli
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
-from allocsolve.model.columns import plain
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
+from allocsolve.model.checks import choice, flag, in_range, instance, integer, items, real, shown
+from allocsolve.model.columns import plain, times_column
 from allocsolve.model.keyed import Rebuilt
 from allocsolve.model.partition import Topology
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
@@ -81,10 +81,10 @@ class ReservationSchedule:
         for name in ("outcomes", "offsets", "nodes"):
             object.__setattr__(self, name, packed_integers(getattr(self, name), name))
         for name in ("hold_starts", "hold_ends"):
-            object.__setattr__(self, name, _times(name, getattr(self, name)))
-        object.__setattr__(self, "ends", _times("ends", self.ends, has_gaps=True))
+            object.__setattr__(self, name, times_column(name, getattr(self, name)))
+        object.__setattr__(self, "ends", times_column("ends", self.ends, has_gaps=True))
         if self.computed is not None:
-            object.__setattr__(self, "computed", _times("computed", self.computed))
+            object.__setattr__(self, "computed", times_column("computed", self.computed))
         offsets, outcomes = self.offsets, self.outcomes
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             msg = "offsets must start at 0 and never fall"
@@ -187,23 +187,6 @@ class ReservationSchedule:
         )
 
 
-def _times(what: str, values: object, *, has_gaps: bool = False) -> FloatArray:
-    """Return numbers as a read-only column; finite ones, or NaN where there may be gaps."""
-    array = array_of(values)
-    if array.dtype.kind not in "iuf" and array.size:
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidAnswer(msg)
-    column = array.astype(np.float64)
-    strange = ~(np.abs(column) <= MAX_INTEGER)
-    if has_gaps:
-        strange &= ~np.isnan(column)
-    if strange.any():
-        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
-        raise InvalidAnswer(msg)
-    column.setflags(write=False)
-    return column
-
-
 #: What can be minimised; see `ReservationProblem`.
 ReservationTerm: TypeAlias = Literal["rejected", "rejected-area", "unsuccessful"]
 #: All terms of objectives, the default first.
@@ -267,14 +250,9 @@ class DeadlineJob:
     def __post_init__(self) -> None:
         for what, lowest in (("arrival", 0), ("nodes", 1), ("runtime", 1), ("deadline", 0)):
             value = integer(what, getattr(self, what))
-            if not lowest <= value <= MAX_INTEGER:
-                msg = f"{what} {shown(value)} is not in {lowest}..2^53"
-                raise InvalidProblem(msg)
-            object.__setattr__(self, what, value)
+            object.__setattr__(self, what, in_range(what, value, lowest))
         weight = real("weight", self.weight)
-        if not 0 <= weight <= MAX_INTEGER:
-            msg = f"weight {shown(self.weight)} is not in 0..2^53"
-            raise InvalidProblem(msg)
+        in_range("weight", self.weight, 0)
         object.__setattr__(self, "weight", plain(weight))
         instance("name", self.name, str)
         if self.program is not None and not isinstance(self.program, str):
@@ -380,9 +358,7 @@ class ReservationProblem(Rebuilt):
         object.__setattr__(self, "programs", MappingProxyType(programs))
         object.__setattr__(self, "program_seed", integer("program_seed", self.program_seed))
         object.__setattr__(self, "leaking", flag("leaking", self.leaking, InvalidProblem))
-        if not 0 <= self.program_seed <= MAX_INTEGER:
-            msg = f"program_seed {shown(self.program_seed)} is not in 0..2^53"
-            raise InvalidProblem(msg)
+        in_range("program_seed", self.program_seed, 0)
         self._set_names()
         self._check_jobs()
         object.__setattr__(self, "packed", _packed(jobs))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
-from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import integer, shown
-from allocsolve.model.columns import FloatArray, are_exact
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
+from allocsolve.model.checks import in_range, integer
+from allocsolve.model.columns import FloatArray, are_exact, times_column
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import Jobs
@@ -116,9 +116,7 @@ class WorkloadProblem(Rebuilt):
         self._check()
 
     def _check(self) -> None:
-        if not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+        in_range("num_nodes", self.num_nodes, 1)
         packed = self.jobs.packed
         for what, sizes in (("nodes", packed.nodes), ("max_nodes", packed.max_nodes)):
             if len(sizes) and sizes.max() > self.num_nodes:
@@ -357,7 +355,7 @@ class WorkloadSchedule(OfArrays):
         for name in ("offsets", "nodes"):
             object.__setattr__(self, name, packed_integers(getattr(self, name), name))
         for name in ("starts", "ends"):
-            object.__setattr__(self, name, _times(name, getattr(self, name)))
+            object.__setattr__(self, name, times_column(name, getattr(self, name)))
         offsets = self.offsets
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             msg = "offsets must start at 0 and never fall"
@@ -376,7 +374,7 @@ class WorkloadSchedule(OfArrays):
         Starts are in seconds; sizes are those of the problem if left out. `InvalidAnswer` if a job cannot run
         on its number of nodes, or there is not one start for each job.
         """
-        begins = _times("starts", starts)
+        begins = times_column("starts", starts)
         jobs = problem.jobs.packed
         nodes = jobs.nodes if sizes is None else packed_integers(sizes, "sizes")
         if begins.shape != (len(problem.jobs),) or nodes.shape != begins.shape:
@@ -412,17 +410,3 @@ class WorkloadSchedule(OfArrays):
         running = self.offsets[1:] > self.offsets[:-1]
         times[running] = values[at[running]]
         return times
-
-
-def _times(what: str, values: object) -> FloatArray:
-    """Return finite numbers as a read-only column."""
-    array = array_of(values)
-    if array.dtype.kind not in "iuf" and array.size:
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidAnswer(msg)
-    column = array.astype(np.float64)
-    if not np.isfinite(column).all() or (np.abs(column) > MAX_INTEGER).any():
-        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
-        raise InvalidAnswer(msg)
-    column.setflags(write=False)
-    return column

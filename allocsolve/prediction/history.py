@@ -128,18 +128,9 @@ class JobHistory:
         Jobs that are submitted one after the other wait for the same reasons: a burst of them is hardly more
         than one question, so that the same number tells more if it is spread over a longer time.
 
-        Parameters
-        ----------
-        count
-            How many at most.
-        moment
-            ``submission``: of jobs at even distances among those, when they were submitted. ``instant``: of
-            one of those jobs, by chance, at as many instants by chance, out of the time over which they
-            waited.
-        before
-            Only what was asked before this time, in seconds.
-        seed
-            Of the instants.
+        There are at most `count`. The moment ``submission``: of jobs at even distances among those, when they
+        were submitted; ``instant``: of one of those jobs, by chance (`seed`), at as many instants by chance,
+        out of the time over which they waited. Only what was asked `before` this time, in seconds.
         """
         waits = np.flatnonzero((self.starts > self.submits) & (self.submits < before))
         waits = waits[len(waits) - min(SPREAD * count, len(waits)) :]

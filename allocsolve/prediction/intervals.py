@@ -55,16 +55,10 @@ class Shifts(NamedTuple):
 def conformal_shifts(quantiles: FloatArray, waits: FloatArray, ended: BoolArray) -> Shifts:
     """Return the shifts with which earlier intervals would have held as often as they say, side by side.
 
-    Parameters
-    ----------
-    quantiles
-        Shape (n, 3), seconds: what was predicted.
-    waits
-        Shape (n,), seconds: how long the wait was; of a job that still waits, how long it has waited since
-        the question.
-    ended
-        Shape (n,): whether the wait is over. How far off an end was is not known of one that still waits,
-        only at least how long the wait is: Kaplan and Meier's estimator counts such jobs.
+    Quantiles, shape (n, 3), were predicted; waits, shape (n,), are how long the wait was; of a job that still
+    waits, how long it has waited since the question; both in seconds. Of a wait that has not `ended`, shape
+    (n,), it is not known how far off an end was, only at least how long the wait is: Kaplan and Meier's
+    estimator counts such jobs.
 
     Notes
     -----

@@ -48,24 +48,11 @@ def when(
 
     `InvalidOption` if a job of the view is not rigid.
 
-    Parameters
-    ----------
-    view
-        The queue: what a policy sees, or a snapshot.
-    policy
-        What the machine does, as for `allocsolve.simulation.forecast`.
-    history
-        Its jobs of the past, up to now.
-    past
-        Answers of the past by `past_answers`, for submissions, for instants, or both; made of the history if
-        left out. Whoever asks again and again makes them once a day.
-    seed
-        Of the scenarios.
-
-    Returns
-    -------
-    StartIntervals
-        NaN for a job that the policy never starts.
+    The view is what a policy sees, or a snapshot of the queue; the policy is what the machine does, as for
+    `allocsolve.simulation.forecast`, and the history has its jobs of the past, up to now. Whoever asks again
+    and again makes answers of the past once a day, by `past_answers`, for submissions, for instants, or both;
+    they are made of the history if left out. The seed is that of the scenarios. NaN for a job that the policy
+    never starts.
 
     Notes
     -----

@@ -73,22 +73,12 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
 
     `InvalidOption` if a job that runs or waits is evolving.
 
-    Parameters
-    ----------
-    view
-        What the policy sees now. A running job ends when it is expected to; a queued one runs for its
-        estimate, or for its run time where the view shows it.
-    policy
-        A function from views to decisions, or one of `allocsolve.heuristics`. It sees only the
-        jobs that wait or run, numbered anew. A policy with reservations makes them anew on the view, in queue
-        order, since a view does not show the earlier ones.
-    rules
-        Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape of ``view.queue``, in its order: seconds; NaN for a job that the policy never starts.
+    A running job ends when it is expected to; a queued one runs for its estimate, or for its run time where
+    the view shows it. The policy, a function from views to decisions or one of `allocsolve.heuristics`, sees
+    only the jobs that wait or run, numbered anew. A policy with reservations makes them anew on the view, in
+    queue order, since a view does not show the earlier ones. The rules are those of the policy (its attribute
+    ``rules``) if left out, or `EngineRules()` if it has none. Shape of ``view.queue``, in its order: seconds;
+    NaN for a job that the policy never starts.
 
     Notes
     -----

@@ -44,18 +44,10 @@ def simulate(
 
     `InvalidOption` if a policy needs to know more than the rules allow.
 
-    Parameters
-    ----------
-    policy
-        A function from views to decisions, or one of `allocsolve.heuristics` such as ``Easy()``.
-    rules
-        Those of the policy if left out.
-
-    Returns
-    -------
-    WorkloadSchedule
-        Jobs that the policy did not start have no pieces. Jobs whose requests for nodes are never answered
-        end at the last event, before their work is done; the judge reports this.
+    The policy is a function from views to decisions, or one of `allocsolve.heuristics` such as ``Easy()``;
+    rules are those of the policy if left out. Jobs that the policy did not start have no pieces. Jobs whose
+    requests for nodes are never answered end at the last event, before their work is done; the judge reports
+    this.
 
     Examples
     --------

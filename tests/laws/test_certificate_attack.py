@@ -242,7 +242,7 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     ),
     "a leaf has a node less": (
         "date-tree",
-        "workload.date_tree:Machine.of",
+        "workload.date_trees:Machine.of",
         lambda was, problem, divisor: was(problem, divisor)._replace(
             capacity=was(problem, divisor).capacity - 1
         ),

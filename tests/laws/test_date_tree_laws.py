@@ -10,12 +10,13 @@ from date_tree_draws import LAST, holds, problem_of, walls
 from hypothesis import given, settings, strategies as st
 from tiers import draws
 
-from allocsolve.judge.workload.date_tree import leaf_totals
+from allocsolve.judge.workload.date_trees import tree_totals
+from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
     import random as plain
 
-    from allocsolve.model import WorkloadProblem, WorkloadTerm
+    from allocsolve.model import WorkloadTerm
 
 MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
 
@@ -54,7 +55,7 @@ def certificate_of(problem: WorkloadProblem, seed: int, term: str = "turnaround"
         "jobs": jobs,
         "cuts": cuts,
     }
-    return {**certificate, "totals": leaf_totals(problem, certificate, term)}
+    return {**certificate, "totals": tree_totals(problem, certificate, term)[0]}
 
 
 @settings(deadline=None)
@@ -113,7 +114,7 @@ def test_leaves_that_hold_an_optimum_are_never_above_it() -> None:
         starts = naive.optimal_starts(problem)
         for _ in range(4):
             certificate = leaf_about(random, problem, starts)
-            totals = leaf_totals(problem, certificate, "turnaround")
+            totals = tree_totals(problem, certificate, "turnaround")[0]
             own = [
                 total
                 for (_, path), total in zip(naive.leaves(certificate), totals, strict=True)

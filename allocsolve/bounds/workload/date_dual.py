@@ -8,7 +8,8 @@ import numpy as np
 
 from allocsolve.bounds.workload._kernels_dates import Dates, Spans, costs_in_spans, list_spans, settle_dates
 from allocsolve.bounds.workload._kernels_job_prices import PricedJobs, SlotEntries, fullest_slots, soft_slots
-from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, entries_of, read_only
+from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, entries_of
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload.job_price_dual import DualJobs
@@ -51,7 +52,7 @@ def settled(
 
 
 def _priced(jobs: DualJobs, first: IntArray, offsets: IntArray) -> PricedJobs:
-    return PricedJobs(*jobs, read_only(first), read_only(offsets))
+    return PricedJobs(*jobs, frozen(first), frozen(offsets))
 
 
 class DateDual:
@@ -81,9 +82,7 @@ class DateDual:
         entries = np.flatnonzero(self.active)
         entries = entries[np.argsort(slots[entries], kind="stable")]
         offsets = np.concatenate(([0], np.cumsum(np.bincount(slots[entries], minlength=len(dates.held)))))
-        self._entries = SlotEntries(
-            read_only(offsets), read_only(entries), read_only(jobs.nodes[owners[entries]])
-        )
+        self._entries = SlotEntries(frozen(offsets), frozen(entries), frozen(jobs.nodes[owners[entries]]))
         # Runs of slots that have the same room.
         room = capacity - dates.held
         cuts = np.concatenate(([0], np.flatnonzero(np.diff(room)) + 1, [len(room)]))
@@ -126,7 +125,7 @@ class DateDual:
         lengths = np.arange(count + 1, dtype=np.int64)
         rows = np.full(count, job)
         priced = _priced(self._jobs.of(rows), windows.first[rows], lengths * (own.stop - own.start))
-        paid = read_only(np.tile(self._paid(levels)[own], count))
+        paid = frozen(np.tile(self._paid(levels)[own], count))
         one = Spans(lengths, low[parts, which], high[parts, which])
         costs = np.empty(count)
         costs_in_spans(priced, windows.edges, paid, one, 0.0, np.empty(0), costs, np.empty(count))
@@ -148,11 +147,11 @@ class DateDual:
         paid = levels.copy()
         paid[self._unpriced] = 0.0
         paid += self._fixed
-        read_only(levels)
-        return read_only(paid)
+        frozen(levels)
+        return frozen(paid)
 
     def _earned(self, levels: FloatArray) -> float:
-        read_only(levels)
+        frozen(levels)
         return sum(fullest_slots(self._entries, room, levels, begin, end) for room, begin, end in self._runs)
 
 

@@ -26,20 +26,13 @@ from allocsolve.bounds.workload._kernels_job_prices import (
     turned,
 )
 from allocsolve.judge.quantiles import quantile
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from numpy.typing import NDArray
-
     from allocsolve.model import FloatArray, IntArray
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array itself, made read-only: kernels are compiled for read-only arrays."""
-    array.setflags(write=False)
-    return array
 
 
 def slots_of(edges: FloatArray, times: FloatArray) -> IntArray:
@@ -63,7 +56,7 @@ class JobWindows:
 
     def __post_init__(self) -> None:
         for array in (self.edges, self.first, self.offsets, self.prices):
-            read_only(array)
+            frozen(array)
 
     @classmethod
     def empty(cls, edges: FloatArray, first: IntArray, last: IntArray) -> JobWindows:
@@ -187,7 +180,7 @@ class DualJobs(NamedTuple):
 
     def of(self, jobs: IntArray) -> DualJobs:
         """Return some of the jobs."""
-        return DualJobs(*(read_only(column[jobs]) for column in self))
+        return DualJobs(*(frozen(column[jobs]) for column in self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,11 +203,11 @@ class JobDual:
         windows = self.windows
         slots, owners = windows.slots, windows.owners
         counts = np.bincount(slots, minlength=len(windows.edges) - 1)
-        offsets = read_only(np.concatenate(([0], np.cumsum(counts))))
+        offsets = frozen(np.concatenate(([0], np.cumsum(counts))))
         entries = np.empty(len(slots), dtype=np.int64)
         list_entries(windows.first, windows.offsets, offsets[:-1].copy(), entries)
-        nodes = read_only(self.jobs.nodes[owners[entries]])
-        object.__setattr__(self, "_slots", SlotEntries(offsets, read_only(entries), nodes))
+        nodes = frozen(self.jobs.nodes[owners[entries]])
+        object.__setattr__(self, "_slots", SlotEntries(offsets, frozen(entries), nodes))
         priced = PricedJobs(*self.jobs, windows.first, windows.offsets)
         object.__setattr__(self, "_priced", priced)
 
@@ -223,7 +216,7 @@ class JobDual:
 
         The function tends to the exact value, for levels >= 0, as the temperature (in units of cost) falls.
         """
-        read_only(levels)
+        frozen(levels)
         gradient = np.zeros(len(levels))
 
         def of_jobs(begin: int, end: int) -> float:
@@ -237,7 +230,7 @@ class JobDual:
 
     def exact(self, levels: FloatArray) -> float:
         """Return the bound that levels >= 0 give, apart from the rounding of doubles."""
-        read_only(levels)
+        frozen(levels)
         costs, _ = self.cheapest(levels)
 
         def of_slots(begin: int, end: int) -> float:
@@ -248,7 +241,7 @@ class JobDual:
     def cheapest(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least cost of each job, prices included, and a start that has it."""
         costs, starts = np.empty(len(self.jobs.submit)), np.empty(len(self.jobs.submit))
-        cheapest_starts(self._priced, self.windows.edges, read_only(levels), costs, starts, 0, len(costs))
+        cheapest_starts(self._priced, self.windows.edges, frozen(levels), costs, starts, 0, len(costs))
         return costs, starts
 
     def _summed(self, part: Callable[[int, int], float], offsets: IntArray) -> float:

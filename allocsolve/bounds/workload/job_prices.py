@@ -20,7 +20,6 @@ from allocsolve.bounds.workload.job_price_dual import (
     JobWindows,
     climb,
     joined,
-    read_only,
     slots_of,
 )
 from allocsolve.bounds.workload.time_prices import PriceBound
@@ -28,6 +27,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.kernels.threads import run_in_threads
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -320,13 +320,13 @@ def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Map
     `InvalidAnswer` if the judge does not admit the certificate.
     """
     value = job_price_bound(problem, certificate, term)
-    nobody = read_only(np.zeros(0))
+    nobody = frozen(np.zeros(0))
     starts = problem.packed.submit
     if problem.packed.weight.any():
         priced = PricedWorkload.of(problem, term)
         starts = _cheapest_starts(starts, priced, JobWindows.of_certificate(certificate, priced.counted))
     return PriceBound(
-        value, certificate, starts, problem.packed.nodes, read_only(np.zeros(1, dtype=np.int64)), nobody
+        value, certificate, starts, problem.packed.nodes, frozen(np.zeros(1, dtype=np.int64)), nobody
     )
 
 
@@ -387,7 +387,7 @@ class PricedWorkload(NamedTuple):
         costs, packed = job_costs(problem, term), problem.packed
         counted = np.flatnonzero(costs.slope > 0)
         divisor = _divisor(packed.nodes, problem.num_nodes)
-        nodes = read_only(packed.nodes // divisor)
+        nodes = frozen(packed.nodes // divisor)
         jobs = DualJobs(packed.submit, packed.runtime, costs.slope, costs.floor, nodes).of(counted)
         return cls(jobs, counted, divisor, problem.num_nodes // divisor)
 
@@ -406,7 +406,7 @@ def _cheapest_starts(others: FloatArray, priced: PricedWorkload, windows: JobWin
     starts = others.copy()
     dual = JobDual(priced.jobs, priced.capacity, windows)
     _, starts[priced.counted] = dual.cheapest(windows.prices * windows.lengths)
-    return read_only(starts)
+    return frozen(starts)
 
 
 class _Search:

@@ -140,22 +140,8 @@ def machine_prices(
 
     `UnsupportedProblem` if a job is not rigid.
 
-    Parameters
-    ----------
-    problem
-        The problem; its jobs are rigid.
-    term
-        ``turnaround``, ``slowdown`` or ``wait``.
-    clock
-        When its time is over, the best prices so far are taken; the ascent ends by itself as that of
-        `time_prices`.
-    start
-        A certificate of such prices, which the judge admits: the ascent goes on from them.
-
-    Returns
-    -------
-    PriceBound
-        The best bound, also after Ctrl-C, which is noted in it; its value is that of the judge.
+    The term is ``turnaround``, ``slowdown`` or ``wait``; clock and `start` are as for `time_prices`, and the
+    value is that of the judge.
 
     Notes
     -----

@@ -293,23 +293,11 @@ def time_prices(
 ) -> PriceBound:
     """Bound a term that is a mean over the jobs by prices of node-seconds.
 
-    Parameters
-    ----------
-    problem
-        The problem; its jobs may be of any kind.
-    term
-        ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
-    clock
-        When its time is over, the best prices so far are taken. The ascent ends by itself when slots were
-        halved 16 times, or finer ones gain no more than 10^-6 (with malleable jobs 2 * 10^-5, with phases
-        2 * 10^-3).
-    start
-        A certificate of such prices, which the judge admits: the ascent goes on from them.
-
-    Returns
-    -------
-    PriceBound
-        The best bound, also after Ctrl-C, which is noted in it.
+    The term is ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``; jobs may be of any kind. When the
+    time of the clock is over, or at Ctrl-C, which is noted in the bound, the best prices so far are taken.
+    The ascent ends by itself when slots were halved 16 times, or finer ones gain no more than 10^-6 (with
+    malleable jobs 2 * 10^-5, with phases 2 * 10^-3). It goes on from the prices of `start`, a certificate of
+    such prices that the judge admits.
 
     Notes
     -----

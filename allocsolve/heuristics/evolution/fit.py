@@ -14,7 +14,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact_request, fit_request
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, expand_ratio, frozen, max_expanded_durations
-from allocsolve.model.checks import instance, integer, natural, shown
+from allocsolve.model.checks import in_range, instance, integer, natural, shown
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -42,14 +42,6 @@ def _segments(occupied: EvolutionProfile) -> Segments:
     np.cumsum(np.array(occupied.durations, dtype=np.int64), out=times[1:])
     usage[:-1] = occupied.nodes
     return Segments(times, usage, np.array([len(times)]))
-
-
-def _checked_nodes(num_nodes: int) -> int:
-    number = integer("num_nodes", num_nodes)
-    if not 1 <= number <= MAX_INTEGER:
-        msg = f"num_nodes {shown(number)} is not in 1..2^53"
-        raise InvalidProblem(msg)
-    return number
 
 
 def request_arrays(profile: EvolutionProfile, num_nodes: int, limit: float) -> Request:
@@ -122,7 +114,7 @@ def fit(
     >>> fit(EvolutionProfile([(30, 2), (30, 2), (30, 6)]), busy, 10)
     PlacedProfile(start=0, profile=EvolutionProfile(steps=((30, 2), (120, 2), (30, 6))))
     """
-    num_nodes = _checked_nodes(num_nodes)
+    num_nodes = in_range("num_nodes", integer("num_nodes", num_nodes), 1)
     earliest_start = natural("earliest_start", earliest_start)
     if earliest_start > MAX_INTEGER:
         msg = f"earliest_start {shown(earliest_start)} is above 2^53"
@@ -172,7 +164,7 @@ def compact(
     >>> placement.start, compact(request, busy, 10, placement=placement).start
     (0, 90)
     """
-    num_nodes = _checked_nodes(num_nodes)
+    num_nodes = in_range("num_nodes", integer("num_nodes", num_nodes), 1)
     request = request_arrays(profile, num_nodes, expand_limit)
     completion = instance("placement", placement, PlacedProfile).completion
     starts = np.empty(len(profile.steps), dtype=np.int64)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
+from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.heuristics.evolution import _kernels_profile as kernels
 from allocsolve.heuristics.evolution._kernels_peak_index import (
     BASE,
@@ -25,8 +25,8 @@ from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
 from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 from allocsolve.heuristics.evolution.fit import PlacedProfile, placement_of, request_arrays
 from allocsolve.heuristics.evolution.list_scheduling import Fit
-from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
-from allocsolve.model.checks import integer, shown, whole_time
+from allocsolve.model import EvolutionProfile, IntArray, frozen
+from allocsolve.model.checks import in_range, integer, shown, whole_time
 
 #: The last requests that are remembered for the choice of the index.
 _REMEMBERED = 256
@@ -77,10 +77,7 @@ class ResourceProfile:
 
     def __init__(self, num_nodes: int, *, origin: int = 0) -> None:
         self._origin = 0
-        self._num_nodes = integer("num_nodes", num_nodes, InvalidOption)
-        if not 1 <= self._num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {shown(self._num_nodes)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+        self._num_nodes = in_range("num_nodes", integer("num_nodes", num_nodes, InvalidOption), 1)
         self._origin = self._time("origin", origin)
         self._reservations: dict[int, _Reservation] = {}
         self._ends: list[tuple[int, int]] = []  # heap of (completion, reservation), released ones included
@@ -216,10 +213,8 @@ class ResourceProfile:
 
     def _time(self, what: str, time: int) -> int:
         value = whole_time(what, time, InvalidOption)
-        if not self._origin <= value <= MAX_INTEGER:
-            msg = f"{what} {shown(value)} is not in {self._origin}..2^53 (seconds from the origin on)"
-            raise InvalidOption(msg)
-        return value
+        where = " (seconds from the origin on)"
+        return in_range(what, value, self._origin, error=InvalidOption, where=where)
 
     def _make_room(self, last: int, num_steps: int) -> None:
         """Make the index reach beyond a time and have room for `num_steps` steps, each with begin and end."""

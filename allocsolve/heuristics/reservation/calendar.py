@@ -12,7 +12,7 @@ from allocsolve.heuristics.reservation.shapes import Allocator, rule_of
 from allocsolve.heuristics.reservation.timetable import Timetable
 from allocsolve.model import MAX_INTEGER, RESERVATION_SHAPES, IntArray, Topology, frozen
 from allocsolve.model.arrays import packed_integers
-from allocsolve.model.checks import choice, integer, shown, whole_time
+from allocsolve.model.checks import choice, in_range, integer, shown, whole_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +134,7 @@ class ReservationCalendar:
         if the job is malformed or too large for the machine; `InvalidAnswer` if a function given as the
         allocator does not return that many free nodes.
         """
-        size, runtime = self._counted(nodes), self._runtime(runtime)
+        size, runtime = self._counted(nodes), in_range("runtime", whole_time("runtime", runtime), 1)
         time = self._now if earliest_start is None else self._time("earliest_start", earliest_start)
         end = MAX_INTEGER if deadline is None else min(whole_time("deadline", deadline), MAX_INTEGER)
         if self._table.topology is None:
@@ -150,7 +150,7 @@ class ReservationCalendar:
         below 1 s, or a node is not one of the machine; `InvalidOption` if it starts before the present or
         ends after 2^53 s; `InvalidAnswer` if a node is not free throughout: nothing is booked in this case.
         """
-        begin, runtime = self._time("start", start), self._runtime(runtime)
+        begin, runtime = self._time("start", start), in_range("runtime", whole_time("runtime", runtime), 1)
         end = self._time("end", begin + runtime)
         taken = self._counted(nodes) if self._table.topology is None else self._set_of(nodes)
         if isinstance(taken, int):
@@ -207,26 +207,12 @@ class ReservationCalendar:
     def _time(self, what: str, time: int) -> int:
         """Return a time that is not before the present, in seconds."""
         value = whole_time(what, time, InvalidOption)
-        if not self._now <= value <= MAX_INTEGER:
-            msg = f"{what} {shown(value)} is not in {self._now}..2^53 (seconds from the present on)"
-            raise InvalidOption(msg)
-        return value
-
-    def _runtime(self, runtime: int) -> int:
-        """Return a run time of at least 1 s."""
-        value = whole_time("runtime", runtime)
-        if not 1 <= value <= MAX_INTEGER:
-            msg = f"runtime {shown(value)} is not in 1..2^53"
-            raise InvalidProblem(msg)
-        return value
+        where = " (seconds from the present on)"
+        return in_range(what, value, self._now, error=InvalidOption, where=where)
 
     def _counted(self, nodes: object) -> int:
         """Return a number of nodes of the machine."""
-        size = integer("nodes", nodes)
-        if not 1 <= size <= self.num_nodes:
-            msg = f"nodes {shown(size)} is not in 1..{self.num_nodes}"
-            raise InvalidProblem(msg)
-        return size
+        return in_range("nodes", integer("nodes", nodes), 1, self.num_nodes)
 
     def _set_of(self, nodes: object) -> IntArray:
         """Return a set of at least one node as sorted ids; no id may occur twice."""

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import integers, items, malformed, positive_integer
+from allocsolve.judge.certificates import integers, items, malformed
 from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.job_prices import (
     LARGEST,
     Machine,
-    check_kind,
     check_sums,
     earned,
-    edges_of,
-    job_rows,
-    mean_of,
-    ticks_of,
 )
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
@@ -30,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.model import IntArray
-    from allocsolve.model.workload import WorkloadProblem
-
-_KIND: Final = "date-tree"
 
 #: Prices times units of nodes in all knapsacks of all leaves together (some minutes), and prices of all lists
 #: (1 GB).
@@ -40,21 +31,35 @@ _MAX_STEPS: Final = 2 * 10**10
 _MAX_PRICES: Final = 2**27
 
 
-def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
-    """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates.
+def check_totals(certificate: Mapping[str, object], totals: list[int | None], where: str = "") -> None:
+    """Refuse ``totals`` that are not those which the judge has found."""
+    said = items(certificate, "totals")
+    if len(said) != len(totals):
+        msg = f"{len(said)} totals{where} in the certificate for {len(totals)} leaves"
+        raise InvalidAnswer(msg)
+    for leaf, (total, claim) in enumerate(zip(totals, said, strict=True)):
+        if type(claim) is not type(total) or claim != total:
+            msg = f"totals[{leaf}] {shown(claim)}{where} of the certificate: the judge finds {total}"
+            raise InvalidAnswer(msg)
 
-    `InvalidAnswer` as for `job_price_bound`, and if a total is not what the judge finds.
 
-    *Certificate.* ``kind``: "date-tree". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`.
-    ``jobs`` and ``cuts``: the tree in preorder. An entry of ``jobs`` that is a job cuts its starts at a
+def check_steps(steps: float, leaves: int) -> None:
+    """Refuse what would take minutes to check."""
+    if steps > _MAX_STEPS:
+        msg = f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many"
+        raise InvalidAnswer(msg)
+
+
+class DateTree(NamedTuple):
+    """A tree of cuts between dates, as it was read.
+
+    ``jobs`` and ``cuts`` are the tree in preorder. An entry of ``jobs`` that is a job cuts its starts at a
     second, which ``cuts`` has in its place: the subtree of starts up to it follows, then that of starts from
     it on. An entry -1 is a leaf, and ``cuts`` has the number of its price list. ``lists``: the price lists;
     each has a ``parent``, the number of an earlier list or -1 for no prices, and what it adds to it: job
     ``jobs[i]`` (rising) pays ``differences[offsets[i]:offsets[i + 1]]`` more, from the slot
     ``first_slots[i]`` on. ``totals``: for each leaf the least cost of all jobs less what the cluster earns,
     in units of 1 / (unit ticks); None where no schedule has its starts.
-
-    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----
@@ -71,62 +76,6 @@ def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
 
     *Complexity*: O(leaves * prices * floor(N / g)). No code is shared with the solver.
     """
-    check_totals(certificate, leaf_totals(problem, certificate, objective))
-    return bound_of_totals(problem, certificate, objective)
-
-
-def check_totals(certificate: Mapping[str, object], totals: list[int | None], where: str = "") -> None:
-    """Refuse ``totals`` that are not those which the judge has found."""
-    said = items(certificate, "totals")
-    if len(said) != len(totals):
-        msg = f"{len(said)} totals{where} in the certificate for {len(totals)} leaves"
-        raise InvalidAnswer(msg)
-    for leaf, (total, claim) in enumerate(zip(totals, said, strict=True)):
-        if type(claim) is not type(total) or claim != total:
-            msg = f"totals[{leaf}] {shown(claim)}{where} of the certificate: the judge finds {total}"
-            raise InvalidAnswer(msg)
-
-
-def bound_of_totals(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
-    """Return the bound of a certificate whose ``totals`` are those of `leaf_totals`."""
-    reached = [total for total in certificate["totals"] if total is not None]
-    if not reached:
-        msg = "no leaf of the certificate has room for a schedule, which cannot be"
-        raise InvalidAnswer(msg)
-    units = ticks_of(problem) * positive_integer(certificate, "unit")
-    return mean_of(problem, Fraction(min(reached), units), objective)
-
-
-def leaf_totals(
-    problem: WorkloadProblem, certificate: Mapping[str, object], objective: str
-) -> list[int | None]:
-    """Return the total of each leaf of a certificate as the judge finds it, whatever ``totals`` it has."""
-    check_kind(problem, certificate, _KIND, objective)
-    tick = ticks_of(problem)
-    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
-    edges = edges_of(certificate, tick)
-    rows = job_rows(problem, objective, unit, tick)
-    machine = Machine.of(problem, divisor)
-    tree = DateTree.read(certificate, edges, rows, tick, nothing_shared(edges, len(problem.jobs)))
-    check_steps(tree.steps * (machine.capacity + 1), len(tree.leaves))
-    return tree.totals(machine)
-
-
-def nothing_shared(edges: IntArray, num_jobs: int) -> WindowPrices:
-    """Return windows without prices."""
-    nowhere = np.zeros(num_jobs + 1, dtype=np.int64)
-    return WindowPrices(frozen(edges), frozen(nowhere[1:]), frozen(nowhere), frozen(nowhere[:0]))
-
-
-def check_steps(steps: float, leaves: int) -> None:
-    """Refuse what would take minutes to check."""
-    if steps > _MAX_STEPS:
-        msg = f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many"
-        raise InvalidAnswer(msg)
-
-
-class DateTree(NamedTuple):
-    """A tree of cuts between dates, as it was read."""
 
     leaves: list[_Leaf]
     #: The price lists, each with the same room for each job.
