@@ -13,13 +13,7 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from pumpkin_stand_in import __file__ as stand_in
 from tiers import examples
-from verified_tools import (
-    CHECKER,
-    least_makespan,
-    makespan_proof_files,
-    needs_checker,
-    random_profiles,
-)
+from verified_tools import CHECKER, least_makespan, makespan_proof_files, needs_checker, random_profiles
 
 from allocsolve.backends.pumpkin import has_schedule
 from allocsolve.cli import main
