@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
@@ -46,12 +46,13 @@ def test_without_the_past_there_are_no_chances(queue: Path, capsys: Capture) -> 
     assert "5 % chance" not in shown
     told = run_json(capsys, "when", queue, "--nodes", 8)
     jobs = {job["job"]: job for job in told["jobs"]}
-    for name, facts in {
+    expected: dict[str, dict[str, Any]] = {
         "802": {"by_limits": NOW, "planned": NOW + 7200, "earliest": None},
         "804": {"blocked": "waits for other jobs", "by_limits": None},
         "805": {"blocked_until": NOW + 40_000, "by_limits": NOW + 40_000},
         "806": {"limit": None},
-    }.items():
+    }
+    for name, facts in expected.items():
         assert jobs[name].items() >= facts.items()
 
 
@@ -133,7 +134,7 @@ def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> No
     waiting.write_text(as_text(good()[1:2]))
     unlimited.write_text(as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]))
     new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4")
-    for said, path, *options in (
+    rows: list[tuple[str, *tuple[Any, ...]]] = [
         ("--nodes, or --log", queue),
         ("hold 4 nodes of a machine of 3", queue, "--nodes", 3),
         ("--nodes gives its size in nodes", queue, "--nodes", 3),
@@ -147,7 +148,8 @@ def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> No
         ("cannot be read", tmp_path / "nothing", *SIX),
         ("nothing in it tells when it was printed: say --now", waiting, *SIX),
         ("no job in it has a time limit", unlimited, *SIX),
-    ):
+    ]
+    for said, path, *options in rows:
         assert said in refused(capsys, "when", path, *options)
     assert run_json(capsys, "when", waiting, *SIX, "--now", at(60))["now"] == NOW + 60
     run(capsys, "when", unlimited, *SIX, "--log", log)

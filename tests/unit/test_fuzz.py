@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-CASES, SLICE = 2000, 400
+CASES, SLICE = 2000, 1000
 SLICES = range(0, CASES, SLICE)
 #: What the process of a slice may hold, with all libraries, in MB.
 MEMORY_MB = 500
