@@ -13,12 +13,7 @@ import pytest
 from offenders import all_offenders
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.heuristics.partition.blocks import (
-    RandomNodes,
-    multiple_buddy,
-    paging,
-    random_nodes,
-)
+from allocsolve.heuristics.partition.blocks import RandomNodes, multiple_buddy, paging, random_nodes
 from allocsolve.heuristics.partition.curve_fit import (
     CurveFit,
     best_fit_run,

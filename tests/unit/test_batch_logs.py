@@ -17,11 +17,7 @@ from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.instances import log_format, log_problem, read_swf_log, read_table_log, recorded_schedule
-from allocsolve.instances.formats.logs import (
-    json as log_json,
-    pbs as log_pbs,
-    slurm as log_slurm,
-)
+from allocsolve.instances.formats.logs import json as log_json, pbs as log_pbs, slurm as log_slurm
 from allocsolve.instances.formats.logs.lines import LogText, read_text
 from allocsolve.judge import workload_metrics
 from allocsolve.judge.workload.rules import workload_violations

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from allocsolve.families import AnySolver
 
+#: One process makes the tables.
+pytestmark = pytest.mark.xdist_group("klein2011")
+
 ORDER = ("rigid", "noX", "2X", "2X+c", "infX", "infX+c")
 
 #: Averages over 1000 other tests of the same distribution, by another implementation.

@@ -11,10 +11,7 @@ from cli_tools import Capture, run, run_json
 
 from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
-from allocsolve.instances import (
-    klein2011,
-    write_problem,
-)
+from allocsolve.instances import klein2011, write_problem
 from allocsolve.model import EvolutionProblem, PartitionProblem
 from reproductions import klein2011 as paper
 from reproductions.klein2011.reproduction import ALGORITHMS

@@ -13,23 +13,9 @@ from cli_tools import Capture, refused, run, run_json
 from allocsolve.cli import main
 from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
-from allocsolve.instances import (
-    digest,
-    klein2011,
-    read_problem,
-    read_solution,
-    write_problem,
-    write_solution,
-)
+from allocsolve.instances import digest, klein2011, read_problem, read_solution, write_problem, write_solution
 from allocsolve.judge import Verdict, metrics, value, violations
-from allocsolve.model import (
-    EvolutionProblem,
-    EvolutionProfile,
-    EvolutionSchedule,
-    Limit,
-    Result,
-    Status,
-)
+from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Limit, Result, Status
 from allocsolve.registry import solver_rows
 from allocsolve.registry.table import registered_names
 

@@ -12,10 +12,13 @@ from cli_tools import Capture, refused, run, run_json
 from gate_tools import TINY, Delayed
 
 from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import write_problem
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from plugin_tools import Site
 
     from allocsolve.families import AnySolver
 
@@ -102,30 +105,33 @@ def test_failures_are_told_below_the_table(
     assert baseline.read_bytes() == before
 
 
-def test_what_the_project_file_says(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_project_file_says(capsys: Capture, third: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
-    monkeypatch.chdir(tmp_path)
     assert "there is neither --baseline nor a baseline in [tool.allocsolve.gate]" in refused(capsys, "gate")
     solver = "plugin_of_a_project:Mine"
-    (tmp_path / "plugin_of_a_project.py").write_text(PLUGIN, encoding="utf-8")
-    project = tmp_path / "pyproject.toml"
+    third.module("plugin_of_a_project", PLUGIN, head="")
+    for name, count in (("few", 2), ("other", 1)):
+        (third.folder / name).mkdir()
+        for problem in TINY[:count]:
+            write_problem(problem, third.folder / name / f"{problem.name}.json")
+    project = third.folder / "pyproject.toml"
     project.write_text(
         f"""[project]
 name = "mine"
 [tool.allocsolve.gate]
 baseline = "held.json"
-suite = "klein-5-l1"
+suite = "few"
 solvers = ["{solver}", "rigid"]
 """,
         encoding="utf-8",
     )
-    assert run(capsys, "gate", "--update").startswith("klein-5-l1: 10 problems, 2 solvers")
-    document = json.loads((tmp_path / "held.json").read_text(encoding="utf-8"))
+    assert run(capsys, "gate", "--update").startswith("few: 2 problems, 2 solvers")
+    document = json.loads((third.folder / "held.json").read_text(encoding="utf-8"))
     assert document["solvers_asked"] == [solver, "rigid"]
-    assert run_json(capsys, "gate")["solvers"] == 2
     in_this_process(monkeypatch)
-    run(capsys, "gate", "--baseline", "other.json", "--suite", "klein-5-l2", "--solvers", "noX", "--update")
-    assert (tmp_path / "other.json").exists()
+    assert run_json(capsys, "gate")["solvers"] == 2
+    run(capsys, "gate", "--baseline", "other.json", "--suite", "other", "--solvers", "noX", "--update")
+    assert (third.folder / "other.json").exists()
     project.write_text(project.read_text(encoding="utf-8").replace('"rigid"', '"noX"'), encoding="utf-8")
     assert "noX is not in the baseline held.json" in refused(capsys, "gate")
 

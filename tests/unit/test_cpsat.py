@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +13,9 @@ from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Status
 from allocsolve.bounds import makespan_bound
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import EvolutionCpSat, pairs_relaxation
-from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets, violated_covers
+from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
@@ -24,25 +23,6 @@ from allocsolve.model import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-@given(evolution_problems(min_apps=2, max_apps=4, max_steps=4, max_nodes=6))
-def test_every_overload_of_steps_is_inside_a_conflicting_set(problem: EvolutionProblem) -> None:
-    """Any minimal set of steps that exceeds the cluster lies in some set of blocks of the same size."""
-    blocks = blocks_of(problem)
-    steps = [(a, i, n) for a, app in enumerate(problem.applications) for i, (_, n) in enumerate(app.steps)]
-    for size in (2, 3, 4):
-        sets = list(conflicting_sets(blocks, problem.num_nodes, size))
-        for members in sets:
-            assert sum(block.nodes for block in members) > problem.num_nodes
-        for chosen in combinations(steps, size):
-            total = sum(nodes for _, _, nodes in chosen)
-            minimal = all(total - nodes <= problem.num_nodes for _, _, nodes in chosen)
-            if len({app for app, _, _ in chosen}) == size and total > problem.num_nodes and minimal:
-                assert any(
-                    all(b.app == a and b.first <= i <= b.last for b, (a, i, _) in zip(s, chosen, strict=True))
-                    for s in sets
-                )
 
 
 @given(evolution_problems(min_apps=2, max_apps=4, max_steps=4, max_nodes=6))
@@ -128,9 +108,3 @@ def test_the_pairs_relaxation_is_a_bound_and_exact_for_two(problem: EvolutionPro
     assert makespan_bound(problem) <= bound <= optimum
     if len(problem.applications) == 2:
         assert bound == optimum
-
-
-def test_the_pairs_relaxation_checks_its_budget() -> None:
-    with pytest.raises(InvalidOption, match="seconds 0 is not above 0"):
-        pairs_relaxation(EvolutionProblem(1, ()), seconds=0)
-    assert pairs_relaxation(EvolutionProblem(1, ())) == 0

@@ -91,6 +91,10 @@ def test_every_field_of_a_record_is_described() -> None:
     assert {field.name for field in fields(Record)} <= set(described)
 
 
+#: One process builds the site, and has all tests of it.
+of_the_site = pytest.mark.xdist_group("site")
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site from a copy, warnings being errors."""
@@ -115,6 +119,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
+@of_the_site
 def test_the_reference_has_every_public_name_once(site: Path) -> None:
     package = Path(importlib.import_module("allocsolve").__path__[0])
     rooms = {path.stem for path in package.iterdir() if path.is_dir() or path.suffix == ".py"}
@@ -157,6 +162,7 @@ def _module(name: str) -> Any:
     return module
 
 
+@of_the_site
 def test_every_page_is_two_steps_from_the_index(site: Path) -> None:
     """The steps are links in the text of pages; the list beside it is none."""
     near = {site / "index.html"}
@@ -178,11 +184,13 @@ def _linked(page: Path) -> set[Path]:
     return {target for link in links if (target := (page.parent / link).resolve()).exists()}
 
 
+@of_the_site
 def test_schemas_are_part_of_the_site(site: Path) -> None:
     written = {file.name: file.read_text(encoding="utf-8") for file in (site / "schema").iterdir()}
     assert written == {f"{kind}.schema.json": schema_text(schema) for kind, schema in schemas().items()}
 
 
+@of_the_site
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     elsewhere = {
         "*.html": r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*""",

@@ -97,14 +97,6 @@ def test_batches_of_jobs_that_evolve(
     assert measured[2 : len(reference)] == pytest.approx(reference[2:], rel=0.04)
 
 
-def test_jobs_that_evolve_are_done_earlier_in_every_share() -> None:
-    """Those that choose their size at the start are not."""
-    rigid = figures(POLICY, share=0)[1]
-    for share in (0.2, 0.4, 0.6, 0.8, 1):
-        assert figures(POLICY, share=share)[1] < rigid
-    assert figures(POLICY, share=0.6, kind="moldable")[1] > rigid
-
-
 def test_the_limit_of_the_batches_does_not_matter() -> None:
     problem = evotree_batch(42)
     schedule = POLICY.simulated(problem).schedule

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from elastisim_fake import FakeElastiSim, InvocationType, JobType, Spec
+from elastisim_fake import FakeElastiSim, JobType, Spec
 
 from allocsolve.adaptors import ElastisimScheduler
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
@@ -112,15 +112,6 @@ def test_a_request_that_nobody_answers_lapses_and_one_for_fewer_nodes_is_met() -
     assert asked == [[], [4], [], []]
     assert policy.views[2].resized.tolist() == [0]
     assert policy.views[2].free == 3
-
-
-def test_scheduling_points_without_a_change_are_no_calls() -> None:
-    spec = Spec(JobType.MALLEABLE, 0, 1, 4, same(40), iterations=4)
-    policy = Recorder([[Start(0, 2)]])
-    fake = FakeElastiSim(4, [spec])
-    fake.run(ElastisimScheduler(policy))
-    assert [kind for _, kind in fake.calls].count(InvocationType.INVOKE_SCHEDULING_POINT) == 3
-    assert [view.now for view in policy.views] == [0, 40]
 
 
 def test_gpus_of_jobs_that_may_choose_are_taken() -> None:

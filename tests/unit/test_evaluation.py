@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.bench import PolicyEvaluator
 from allocsolve.bench.evaluation import evaluator as evaluator_module, windows
@@ -201,7 +201,7 @@ def test_a_policy_beside_the_log_is_found_and_does_not_read_it(
     assert reason == f"{holds}, which no policy is to read: move one of them elsewhere"
 
 
-def test_a_log_counts_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_counts_once(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     logs = folder / "logs"
     one = logs / "log-3.json"
     copy, link = tmp_path / "copy.json", tmp_path / "link.json"
@@ -238,7 +238,7 @@ def test_options_out_of_range(folder: Path, tmp_path: Path) -> None:
         PolicyEvaluator([tmp_path / "empty"])
 
 
-def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(folder: Path, capsys: Capture) -> None:
     asked = ("--logs", folder / "logs", "--windows", 2, "--jobs", 50)
     told = run(capsys, "evaluate", "easy", "mine:shortest", *asked)
     assert [line.split()[0] for line in told.splitlines()[2:4]] == ["easy", "mine:shortest"]
@@ -252,7 +252,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert made["policies"]["easy"]["metrics"]["finished"] == 1
 
 
-def test_the_command_says_in_a_line_what_is_wrong(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_in_a_line_what_is_wrong(folder: Path, capsys: Capture) -> None:
     empty = folder / "empty"
     empty.mkdir()
     for policy, logs, said in (

@@ -11,7 +11,7 @@ from hypothesis import given
 from naive import longest
 from strategies import evolution_problems
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model import (
     MAX_INTEGER,
     UNLIMITED,
@@ -188,15 +188,6 @@ def test_objectives_are_read() -> None:
         "waste, makespan , completion": ("waste", "makespan", "completion"),
     }.items():
         assert parse_evolution_objective(text) == objective
-
-
-@pytest.mark.parametrize(
-    ("text", "hint"), [("makspan", "makespan"), ("makespan,wast", "waste"), ("", "known")]
-)
-def test_an_unknown_objective_is_named_with_the_nearest(text: str, hint: str) -> None:
-    with pytest.raises(UnknownName, match=hint) as caught:
-        parse_evolution_objective(text)
-    assert repr(text.rsplit(",", maxsplit=1)[-1]) in str(caught.value)
 
 
 # --- schedules -----------------------------------------------------------------------------------------

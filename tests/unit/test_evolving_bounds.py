@@ -19,15 +19,7 @@ from allocsolve.bounds.workload import (
 )
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.model import (
-    Job,
-    Join,
-    Overhead,
-    Phases,
-    Profile,
-    Requests,
-    WorkloadProblem,
-)
+from allocsolve.model import Job, Join, Overhead, Phases, Profile, Requests, WorkloadProblem
 
 if TYPE_CHECKING:
     from pathlib import Path

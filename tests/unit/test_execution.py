@@ -16,13 +16,7 @@ from allocsolve.heuristics import (
     linnert_program,
 )
 from allocsolve.judge import reservation_violations
-from allocsolve.model import (
-    Budget,
-    DeadlineJob,
-    Mesh,
-    ReservationProblem,
-    ReservationSchedule,
-)
+from allocsolve.model import Budget, DeadlineJob, Mesh, ReservationProblem, ReservationSchedule
 
 
 def test_a_solver_is_its_rules() -> None:
