@@ -25,7 +25,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-__all__ = ["examples"]
+__all__ = ["before_a_release", "examples"]
 
 #: Most seconds of CPU of a test of a tier, as recorded.
 LIMITS: Final[Mapping[str, float]] = {"fast": 0.5, "ci": 25.0}
@@ -45,6 +45,11 @@ _recorded: dict[str, tuple[float, float]] = {}
 def examples(number: int) -> int:
     """Return how many examples a law that asks for so many of its own has in this tier."""
     return number if _tier == "all" else min(number, EXAMPLES[_tier])
+
+
+def before_a_release() -> bool:
+    """Return whether this is the longest tier, which has all of what the others have a part of."""
+    return _tier == "all"
 
 
 @functools.cache

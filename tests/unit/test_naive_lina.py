@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -123,17 +122,9 @@ def test_jobs_that_are_nearly_done_are_no_victims() -> None:
     [("gain", 1), ("shrinkable", 2), ("expansions", 1), ("remaining", 0), ("cost", 3)],
 )
 def test_orders_of_victims(victims: str, first: int) -> None:
-    jobs = [
-        elastic(0, 2, 90, (1, 2)),
-        elastic(0, 2, 180, (1, 3)),
-        elastic(0, 4, 120, (1, 4)),
-        elastic(0, 2, 110, (1, 2)),
-        Job(10, 1, 5),
-    ]
-    costs = [0.5, 0.5, 0.5, 0.1]
-    jobs[:4] = [
-        replace(job, reconfiguration=Stall(fixed=cost)) for job, cost in zip(jobs, costs, strict=False)
-    ]
+    rows: Any = ((2, 90, (1, 2), 0.5), (2, 180, (1, 3), 0.5), (4, 120, (1, 4), 0.5), (2, 110, (1, 2), 0.1))
+    jobs = [elastic(0, *row, reconfiguration=Stall(fixed=cost)) for *row, cost in rows]
+    jobs.append(Job(10, 1, 5))
     shrunk = [len(rows) > 1 and rows[1][0] == 10 for rows in pieces(jobs, 11, victims=victims)[:4]]
     assert shrunk == [idx == first for idx in range(4)]
 

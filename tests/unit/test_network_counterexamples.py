@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from allocsolve import judge, solve
-from allocsolve.heuristics import kueue, slurm_block
+from allocsolve.heuristics import slurm_block
 from allocsolve.instances import network_counterexamples
 from allocsolve.model import Placement, PlacementProblem, SwitchTree
 
@@ -87,10 +87,3 @@ def test_a_job_of_300_nodes_waits_while_2160_are_free() -> None:
         nodes = slurm_block(tree, mask, size)
         assert nodes is not None
         assert mask[nodes].all()
-
-
-def test_hosts_by_name() -> None:
-    problem = CASES["rest-by-name"]
-    nodes = kueue(problem.tree, problem.free, 11)
-    assert nodes is not None
-    assert np.bincount(problem.tree.switch[nodes])[1:].tolist() == [4, 7]

@@ -36,10 +36,7 @@ def test_dots_that_cover_each_other_are_drawn_once() -> None:
     assert [path.attrib["d"].count("M") for path in dots] == [1, 1]  # the legend, and all of them
 
 
-@given(
-    st.lists(st.floats(1e-7, 1e7), min_size=1, max_size=20),
-    st.booleans(),
-)
+@given(st.lists(st.floats(1e-7, 1e7), min_size=1, max_size=20), st.booleans())
 def test_axes_hold_their_values_and_have_ticks(values: list[float], log: bool) -> None:
     axis = Axis.around("", values, log=log)
     places = [axis.fraction(value) for value in sorted(values)]

@@ -103,6 +103,7 @@ def test_bounds_are_marked_and_shown(study: Path, stand_in: Path, tmp_path: Path
     assert _bound(study).verified_bound in out.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_score_says_how_many_bounds_are_verified(
     study: Path, stand_in: Path, tmp_path: Path, capsys: Capture
 ) -> None:
