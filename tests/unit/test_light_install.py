@@ -140,7 +140,7 @@ def test_the_light_installation_has_what_a_simulator_needs(wheel: Path, tmp_path
     assert refusal.count("\n") == 1
     assert "pip install psutil rich" in refusal
     # The whole package takes the place of the light one: then the others are asked for.
-    _run(*pip, "install", "--quiet", "--no-deps", wheel, cwd=tmp_path)
+    _run(*pip, "install", "--quiet", "--no-deps", "--force-reinstall", wheel, cwd=tmp_path)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"allocsolve {version} requires ortools" in _run(*pip, "check", status=1, cwd=tmp_path).stdout
 

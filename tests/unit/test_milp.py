@@ -60,29 +60,6 @@ def judged(
     return result
 
 
-@pytest.mark.parametrize(
-    ("limit", "objective", "value"),
-    [
-        (1, ("makespan",), 10),
-        (2, ("makespan",), 9),
-        (math.inf, ("makespan",), 8),
-        (1, ("makespan", "waste"), (10, 0)),
-        (2, ("makespan", "waste"), (9, 1)),
-        (math.inf, ("makespan", "waste"), (8, 3)),
-        (math.inf, ("waste", "makespan"), (0, 10)),
-        (math.inf, ("waste",), 0),
-        (math.inf, ("completion",), 17 / 3),
-        (1, ("completion", "makespan"), (17 / 3, 10)),
-        (math.inf, ("completion", "makespan", "waste"), (17 / 3, 9, 2)),
-    ],
-)
-def test_objectives_and_limits(
-    limit: float, objective: EvolutionObjective, value: float | tuple[float, ...]
-) -> None:
-    result = judged(holes(limit), objective)
-    assert (result.status, result.objective, result.bound) == (Status.OPTIMAL, value, value)
-
-
 def test_time_is_counted_in_the_largest_exact_unit() -> None:
     # 1.5 * 60 = 90 s is a time that matters; the first and the last step do too, for simplicity.
     problem = problem_of(4, [(20, 1), (60, 1), (20, 1)], [(40, 4)], limit=1.5, releases=(0, 100))

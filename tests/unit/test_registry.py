@@ -45,6 +45,8 @@ def test_a_problem_and_its_type_have_the_family_of_their_files(
     answer = solve(problem, family.solvers[0].name).answer
     assert answer is not None
     assert solution_document(problem, answer, {})["kind"].startswith(kind)
+    with pytest.raises(UnknownName, match="unknown type of problem 'int'"):
+        family_of(int)
 
 
 def test_unknown_solvers_of_a_kind() -> None:

@@ -111,14 +111,6 @@ def test_names_and_errors_stay_text(study: MemoryStudy) -> None:
         assert text in texts
 
 
-def test_no_name_turns_a_line_round() -> None:
-    name = "x\u202e\u2066y"
-    lone = MemoryStudy([row(name, name, 5, suite=name)], {f"digest of {name}": PROBLEM})
-    texts = " ".join(_Reader(html(examine(lone, title=name), lone)).texts)
-    assert "\u202e" not in texts
-    assert r"x\u202e\u2066y" in texts
-
-
 def test_the_embedded_data_are_those_of_the_study(study: MemoryStudy) -> None:
     index, *blocks = map(unpacked, shown_instances(examine(study), study).blocks)
     kinds = ["evolution", "partition"]

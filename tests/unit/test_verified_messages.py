@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
-from verified_tools import CHECKER, needs_checker
+from verified_tools import CHECKER, fake_checker, needs_checker
 
 from allocsolve.backends.verified_checker import VARIABLE
 from allocsolve.families import family_of
@@ -57,11 +57,8 @@ def stand_in(
     bound = recompute(problem, certificate, (term,))
     digest = make(problem, certificate, term, bound, answer).digest
     numerator, denominator = Fraction(bound).as_integer_ratio()
-    program = folder / "checker"
     says = f"problem {digest}\\nverified {term} >= {numerator} / {denominator}\\n"
-    program.write_text(f"#!/bin/sh\nprintf '{says}'\n", encoding="ascii")
-    program.chmod(0o755)
-    return program
+    return fake_checker(folder / "checker", says)
 
 
 CASES: dict[str, tuple[Problem, dict[str, Any], str, Answer | None]] = {

@@ -12,6 +12,7 @@ from tiers import before_a_release, examples
 from verified_tools import (
     CHECKER,
     KINDS,
+    fake_checker,
     joined,
     needs_checker,
     proven,
@@ -332,8 +333,7 @@ def test_a_checker_that_proves_something_else_is_told(
         (f"problem {digest[::-1]}\nverified turnaround >= 7 / 2", "of problem"),
         ("refused", "the verified checker does not: refused"),
     ):
-        fake.write_text(f"#!/bin/sh\nprintf '{said}\\n'\n".replace("\n\\n", "\\n"), encoding="ascii")
-        fake.chmod(0o755)
+        fake_checker(fake, said.replace("\n", "\\n") + "\\n")
         assert expected in refused(capsys, "check", *files, "--verified")
 
 
