@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: Kills of runners and of processes of solvers, and of Dask workers: a hundred in the longest tier.
-KILLS, WORKERS_KILLED = (95, 5) if before_a_release() else (15, 2)
+KILLS, WORKERS_KILLED = (95, 5) if before_a_release() else (8, 2)
 #: More runs than are done before the last of the kills, on ten problems.
 SEEDS = 3 * KILLS + 15
 
