@@ -59,11 +59,8 @@ def test_the_optimum_is_what_is_said(name: str) -> None:
         # rack may be split only if no other is, and the largest first is best (Schur-concavity of s (k - s)).
         shares: Any = [[18] * 15 + [0] * 15 + [18, 12] + [0] * (len(racks) - 32)]
     else:
-        shares = (
-            share
-            for share in itertools.product(*(range(free[rack] + 1) for rack in racks))
-            if sum(share) == size
-        )
+        every = itertools.product(*(range(free[rack] + 1) for rack in racks))
+        shares = (share for share in every if sum(share) == size)
     best = min(judge.value(problem, _placement(problem, racks, share), ("pairwise",)) for share in shares)
     assert best == expected(problem)["optimum"]
 

@@ -102,11 +102,11 @@ def test_pictures_of_one_problem_have_one_scale() -> None:
     for count in (30, 600):
         problem = random_workload(3, count)
         drawings = WORKLOAD_VIEW.plots(problem, [first_fit(problem), in_order(problem)])
-        ticks = [
+        first, second = (
             [text.text for text in parsed(one).iter(f"{SVG}text") if text.get("class") == "soft"]
             for one in drawings
-        ]
-        assert ticks[0] == ticks[1]
+        )
+        assert first == second
 
 
 def test_a_picture_of_many_jobs_is_as_small_as_one_of_few() -> None:
