@@ -58,6 +58,11 @@ def some(things: Sequence[T]) -> Sequence[T]:
     return things if _tier == "all" else things[::3]
 
 
+def before_a_release() -> bool:
+    """Return whether this is the longest tier, which has all of what the others have a part of."""
+    return _tier == "all"
+
+
 @functools.cache
 def recorded_times() -> Mapping[str, tuple[float, float]]:
     """Return the seconds of CPU of tests and of what they share, by id, from half a second on."""

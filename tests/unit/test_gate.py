@@ -18,7 +18,7 @@ from allocsolve.bench.gate.timing import References, Times, timing_problems
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.exact import EvolutionCpSat
 from allocsolve.families import family_of
-from allocsolve.heuristics import ListScheduling, ManhattanMedian
+from allocsolve.heuristics import ListScheduling
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, EvolutionProblem, Limit, Mesh, PartitionProblem, Result, Status
 from allocsolve.registry import solver_names
@@ -170,12 +170,6 @@ def test_solvers_with_options_are_named_once(file: Path, monkeypatch: pytest.Mon
     assert run_gate(file, solvers=["growth(seeds=all)"]).passed
     with pytest.raises(InvalidOption, match=r"growth\(seeds=al\): unknown seeds 'al'; did you mean all"):
         run_gate(file, update=True, solvers=["growth(seeds=al)"])
-
-
-def test_a_solver_of_one_family_is_run_on_its_problems(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _mixed)
-    assert run_gate(file, update=True, solvers=[ManhattanMedian()]).problems == 1
-    assert run_gate(file, solvers=[ManhattanMedian()]).passed
 
 
 def test_problems_that_come_and_go(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

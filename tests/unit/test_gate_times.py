@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-import re
 import subprocess
 import sys
 import threading
@@ -25,12 +24,9 @@ from allocsolve.bench.gate.timing import (
     References,
     Stopwatch,
     ladder_problem,
-    median_references,
-    ratios,
     rung,
     timing_problems,
 )
-from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import digest
 from allocsolve.model import Budget, EvolutionProblem, Limit, Result, Status
@@ -181,15 +177,6 @@ def test_an_update_writes_the_references_of_the_machine(file: Path, clocks: Cloc
     assert gate(file, Timed(clocks, ms=0.2), update=True).passed
     assert read_baseline(file).references == (1, 0.5, 1.5, 0.5, 0.5, 0.5)
     assert gate(file, Timed(clocks, ms=0.2)).changes == ()
-
-
-def test_ratios_of_machines() -> None:
-    here, there = References(1, 1, 1, 1, 1, 1), References(1, 2, 0.5, 1, 1, 1.5)
-    assert ratios(here, there) == (0.5, 2)
-    assert ratios(there, here) == (0.5, 2)
-    assert ratios(None, there) == ratios(here, None) == (1, 1)
-    assert median_references([here, there, there]) == there
-    assert median_references([]) is None
 
 
 @pytest.mark.parametrize("name", References._fields)
@@ -347,16 +334,6 @@ def test_a_system_that_does_not_count_waiting(
     assert timing._queued_s() == 2
 
 
-@pytest.mark.parametrize("kind", [family.kind for family in families()])
-def test_timing_problems_grow(kind: str) -> None:
-    family = next(family for family in families() if family.kind == kind)
-    problems = [ladder_problem(kind, name) for name in timing_problems(kind)]
-    assert all(isinstance(problem, family.problem) for problem in problems)
-    sizes = [int(re.split(r"[-]", name)[0]) for name in timing_problems(kind)]
-    assert len({digest(problem) for problem in problems}) == len(problems)
-    assert sizes == sorted({*sizes})
-
-
 def test_slow_and_failing_solvers_are_not_timed() -> None:
     def hasty(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
         return replace(ListScheduling()(problem, budget), limit=Limit.TIME)
@@ -420,11 +397,12 @@ DIGESTS = {
 
 
 @pytest.mark.parametrize("kind", ["evolution", "partition", "workload", "reservation"])
-def test_problems_in_baselines_never_change(kind: str) -> None:
-    names = timing_problems(kind)
+def test_problems_in_baselines_grow_and_never_change(kind: str) -> None:
+    names = [*timing_problems(kind)]
     assert {name: digest(ladder_problem(kind, name))[:12] for name in names} == {
         name: DIGESTS[name] for name in names
     }
+    assert names == sorted(names, key=lambda name: int(name.split("-")[0]))
 
 
 def test_the_baseline_of_this_project_times_known_problems() -> None:

@@ -13,11 +13,10 @@ import pytest
 from naive_workload_optimum import workload_optimum
 
 from allocsolve.bounds.workload import job_prices, time_prices
-from allocsolve.bounds.workload.job_price_dual import ascend
 from allocsolve.bounds.workload.job_prices import ascended as ascent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.job_prices import job_price_bound
-from allocsolve.model import Amdahl, Clock, FloatArray, Job, WorkloadProblem, WorkloadTerm
+from allocsolve.model import Amdahl, Clock, Job, WorkloadProblem
 
 ENDLESS = math.inf
 #: Not the function of the same name.
@@ -111,11 +110,7 @@ def test_who_keeps_the_given_bound() -> None:
     """Moldable jobs, the makespan, jobs without weight, and who has no time."""
     moldable = WorkloadProblem(4, [Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(0.5))])
     nobody = WorkloadProblem(4, [Job(0, 2, 10, weight=0)])
-    cases: list[tuple[WorkloadProblem, WorkloadTerm]] = [
-        (moldable, "turnaround"),
-        (THREE_WIDE, "makespan"),
-        (nobody, "turnaround"),
-    ]
+    cases: Any = ((moldable, "turnaround"), (THREE_WIDE, "makespan"), (nobody, "turnaround"))
     for problem, term in cases:
         start = time_prices(problem, "turnaround", clock=Clock(ENDLESS))
         assert job_prices(problem, term, start, clock=Clock(ENDLESS)) is start
@@ -169,17 +164,3 @@ def test_large_clusters_are_coarsened() -> None:
         assert bound.certificate["nodes"] != 1
         assert bound.value == pytest.approx(float(workload_optimum(small, "turnaround")), abs=1e-3)
         assert bound.value <= workload_optimum(large, "turnaround")
-
-
-def test_ascent_of_a_parabola() -> None:
-    """Its top is met in a few steps, however stretched it is."""
-    curvature = np.geomspace(1, 100, 30)
-    calls = itertools.count()
-
-    def parabola(point: FloatArray) -> tuple[float, FloatArray]:
-        next(calls)
-        return -0.5 * float(curvature @ (point - 1) ** 2), -curvature * (point - 1)
-
-    point = ascend(parabola, np.zeros(30), first_step=1.0, steps=300, tolerance=0.0, stop=lambda: False)
-    assert point == pytest.approx(np.ones(30), abs=1e-4)
-    assert next(calls) < 400

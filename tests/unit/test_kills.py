@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from tiers import examples
+from tiers import before_a_release
 
 from allocsolve.bench import RecordStore, open_executor, read_study, run
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: Kills of runners and of processes of solvers, and of Dask workers: a hundred in the longest tier.
-KILLS, WORKERS_KILLED = (95, 5) if examples(95) == 95 else (15, 2)
+KILLS, WORKERS_KILLED = (95, 5) if before_a_release() else (8, 2)
 #: More runs than are done before the last of the kills, on ten problems.
 SEEDS = 3 * KILLS + 15
 

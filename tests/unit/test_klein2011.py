@@ -34,28 +34,22 @@ def test_the_defaults_are_those_of_the_paper() -> None:
 
 @given(
     seed=st.integers(0, 2**64),
-    num_apps=st.tuples(st.integers(0, 4), st.integers(0, 4)).map(sorted),
-    num_steps=st.tuples(st.integers(1, 4), st.integers(1, 4)).map(sorted),
-    duration=st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted),
-    nodes=st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted),
+    apps=st.tuples(st.integers(0, 4), st.integers(0, 4)).map(sorted),
+    steps=st.tuples(st.integers(1, 4), st.integers(1, 4)).map(sorted),
+    times=st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted),
+    sizes=st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted),
 )
 def test_every_draw_is_in_its_range(
-    seed: int, num_apps: list[int], num_steps: list[int], duration: list[int], nodes: list[int]
+    seed: int, apps: list[int], steps: list[int], times: list[int], sizes: list[int]
 ) -> None:
-    problem = klein2011(
-        seed,
-        num_apps=(num_apps[0], num_apps[1]),
-        num_steps=(num_steps[0], num_steps[1]),
-        duration=(duration[0], duration[1]),
-        nodes=(nodes[0], nodes[1]),
-        num_nodes=9,
-        expand_limit=2,
-    )
+    ranges: Any = {"num_apps": apps, "num_steps": steps, "duration": times, "nodes": sizes}
+    ranges = {name: tuple(range_) for name, range_ in ranges.items()}
+    problem = klein2011(seed, **ranges, num_nodes=9, expand_limit=2)
     assert (problem.num_nodes, problem.expand_limit) == (9, 2)
-    assert num_apps[0] <= len(problem.applications) <= num_apps[1]
+    assert apps[0] <= len(problem.applications) <= apps[1]
     for app in problem.applications:
-        assert num_steps[0] <= len(app.steps) <= num_steps[1]
-        assert all(duration[0] <= d <= duration[1] and nodes[0] <= n <= nodes[1] for d, n in app.steps)
+        assert steps[0] <= len(app.steps) <= steps[1]
+        assert all(times[0] <= d <= times[1] and sizes[0] <= n <= sizes[1] for d, n in app.steps)
 
 
 def test_the_seed_alone_decides() -> None:
