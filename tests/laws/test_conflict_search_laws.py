@@ -229,24 +229,6 @@ def test_a_horizon_may_be_lowered_between_slices() -> None:
     assert by == best.objective - 1
 
 
-@pytest.mark.parametrize("term", ["makespan", "completion"])
-def test_same_seed_same_answer_with_one_worker(term: EvolutionTerm) -> None:
-    problem = replace(klein2011([77, 5], num_apps=(9, 9)), expand_limit=1)
-    results = [EvolutionConflictSearch((term,))(problem, Budget(seed=4)) for _ in range(2)]
-    assert results[0].answer == results[1].answer
-    assert [value for _, value in results[0].incumbents] == [value for _, value in results[1].incumbents]
-
-
-def test_a_tiny_budget_is_a_result() -> None:
-    result = EvolutionConflictSearch(("makespan", "waste"))(
-        replace(klein2011(1), expand_limit=1), Budget(seconds=1e-9)
-    )
-    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
-    assert isinstance(result.bound, tuple)
-    assert result.bound[0] > 0
-    assert result.bound[1] == -math.inf
-
-
 def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
     problem = replace(klein2011(1), expand_limit=1)
     result = EvolutionConflictSearch(max_applications=5)(problem, Budget())

@@ -274,11 +274,6 @@ def test_many_jobs_get_the_best_policy() -> None:
     assert workload_violations(problem, result.answer) == ()
 
 
-def test_without_jobs_there_is_nothing_to_do() -> None:
-    result = EvolvingAnnealing(("turnaround", "makespan"))(WorkloadProblem(3, []), Budget())
-    assert (result.objective, result.limit) == ((0.0, 0.0), Limit.ITERATIONS)
-
-
 def test_what_meets_the_bound_is_optimal() -> None:
     tree = Job(0, 4, 3.5, max_nodes=4, evolution=Phases([(14, None)]))
     result = EvolvingAnnealing(("wait",))(WorkloadProblem(4, [tree]), Budget())
