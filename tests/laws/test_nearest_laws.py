@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from allocator_strategies import requests
 from hypothesis import given, settings, strategies as st
-from nearest_tools import ALLOCATORS, greedy_ring, with_swaps
+from nearest_tools import greedy_ring, with_swaps
 from tiers import examples
 
 from allocsolve.bounds import partition_bound, star_bound
@@ -161,19 +161,6 @@ def test_no_swap_lowers_what_descents_leave(topology: Topology, seed: int) -> No
     assert lowered > 0
 
 
-@given(requests(max_nodes=64), st.randoms(use_true_random=False))
-def test_each_swap_is_the_best(request: Request, random: Any) -> None:
-    topology, free, size = request
-    machine, nodes, points = search.field_of(topology, frozen_mask(free))
-    apart = np.array([topology.distances_from(node)[nodes] for node in nodes])
-    chosen = np.array(sorted(random.sample(range(len(nodes)), size)), dtype=np.int64)
-    others = np.setdiff1d(np.arange(len(nodes)), chosen)
-    totals = apart[:, chosen].sum(axis=1)
-    changes = totals[others][:, None] - totals[chosen] - apart[np.ix_(others, chosen)]
-    best = min(0, changes.min(initial=0))
-    assert descend(machine.shape, machine.wrap, points, chosen, 1) == -best
-
-
 @pytest.mark.parametrize(
     ("size", "busy", "value"),
     [(14, [1, 9, 12, 13, 17, 21, 23, 28], 263), (20, [5, 7, 8, 9, 14, 21, 22], 699)],
@@ -240,19 +227,6 @@ def test_swaps_and_more_centres_never_cost(request: Request) -> None:
             assert cost_of(topology, swaps) <= min(cost_of(topology, plain), cost_of(topology, greedy))
             of_first = manhattan_median(topology, free, size, centres=centres, swaps_from=starts)
             assert cost_of(topology, of_first) <= cost_of(topology, plain)
-
-
-@given(requests(), st.integers(0, 2))
-def test_axes_of_one_node_make_no_difference(request: Request, place: int) -> None:
-    topology, free, size = request
-    place = min(place, len(topology.shape))
-    shape, wrap, complete = list(topology.shape), list(topology.wrap), list(topology.complete)
-    shape.insert(place, 1)
-    wrap.insert(place, False)
-    complete.insert(place, True)
-    for method in ALLOCATORS.values():
-        thicker = method(Topology(tuple(shape), tuple(wrap), tuple(complete)), free, size)
-        assert thicker.tolist() == method(topology, free, size).tolist()
 
 
 @given(requests(max_nodes=40))
