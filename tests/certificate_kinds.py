@@ -372,10 +372,7 @@ ATTACKED: dict[str, Attacked] = {
     **{
         f"{kind} of {jobs}": Attacked(kind, problems, terms, document, optimum, tolerance=tolerance)
         for jobs, problems, means, optimum, tolerance in JOBS
-        for kind, terms, document in (
-            ("time-prices", means, _time_prices),
-            ("makespan", MAKESPAN, _makespan),
-        )
+        for kind, terms, document in (("time-prices", means, _time_prices), ("makespan", MAKESPAN, _makespan))
     },
     "job-prices": Attacked("job-prices", RIGID, MEANS, _job_prices, workload_optimum),
     "job-prices of real times": Attacked(

@@ -181,11 +181,7 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     answer=MachineSchedule,
     objectives=("makespan",),
     rules=Rules(violations, metrics, value),
-    codec=Codec(
-        answer_kind="machine-schedule",
-        problem=PROBLEM,
-        answer=ANSWER,
-    ),
+    codec=Codec(answer_kind="machine-schedule", problem=PROBLEM, answer=ANSWER),
     view=View(
         units={"makespan": "s"},
         describe=lambda problem: f"{len(problem.jobs)} jobs on {problem.machines} machines",

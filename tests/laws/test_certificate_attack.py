@@ -247,11 +247,7 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
             capacity=was(problem, divisor).capacity - 1
         ),
     ),
-    "shared prices are paid to nobody": (
-        "date-trees",
-        "workload.date_trees:fullest_sets",
-        lambda *_: None,
-    ),
+    "shared prices are paid to nobody": ("date-trees", "workload.date_trees:fullest_sets", lambda *_: None),
     "all is closed while something is": (
         "machine-prices",
         "workload.machine_prices:_earned",
@@ -279,11 +275,7 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
             SimpleNamespace(packed=problem.packed, num_nodes=problem.num_nodes - 1), points
         ),
     ),
-    "the leaves of a tree are not looked at": (
-        "cut-tree",
-        "partition.certificate:open_leaf",
-        lambda *_: -1,
-    ),
+    "the leaves of a tree are not looked at": ("cut-tree", "partition.certificate:open_leaf", lambda *_: -1),
     "multipliers prove a hop more": (
         "partition-certificate",
         "partition.certificate:relaxed_cost",

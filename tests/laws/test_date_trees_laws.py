@@ -298,11 +298,7 @@ def test_shared_prices_whose_sum_does_not_fit_are_refused() -> None:
         "edges": [0, 1],
         "nodes": 1,
         "unit": 1,
-        "shared": {
-            "first_slots": [0] * count,
-            "offsets": [*range(count + 1)],
-            "prices": [2**53 - 1] * count,
-        },
+        "shared": {"first_slots": [0] * count, "offsets": [*range(count + 1)], "prices": [2**53 - 1] * count},
         "stretches": [job % number for job in range(count)],
         "trees": [tree] * number,
     }

@@ -159,10 +159,7 @@ class TestConfirm:
             (Result(Status.FEASIBLE, answer, 64), "claims makespan 64, the judge finds 65"),
             (Result(Status.FEASIBLE, answer, bound=66), "claims the bound 66, its own answer has 65"),
             (
-                Result(
-                    Status.FEASIBLE,
-                    EvolutionSchedule.of([0, 0], [answer.profile(0), answer.profile(1)]),
-                ),
+                Result(Status.FEASIBLE, EvolutionSchedule.of([0, 0], [answer.profile(0), answer.profile(1)])),
                 r"not feasible: application 'climate' starts at 0 s, .* \(and 1 more\)",
             ),
         ],

@@ -21,14 +21,7 @@ from allocsolve.judge import (
     value,
     violations,
 )
-from allocsolve.model import (
-    PARTITION_OBJECTIVES,
-    Mesh,
-    Partition,
-    PartitionProblem,
-    Topology,
-    Torus,
-)
+from allocsolve.model import PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology, Torus
 
 
 @st.composite

@@ -105,10 +105,7 @@ def naive_service(
 
 
 def served(
-    problem: WorkloadProblem,
-    order: Sequence[Entry],
-    sizes: Mapping[Entry, int],
-    insists: Mapping[Entry, int],
+    problem: WorkloadProblem, order: Sequence[Entry], sizes: Mapping[Entry, int], insists: Mapping[Entry, int]
 ) -> ElasticCluster:
     """Return the cluster at the end of the workload, or when jobs wait for each other for ever."""
     return naive_elastic(problem, naive_service(order, sizes, insists))

@@ -56,17 +56,7 @@ def moldable_workload(rng: random.Random) -> WorkloadProblem:
             others = {rng.randint(1, num_nodes): rng.randint(1, 9) * scale for _ in range(2)}
             rows = sorted({**others, nodes: runtime}.items())
             law, fewest, most = SpeedupTable(rows), rows[0][0], rows[-1][0]
-        jobs.append(
-            Job(
-                submit,
-                nodes,
-                runtime,
-                weight=weight,
-                min_nodes=fewest,
-                max_nodes=most,
-                speedup=law,
-            )
-        )
+        jobs.append(Job(submit, nodes, runtime, weight=weight, min_nodes=fewest, max_nodes=most, speedup=law))
     return WorkloadProblem(num_nodes, jobs)
 
 
