@@ -8,11 +8,17 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from evolving_price_strategies import evolving_toys, overhead_jobs, phased_jobs, profile_jobs, requested_jobs
 from hypothesis import example, given, settings, strategies as st
 from naive_evolving_prices import least_cost_of_phases, least_cost_of_profile, slotted_optimum_of_evolving
 from naive_malleable_prices import least_cost_of_job
-from price_strategies import price_lists
+from price_strategies import (
+    evolving_toys,
+    overhead_jobs,
+    phased_jobs,
+    price_lists,
+    profile_jobs,
+    requested_jobs,
+)
 from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, time_prices, workload_bound

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from naive_reservation import naive_greedy, naive_optimum, naive_shape_optimum
 from naive_reservation_moves import NaiveSearch
-from naive_reservation_optimum import naive_greedy, naive_optimum, naive_shape_optimum
 from reservation_strategies import reservation_problems
 from tiers import examples, some
 
