@@ -1,4 +1,4 @@
-"""Slow obvious twins for placements: every pair of nodes, every way from node to node, all sets of free nodes."""
+"""Slow obvious twins for placements: every pair of nodes, every way along links, all sets of free nodes."""
 
 from __future__ import annotations
 

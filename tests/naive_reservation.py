@@ -1,4 +1,4 @@
-"""What a reservation schedule may be and is worth, node by node, and what can be accepted at most: slow, obvious."""
+"""What a reservation schedule may be and is worth, node by node, and what can be accepted at most."""
 
 from __future__ import annotations
 

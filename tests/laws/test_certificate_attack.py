@@ -121,7 +121,9 @@ def _number(value: Any, document: Document, rng: Random) -> Any:
         share = 2 ** rng.randint(1, 12)
         return value + sign * (abs(value) // share if isinstance(value, int) else value / share)
     known = rng.choice(_alike(document, int, float))
-    return rng.choice((known, -value, rng.choice((0, 1, -1, 2 * value, 0.5, 2**31, 2**53, 2**62))))
+    return rng.choice(
+        (known, -value, rng.choice((0, 1, -1, 2 * value, 0.5, 2**31, 2**53, 2**62, 2**64, 1e308)))
+    )
 
 
 def _beside(values: list[Any], holder: Any, rng: Random) -> list[list[Any]]:
