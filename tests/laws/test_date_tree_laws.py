@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import naive_date_tree as naive
 import numpy as np
-from date_tree_draws import LAST, holds, problem_of, walls
 from hypothesis import given, settings, strategies as st
-from tiers import draws
+from naive_date_tree import LAST, holds, problem_of
 
 from allocsolve.judge.workload.date_tree import leaf_totals
 
 if TYPE_CHECKING:
     import random as plain
 
-    from allocsolve.model import WorkloadProblem, WorkloadTerm
-
-MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
+    from allocsolve.model import WorkloadProblem
 
 
 def price_list(random: np.random.Generator, jobs: int, slots: int, parent: int, unit: int) -> dict[str, Any]:
@@ -81,43 +78,3 @@ def test_a_leaf_is_never_above_a_schedule_in_it(first: int, second: int, random:
             assert total is not None
             assert total <= value
     assert met >= 1
-
-
-def leaf_about(random: np.random.Generator, problem: WorkloadProblem, starts: list[int]) -> dict[str, Any]:
-    """A path of cuts to a leaf about the starts of two jobs, with any prices; all others are leaves, too."""
-    width = int(random.choice([1, 2, 4, 8]))
-    jobs: list[int] = []
-    cuts: list[int] = []
-    for job, start in enumerate(starts[:2]):
-        low, high = start - int(random.integers(0, width)), start + int(random.integers(0, width))
-        jobs += [job, -1, job]
-        cuts += [max(low, 0), 0, high]
-    edges = np.arange(0, LAST)
-    prices = price_list(random, len(problem.jobs), len(edges) - 1, -1, 3)
-    prices["differences"] = [max(0, price - 2) for price in prices["differences"]]
-    return {
-        "kind": "date-tree",
-        "term": "turnaround",
-        "edges": edges.tolist(),
-        "nodes": 1,
-        "unit": 3,
-        "lists": [prices],
-        "jobs": [*jobs, -1, -1, -1],
-        "cuts": [*cuts, 0, 0, 0],
-    }
-
-
-def test_leaves_that_hold_an_optimum_are_never_above_it() -> None:
-    for seed in draws(60):
-        problem, random = walls(seed), np.random.default_rng(seed)
-        starts = naive.optimal_starts(problem)
-        for _ in range(4):
-            certificate = leaf_about(random, problem, starts)
-            totals = leaf_totals(problem, certificate, "turnaround")
-            own = [
-                total
-                for (_, path), total in zip(naive.leaves(certificate), totals, strict=True)
-                if holds(path, starts)
-            ]
-            assert own
-            assert all(total is not None and total <= 3 * naive.cost(problem, starts) for total in own)

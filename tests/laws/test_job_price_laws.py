@@ -31,9 +31,9 @@ TERMS: tuple[WorkloadTerm, ...] = ("turnaround", "slowdown", "wait")
 
 
 @st.composite
-def problems(draw: st.DrawFn, most: int = 5) -> WorkloadProblem:
+def problems(draw: st.DrawFn, scales: tuple[float, ...] = (0.25, 1, 5)) -> WorkloadProblem:
     num_nodes = draw(st.integers(1, 8))
-    scale = draw(st.sampled_from([0.25, 1, 5]))
+    scale = draw(st.sampled_from(scales))
     weights = st.sampled_from([0, 1, 1, 2, 0.7])
     job = st.builds(
         Job,
@@ -42,7 +42,7 @@ def problems(draw: st.DrawFn, most: int = 5) -> WorkloadProblem:
         st.integers(1, 9).map(lambda t: t * scale),
         weight=weights,
     )
-    return WorkloadProblem(num_nodes, draw(st.lists(job, min_size=1, max_size=most)))
+    return WorkloadProblem(num_nodes, draw(st.lists(job, min_size=1, max_size=5)))
 
 
 @st.composite
@@ -105,8 +105,8 @@ def test_times_that_are_no_quarters_lose_little(data: st.DataObject, shift: floa
     assert exact - 1 < job_price_bound(moved, certificate, term) <= exact + 1e-9
 
 
-@settings(deadline=None, max_examples=examples(60))
-@given(problems(), st.sampled_from(TERMS))
+@settings(deadline=None, max_examples=examples(400))
+@given(problems((0.25, 1, 5, 1.1)), st.sampled_from(TERMS))
 def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
     problem: WorkloadProblem, term: WorkloadTerm
 ) -> None:
@@ -115,7 +115,8 @@ def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
     optimum = float(workload_optimum(problem, term))
     assert start.value <= bound.value <= optimum + 1e-12 * abs(optimum)
     if bound is not start and bound.certificate["kind"] == "job-prices":
-        assert job_price_bound(problem, bound.certificate, term) == bound.value
+        judged = job_price_bound(problem, bound.certificate, term)
+        assert bound.value <= judged <= (bound.value if problem.is_exact else optimum + 1e-12 * abs(optimum))
         assert (bound.starts >= problem.packed.submit).all()
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
 QUARTERS = st.integers(1, 40).map(lambda quarters: quarters / 4)
-REALS = st.floats(0.5, 12)
 #: Brute force takes up to five jobs.
 SMALL = general_problems(min_jobs=3, max_jobs=5, max_submit=5)
 

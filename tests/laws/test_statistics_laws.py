@@ -23,7 +23,6 @@ from allocsolve.errors import InvalidOption
 from allocsolve.judge.quantiles import quantile
 
 values = st.floats(0, 1e6)
-maybe_infinite = values | st.just(math.inf)
 shares = st.floats(0, 1)
 #: Few different sizes, so that many are equal.
 differences = st.lists(st.integers(-4, 4).map(float), max_size=9)
