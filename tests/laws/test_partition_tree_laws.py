@@ -12,9 +12,9 @@ import naive_cuts
 import naive_partition as naive
 import numpy as np
 import pytest
-from cut_tools import assert_through, axes
 from hypothesis import example, given, settings, strategies as st
 from kernel_tools import entry
+from naive_cuts import assert_through, axes
 from strategies import partition_problems, partitions
 from tiers import examples
 
@@ -23,6 +23,7 @@ from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBoundParams
 from allocsolve.instances import uniform_occupancy
+from allocsolve.judge import confirm
 from allocsolve.judge.partition import _kernels_tree as tree
 from allocsolve.judge.partition.certificate import (
     PartitionAxes,
@@ -79,17 +80,21 @@ def proven(
 @example(PartitionProblem.of(Torus((5, 3)), busy=[0, 4, 8], size=5))
 @example(PartitionProblem.of(Torus((7, 2)), busy=[0, 4, 8], size=6, contiguous=True))
 @example(PartitionProblem.of(Mesh((3, 1, 3)), busy=[3, 4, 5], size=3, contiguous=True))
+@example(PartitionProblem.of(Mesh((3, 1, 3)), busy=[3, 4, 5], size=4, contiguous=True))
+@example(PartitionProblem.of(Mesh((3, 3)), busy=[4], size=5, contiguous=True))
 @example(PartitionProblem.of(Topology((4, 1, 2), (True, True, True)), busy=[2], size=5))
 @example(PartitionProblem.of(HyperX((4, 4)), busy=[0, 5, 10], size=5))
 @example(
     PartitionProblem.of(Topology((3, 4), (True, False), (False, True)), busy=[2], size=5, contiguous=True)
 )
-def test_each_optimum_is_confirmed(problem: PartitionProblem) -> None:
+def test_each_optimum_is_that_of_brute_force_and_confirmed(problem: PartitionProblem) -> None:
     result = PartitionBranchAndBound()(problem, Budget())
     best = naive.optimum(problem)
     if best is None:
         assert (result.status, result.certificate) == (Status.INFEASIBLE, None)
         return
+    confirm(problem, result, ("pairwise",))
+    assert (result.status, result.limit, result.objective) == (Status.OPTIMAL, None, best)
     certificate = json.loads(json.dumps(result.certificate))
     assert partition_certificate_bound(problem, certificate) == best
 
