@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
 
 import naive_partition as naive
@@ -105,19 +104,6 @@ def test_violations_are_those_of_the_definition(problem: PartitionProblem, data:
     nodes = data.draw(right | st.lists(near, max_size=problem.size + 1))
     found = partition_violations(problem, Partition(np.array(nodes, dtype=np.int64)))
     assert bool(found) == naive.violates(problem, nodes)
-
-
-# --- the optimum ---------------------------------------------------------------------------------------
-
-
-@given(partition_problems(max_nodes=10, contiguous=None))
-def test_the_optimum_is_a_judged_answer_and_none_is_better(problem: PartitionProblem) -> None:
-    worth = []
-    for nodes in itertools.combinations(naive.free_nodes(problem), problem.size):
-        partition = Partition(np.array(nodes))
-        if not partition_violations(problem, partition):
-            worth.append(partition_value(problem, partition))
-    assert min(worth, default=None) == naive.optimum(problem)
 
 
 # --- examples ------------------------------------------------------------------------------------------

@@ -142,23 +142,6 @@ def test_a_performance_profile_counts_the_instances_within_a_ratio(
         assert share * len(columns) == pytest.approx(within), solver
 
 
-@given(_costs())
-def test_a_performance_profile_rises_to_the_share_solved(costs: dict[str, list[float]]) -> None:
-    found = performance_profile(costs)
-    columns = list(zip(*costs.values(), strict=True))
-    assert list(found) == list(costs)
-    for solver, steps in found.items():
-        ratios, shares = [ratio for ratio, _ in steps], [share for _, share in steps]
-        assert ratios == sorted(set(ratios))
-        assert shares == sorted(set(shares))
-        assert all(ratio >= 1 for ratio in ratios)
-        pairs = [(mine, min(column)) for mine, column in zip(costs[solver], columns, strict=True)]
-        solved = sum(mine < math.inf and (mine == least or least > 0) for mine, least in pairs)
-        assert max(shares, default=0) == pytest.approx(solved / len(costs[solver]))
-    at_best = sum(dict(steps).get(1.0, 0.0) for steps in found.values())
-    assert at_best * len(columns) >= sum(min(column) < math.inf for column in columns) - 1e-9
-
-
 def test_a_performance_profile_of_different_instances_is_refused() -> None:
     with pytest.raises(InvalidOption, match="same instances for all solvers, not a 1, b 2"):
         performance_profile({"a": [1], "b": [1, 2]})
