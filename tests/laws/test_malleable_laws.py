@@ -74,11 +74,6 @@ def check_nodes(view: QueueView) -> None:
     assert not set(view.promises.tolist()) & {*view.queue.tolist(), *view.running.tolist()}
 
 
-@given(st.randoms(use_true_random=False))
-def test_policies_are_their_definitions(rng: random.Random) -> None:
-    check_against_twin(rng, 10)
-
-
 def test_300_workloads_of_up_to_200_jobs() -> None:
     for seed in draws(300):
         rng = random.Random(seed)
