@@ -254,17 +254,12 @@ def test_all_kinds_of_jobs(problem: WorkloadProblem, policy: EvolvEasyback) -> N
     check_in_python(problem, replace(policy, cooldown=0, start_counts=False))
 
 
-@given(evolving_problems(max_jobs=7, max_nodes=6, readings=("profile",)), options)
-def test_profiles_end_whatever_they_need(problem: WorkloadProblem, policy: EvolvEasyback) -> None:
-    check_in_python(problem, policy)
-
-
 @given(
     evolving_problems(max_jobs=7, max_nodes=6, readings=("profile",)),
-    st.sampled_from(["next", "all"]),
+    st.sampled_from(["none", "next", "all"]),
     options,
 )
-def test_with_more_knowledge_of_profiles(
+def test_profiles_end_whatever_they_need(
     problem: WorkloadProblem, knowledge: ProfileKnowledge, policy: EvolvEasyback
 ) -> None:
     check_in_python(problem, replace(policy, knowledge=knowledge))
