@@ -1,4 +1,4 @@
-"""Laws of trees of dates for stretches: whatever they are, their sum is a bound, and the judge has a twin."""
+"""Laws of trees of dates, of all jobs or of stretches: whatever they are, the bound holds, as by the twin."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from allocsolve.exact.workload import _date_forest
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTreeParams
 from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.date_tree import leaf_totals
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Job, WorkloadProblem
@@ -30,6 +31,69 @@ if TYPE_CHECKING:
 
 TERM: Final = "turnaround"
 NO_PRICES: Final = {"parent": -1, "jobs": [], "first_slots": [], "offsets": [0], "differences": []}
+
+
+def lists_of(random: np.random.Generator, jobs: int, slots: int, parent: int, unit: int) -> dict[str, Any]:
+    """What a list adds to its parent, which has at least `unit` everywhere if it is not -1."""
+    own = np.arange(jobs) if parent < 0 else np.flatnonzero(random.random(jobs) < 0.5)
+    first = np.zeros(len(own), dtype=int) if parent < 0 else random.integers(0, slots + 1, len(own))
+    counts = np.array([slots - at if parent < 0 else random.integers(0, slots - at + 1) for at in first], int)
+    low = unit if parent < 0 else -unit
+    return {
+        "parent": parent,
+        "jobs": own.tolist(),
+        "first_slots": first.tolist(),
+        "offsets": [0, *np.cumsum(counts).tolist()],
+        "differences": random.integers(low, 2 * unit + 1, int(counts.sum())).tolist(),
+    }
+
+
+def tree_of(problem: WorkloadProblem, seed: int, term: str = TERM) -> dict[str, Any]:
+    """Any tree with any prices, its totals filled in by the judge."""
+    random = np.random.default_rng(seed)
+    edges = np.cumsum(random.integers(1, 7, int(random.integers(2, 8)))) - 3
+    unit, lists = int(random.choice([1, 7, 10])), []
+    for number in range(int(random.integers(1, 4))):
+        parent = -1 if random.random() < 0.3 else min(number - 1, 0)
+        lists.append(lists_of(random, len(problem.jobs), len(edges) - 1, parent, unit))
+    jobs, cuts = naive.tree(random, len(problem.jobs), len(lists), 4, LAST)
+    certificate = {
+        "kind": "date-tree",
+        "term": term,
+        "edges": edges.tolist(),
+        "nodes": int(random.choice([1, 1, 1, 2])),
+        "unit": unit,
+        "lists": lists,
+        "jobs": jobs,
+        "cuts": cuts,
+    }
+    return {**certificate, "totals": leaf_totals(problem, certificate, term)}
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**30), st.integers(0, 2**30))
+def test_the_judge_finds_the_totals_of_the_twin(first: int, second: int) -> None:
+    problem = problem_of(first, 4)
+    certificate = tree_of(problem, second)
+    assert certificate["totals"] == naive.totals(problem, certificate)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**30), st.integers(0, 2**30), st.randoms(use_true_random=False))
+def test_a_leaf_is_never_above_a_schedule_in_it(first: int, second: int, random: plain.Random) -> None:
+    problem = problem_of(first, 7)
+    certificate = tree_of(problem, second)
+    order = list(range(len(problem.jobs)))
+    random.shuffle(order)
+    starts = naive.placed(problem, order)
+    value = naive.cost(problem, starts) * certificate["unit"]
+    met = 0
+    for (_, path), total in zip(naive.leaves(certificate), certificate["totals"], strict=True):
+        if holds(path, starts):
+            met += 1
+            assert total is not None
+            assert total <= value
+    assert met >= 1
 
 
 def price_list(random: np.random.Generator, jobs: int, slots: int, unit: int) -> dict[str, Any]:
