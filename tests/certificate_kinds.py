@@ -16,15 +16,14 @@ from unittest import mock
 import naive_partition
 import naive_placement
 from evolution_proofs import certificate_of, items_of, refutation
-from evolving_price_strategies import evolving_toys, overhead_jobs
 from hypothesis import strategies as st
 from naive_evolving_prices import slotted_optimum_of_evolving
 from naive_malleable_optimum import optimum as malleable_optimum
 from naive_optimum import optimum as evolution_optimum, profile_optimum
-from naive_reservation_optimum import naive_optimum as reservation_optimum
+from naive_reservation import naive_optimum as reservation_optimum
 from naive_workload_optimum import workload_optimum
 from placement_strategies import placement_problems
-from price_strategies import malleable_jobs
+from price_strategies import evolving_toys, malleable_jobs, overhead_jobs
 from reservation_strategies import reservation_problems
 from resource_strategies import general_problems
 from strategies import box_problems, evolution_problems, partition_problems, workload_problems
@@ -371,10 +370,7 @@ ATTACKED: dict[str, Attacked] = {
     **{
         f"{kind} of {jobs}": Attacked(kind, problems, terms, document, optimum, tolerance=tolerance)
         for jobs, problems, means, optimum, tolerance in JOBS
-        for kind, terms, document in (
-            ("time-prices", means, _time_prices),
-            ("makespan", MAKESPAN, _makespan),
-        )
+        for kind, terms, document in (("time-prices", means, _time_prices), ("makespan", MAKESPAN, _makespan))
     },
     "job-prices": Attacked("job-prices", RIGID, MEANS, _job_prices, workload_optimum),
     "job-prices of real times": Attacked(

@@ -42,11 +42,6 @@ def free_nodes(free: BoolArray) -> list[int]:
     return [node for node, is_free in enumerate(free.tolist()) if is_free]
 
 
-def largest_component(topology: Topology, free: BoolArray) -> int:
-    members = set(free_nodes(free))
-    return max((len(component(topology, members, node)) for node in members), default=0)
-
-
 # Node orders -----------------------------------------------------------------------------------------------
 
 

@@ -65,12 +65,7 @@ def _turns(first: tuple[float, float], second: tuple[float, float], third: tuple
 
 
 def cost_at(
-    problem: WorkloadProblem,
-    term: str,
-    j: int,
-    edges: Sequence[float],
-    prices: Sequence[float],
-    end: float,
+    problem: WorkloadProblem, term: str, j: int, edges: Sequence[float], prices: Sequence[float], end: float
 ) -> float:
     """Return the least cost of a malleable job that ends then: its seconds bought where they are cheapest.
 

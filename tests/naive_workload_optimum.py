@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from naive_resources import available, needs_of, release_of
 
-from allocsolve.model import SPEEDUP_TABLE, SpeedupTable
+from allocsolve.model import SpeedupTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +23,12 @@ Placed: TypeAlias = tuple[float, float, dict[str, int]]
 
 def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
     """Return the sizes of a job and its seconds on each."""
-    job, packed = problem.jobs[job_idx], problem.packed
+    job = problem.jobs[job_idx]
     if job.speedup is None:
         return [(job.nodes, job.runtime)]
-    if packed.speedup[job_idx] == SPEEDUP_TABLE:
-        law = problem.jobs.speedups[job_idx]
-        assert isinstance(law, SpeedupTable)
-        return list(law.rows)
+    if isinstance(job.speedup, SpeedupTable):
+        return list(job.speedup.rows)
+    packed = problem.packed
     sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
     times = [float(problem.run_times(np.array([n]), np.array([job_idx]))[0]) for n in sizes]
     return [(n, seconds) for n, seconds in zip(sizes, times, strict=True) if not math.isnan(seconds)]

@@ -97,10 +97,7 @@ def _workloads() -> st.SearchStrategy[Any]:
 
 #: Problems of each kind, and how an answer to one is drawn, feasible or not.
 DRAWS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
-    "evolution": (
-        evolution_problems(),
-        lambda problem: st.just(solve(problem, "noX").answer),
-    ),
+    "evolution": (evolution_problems(), lambda problem: st.just(solve(problem, "noX").answer)),
     "partition": (partition_problems(), partitions),
     "workload": (
         _workloads(),

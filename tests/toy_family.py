@@ -189,11 +189,7 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     answer=MachineSchedule,
     objectives=(MAKESPAN, IDLE),
     rules=Rules(violations, metrics),
-    codec=Codec(
-        answer_kind="machine-schedule",
-        problem=PROBLEM,
-        answer=ANSWER,
-    ),
+    codec=Codec(answer_kind="machine-schedule", problem=PROBLEM, answer=ANSWER),
     view=View(
         describe=lambda problem: f"{len(problem.jobs)} jobs on {problem.machines} machines",
         undrawable=lambda problem: "too many jobs to draw" if len(problem.jobs) > 1000 else "",

@@ -83,11 +83,7 @@ def test_optima_are_those_of_brute_force(name: str, problem: EvolutionProblem) -
 def test_the_list_scheduling_counterexample(name: str) -> None:
     problem = EvolutionProblem(
         3,
-        (
-            EvolutionProfile([(1, 2), (2, 2), (2, 3)]),
-            EvolutionProfile([(2, 1)]),
-            EvolutionProfile([(2, 1)]),
-        ),
+        (EvolutionProfile([(1, 2), (2, 2), (2, 3)]), EvolutionProfile([(2, 1)]), EvolutionProfile([(2, 1)])),
         expand_limit=1,
     )
     result = _judged(name, problem, "makespan")

@@ -125,19 +125,6 @@ def test_the_growing_kernel_knows_its_cost_and_stops_at_the_bound(request: Reque
             assert nodes.tolist() == expected
 
 
-@given(requests())
-def test_growth_fails_only_if_no_connected_set_exists(request: Request) -> None:
-    topology, free, size = request
-    exists = naive.largest_component(topology, free) >= size
-    assert (growth(topology, free, size) is not None) == exists
-    assert (growth(topology, free, size, seeds="all") is not None) == exists
-    if exists:
-        first, best = growth(topology, free, size), growth(topology, free, size, seeds="all")
-        assert first is not None
-        assert best is not None
-        assert naive.cost(topology, best.tolist()) <= naive.cost(topology, first.tolist())
-
-
 @given(requests(), st.data())
 def test_leaks_are_their_twins(request: Request, data: Any) -> None:
     topology, free, size = request

@@ -121,7 +121,9 @@ def _number(value: Any, document: Document, rng: Random) -> Any:
         share = 2 ** rng.randint(1, 12)
         return value + sign * (abs(value) // share if isinstance(value, int) else value / share)
     known = rng.choice(_alike(document, int, float))
-    return rng.choice((known, -value, rng.choice((0, 1, -1, 2 * value, 0.5, 2**31, 2**53, 2**62))))
+    return rng.choice(
+        (known, -value, rng.choice((0, 1, -1, 2 * value, 0.5, 2**31, 2**53, 2**62, 2**64, 1e308)))
+    )
 
 
 def _beside(values: list[Any], holder: Any, rng: Random) -> list[list[Any]]:
@@ -247,11 +249,7 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
             capacity=was(problem, divisor).capacity - 1
         ),
     ),
-    "shared prices are paid to nobody": (
-        "date-trees",
-        "workload.date_trees:fullest_sets",
-        lambda *_: None,
-    ),
+    "shared prices are paid to nobody": ("date-trees", "workload.date_trees:fullest_sets", lambda *_: None),
     "all is closed while something is": (
         "machine-prices",
         "workload.machine_prices:_earned",
@@ -279,11 +277,7 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
             SimpleNamespace(packed=problem.packed, num_nodes=problem.num_nodes - 1), points
         ),
     ),
-    "the leaves of a tree are not looked at": (
-        "cut-tree",
-        "partition.certificate:open_leaf",
-        lambda *_: -1,
-    ),
+    "the leaves of a tree are not looked at": ("cut-tree", "partition.certificate:open_leaf", lambda *_: -1),
     "multipliers prove a hop more": (
         "partition-certificate",
         "partition.certificate:relaxed_cost",

@@ -20,20 +20,19 @@ from allocsolve.bounds.workload.job_price_dual import (
     DualJobs,
     JobDual,
     JobWindows,
-    read_only,
     slots_of,
 )
 from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.judge.workload.job_prices import job_price_bound
-from allocsolve.model import Clock, Job, WorkloadProblem, WorkloadTerm
+from allocsolve.model import Clock, Job, WorkloadProblem, WorkloadTerm, frozen
 
 TERMS: tuple[WorkloadTerm, ...] = ("turnaround", "slowdown", "wait")
 
 
 @st.composite
-def problems(draw: st.DrawFn, most: int = 5) -> WorkloadProblem:
+def problems(draw: st.DrawFn, scales: tuple[float, ...] = (0.25, 1, 5)) -> WorkloadProblem:
     num_nodes = draw(st.integers(1, 8))
-    scale = draw(st.sampled_from([0.25, 1, 5]))
+    scale = draw(st.sampled_from(scales))
     weights = st.sampled_from([0, 1, 1, 2, 0.7])
     job = st.builds(
         Job,
@@ -42,7 +41,7 @@ def problems(draw: st.DrawFn, most: int = 5) -> WorkloadProblem:
         st.integers(1, 9).map(lambda t: t * scale),
         weight=weights,
     )
-    return WorkloadProblem(num_nodes, draw(st.lists(job, min_size=1, max_size=most)))
+    return WorkloadProblem(num_nodes, draw(st.lists(job, min_size=1, max_size=5)))
 
 
 @st.composite
@@ -105,8 +104,8 @@ def test_times_that_are_no_quarters_lose_little(data: st.DataObject, shift: floa
     assert exact - 1 < job_price_bound(moved, certificate, term) <= exact + 1e-9
 
 
-@settings(deadline=None, max_examples=examples(60))
-@given(problems(), st.sampled_from(TERMS))
+@settings(deadline=None, max_examples=examples(400))
+@given(problems((0.25, 1, 5, 1.1)), st.sampled_from(TERMS))
 def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
     problem: WorkloadProblem, term: WorkloadTerm
 ) -> None:
@@ -115,7 +114,8 @@ def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
     optimum = float(workload_optimum(problem, term))
     assert start.value <= bound.value <= optimum + 1e-12 * abs(optimum)
     if bound is not start and bound.certificate["kind"] == "job-prices":
-        assert job_price_bound(problem, bound.certificate, term) == bound.value
+        judged = job_price_bound(problem, bound.certificate, term)
+        assert bound.value <= judged <= (bound.value if problem.is_exact else optimum + 1e-12 * abs(optimum))
         assert (bound.starts >= problem.packed.submit).all()
 
 
@@ -200,12 +200,12 @@ def test_soft_maximum_is_that_over_all_sets(
     sizes = [size for size, _ in items]
     levels = np.array([odd * stretch for _, odd in items])
     slots = SlotEntries(
-        read_only(np.array([0, len(items)])),
-        read_only(np.arange(len(items))),
-        read_only(np.array(sizes, dtype=np.int64)),
+        frozen(np.array([0, len(items)])),
+        frozen(np.arange(len(items))),
+        frozen(np.array(sizes, dtype=np.int64)),
     )
     gradient = np.zeros(len(items))
-    value = soft_slots(slots, capacity, read_only(levels), 1.0, PRIOR, gradient, 0, 1)
+    value = soft_slots(slots, capacity, frozen(levels), 1.0, PRIOR, gradient, 0, 1)
     expected, inside = naive.soft_slot(sizes, [float(level) + PRIOR for level in levels], capacity)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert -gradient == pytest.approx(inside, abs=1e-7)

@@ -76,11 +76,7 @@ def test_an_unknown_order_is_named() -> None:
 #: Optimum 6, but every list needs 7 (forward).
 COUNTEREXAMPLE = EvolutionProblem(
     3,
-    (
-        EvolutionProfile([(1, 2), (2, 2), (2, 3)]),
-        EvolutionProfile([(2, 1)]),
-        EvolutionProfile([(2, 1)]),
-    ),
+    (EvolutionProfile([(1, 2), (2, 2), (2, 3)]), EvolutionProfile([(2, 1)]), EvolutionProfile([(2, 1)])),
     expand_limit=1,
 )
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
 QUARTERS = st.integers(1, 40).map(lambda quarters: quarters / 4)
-REALS = st.floats(0.5, 12)
 #: Brute force takes up to five jobs.
 SMALL = general_problems(min_jobs=3, max_jobs=5, max_submit=5)
 
@@ -145,9 +144,7 @@ def test_a_closed_window_costs_what_waiting_for_its_end_costs() -> None:
 
 def test_windows_between_whole_seconds() -> None:
     problem = WorkloadProblem(
-        4,
-        [Job(0, 4, 9.75), Job(22, 4, 5)],
-        closed=[ClosedWindow(0, 20.75), ClosedWindow(30.5, 60.25)],
+        4, [Job(0, 4, 9.75), Job(22, 4, 5)], closed=[ClosedWindow(0, 20.75), ClosedWindow(30.5, 60.25)]
     )
     best = workload_optimum(problem, "turnaround")
     assert machine_prices(problem).value == pytest.approx(float(best), rel=0.05)
@@ -184,9 +181,7 @@ def test_what_is_refused() -> None:
     huge = {"nodes": [2**53, 2**53]}
     with pytest.raises(InvalidAnswer, match=r"prices of nodes of the certificate, .* are beyond 2\^61 units"):
         workload_certified_bound(
-            _problem(),
-            {**listed, "term": "wait", "prices": huge, "edges": [0, 2**9, 2**10]},
-            ("wait",),
+            _problem(), {**listed, "term": "wait", "prices": huge, "edges": [0, 2**9, 2**10]}, ("wait",)
         )
 
 

@@ -122,37 +122,6 @@ def test_gaps_among_many_running_jobs_change_nothing(seed: int) -> None:
         check(problem, policy, coalesce=True)
 
 
-@given(st.randoms(use_true_random=False))
-def test_a_head_never_starts_after_its_shadow_time(rng: random.Random) -> None:
-    """With estimates that are no less than run times, EASY keeps what it has promised to each head."""
-    rows = [
-        Job(job.submit, job.nodes, job.runtime, job.runtime + rng.choice([0, 5]))
-        for job in draw_problem(rng, moldable=False).jobs
-    ]
-    problem = WorkloadProblem(9, rows)
-    easy = Easy(extra_nodes=rng.random() < 0.5, strict=rng.random() < 0.5)
-    promises: dict[int, float] = {}
-
-    def policy(view: Any) -> Any:
-        decisions = easy.decide(view)
-        chosen = {start.job for start in decisions}
-        waiting = [job for job in view.queue.tolist() if job not in chosen]
-        if waiting:
-            running = list(zip(view.expected_ends.tolist(), view.held.tolist(), strict=True))
-            running += [(view.now + view.jobs.estimate[start.job], start.nodes) for start in decisions]
-            needed = view.jobs.nodes[waiting[0]]
-            free = view.free - sum(start.nodes for start in decisions)
-            for end, nodes in sorted(running):
-                free += nodes
-                if free >= needed:
-                    promises.setdefault(waiting[0], end)
-                    break
-        return decisions
-
-    schedule = run_policy(problem, policy).schedule
-    assert all(schedule.first_starts[job] <= promised for job, promised in promises.items())
-
-
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_one_of_many_reservations_is_easy(rng: random.Random, moldable: bool) -> None:
     problem = draw_problem(rng, moldable=moldable)

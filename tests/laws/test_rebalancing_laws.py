@@ -16,10 +16,9 @@ from naive_rebalancing import RUNGS, best_size, clearing_rung, naive_static_pric
 from strategies import workload_problems
 from tiers import draws
 
-from allocsolve.bounds.workload import time_prices
-from allocsolve.heuristics.workload import FirstFit, Market, StaticPrice
+from allocsolve.heuristics.workload import FirstFit, StaticPrice
 from allocsolve.heuristics.workload._kernels_clearing import clearing, price_takers, profit_takers, size_at
-from allocsolve.judge.workload.rules import workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Amdahl, Budget, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import Answer, EngineRules, run_policy
@@ -225,13 +224,3 @@ def test_jobs_without_a_serial_share_have_equal_parts() -> None:
         schedule = StaticPrice(0)(problem, Budget()).answer
         assert schedule is not None
         assert [piece[2] for piece in schedule.pieces(0)][:3] == [12, 6, 4]
-
-
-@given(PROBLEMS, st.sampled_from(["turnaround", "slowdown"]), POLICIES)
-def test_bounds_hold_and_markets_are_feasible(problem: WorkloadProblem, term: Any, policy: Any) -> None:
-    schedule = Market((term,))(problem, Budget()).answer
-    assert schedule is not None
-    assert not workload_violations(problem, schedule)
-    bound = time_prices(problem, term).value
-    for made in (schedule, policy.simulated(problem).schedule):
-        assert bound <= getattr(workload_metrics(problem, made), term) * (1 + 1e-9)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
-from naive_reservation_optimum import naive_counts, naive_optimum
+from naive_reservation import naive_counts, naive_optimum
 from reservation_strategies import reservation_problems
 
 from allocsolve.bounds.reservation import node_prices

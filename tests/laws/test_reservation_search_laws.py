@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from naive_reservation import naive_greedy, naive_optimum, naive_shape_optimum
 from naive_reservation_moves import NaiveSearch
-from naive_reservation_optimum import naive_greedy, naive_optimum, naive_shape_optimum
 from reservation_strategies import reservation_problems
 from tiers import examples, some
 
@@ -36,7 +35,7 @@ from allocsolve.judge import reservation_value, reservation_violations
 from allocsolve.model import RESERVATION_OBJECTIVES, Budget, Mesh, Status, frozen, terms
 
 if TYPE_CHECKING:
-    from allocsolve.model import FloatArray, ReservationObjective, ReservationProblem, ReservationShape
+    from allocsolve.model import FloatArray, ReservationObjective, ReservationProblem
 
 OBJECTIVES = st.permutations(RESERVATION_OBJECTIVES).flatmap(
     lambda order: st.integers(1, 3).map(lambda count: tuple(order[:count]))
@@ -190,17 +189,3 @@ def test_bound_optimum_and_search_are_in_this_order(term: str) -> None:
         assert lower.objective is not None
         assert exact.objective is not None
         assert terms(lower.bound)[0] <= terms(exact.objective)[0] <= terms(lower.objective)[0]
-
-
-@pytest.mark.parametrize("shape", ["run", "connected"])
-@pytest.mark.parametrize("seed", range(6))
-def test_shapes_never_accept_more_than_counts(seed: int, shape: ReservationShape) -> None:
-    values = []
-    for one in ("any", shape):
-        problem = random_reservations(seed, 12, Mesh((3, 3)), load=3.0, shape=one)
-        result = ReservationCpSat()(problem, Budget(seconds=60))
-        assert result.status is Status.OPTIMAL
-        assert result.answer is not None
-        assert reservation_violations(problem, result.answer) == ()
-        values.append(terms(result.objective if result.objective is not None else math.nan)[0])
-    assert values[0] <= values[1]

@@ -105,10 +105,7 @@ def naive_service(
 
 
 def served(
-    problem: WorkloadProblem,
-    order: Sequence[Entry],
-    sizes: Mapping[Entry, int],
-    insists: Mapping[Entry, int],
+    problem: WorkloadProblem, order: Sequence[Entry], sizes: Mapping[Entry, int], insists: Mapping[Entry, int]
 ) -> ElasticCluster:
     """Return the cluster at the end of the workload, or when jobs wait for each other for ever."""
     return naive_elastic(problem, naive_service(order, sizes, insists))
@@ -272,11 +269,6 @@ def test_many_jobs_get_the_best_policy() -> None:
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
-
-
-def test_without_jobs_there_is_nothing_to_do() -> None:
-    result = EvolvingAnnealing(("turnaround", "makespan"))(WorkloadProblem(3, []), Budget())
-    assert (result.objective, result.limit) == ((0.0, 0.0), Limit.ITERATIONS)
 
 
 def test_what_meets_the_bound_is_optimal() -> None:

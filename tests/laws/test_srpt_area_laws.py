@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 from naive_malleable import draw_malleable, naive_malleable, pieces_of
 from naive_rebalancing import grow, is_malleable, least, shrink, start
-from strategies import workload_problems
 from tiers import draws
 from workload_traces import knl_problem
 
-from allocsolve.bounds.workload import time_prices
-from allocsolve.heuristics import SrptArea
 from allocsolve.heuristics.workload.srpt_area import srpt_area_schedule
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.judge.workload.rules import workload_metrics, workload_violations
-from allocsolve.model import Budget, Job, WorkloadProblem
-from allocsolve.registry import make_solver
+from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,27 +80,12 @@ def test_100_workloads_of_up_to_200_jobs() -> None:
         check_against_twin(rng, rng.choice([14, 60, 200]))
 
 
-@given(
-    workload_problems(malleable=True, max_jobs=7, max_nodes=12), st.sampled_from(["turnaround", "slowdown"])
-)
-def test_bounds_hold(problem: WorkloadProblem, term: Any) -> None:
-    schedule = SrptArea()(problem, Budget()).answer
-    assert schedule is not None
-    assert not workload_violations(problem, schedule)
-    bound = time_prices(problem, term).value
-    assert bound <= getattr(workload_metrics(problem, schedule), term) * (1 + 1e-9)
-
-
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=9))
 def test_on_one_node_the_shortest_comes_first(seconds: list[int]) -> None:
     problem = WorkloadProblem(1, [Job(0, 1, x) for x in seconds])
     ends = [sum(sorted(seconds)[: count + 1]) for count in range(len(seconds))]
     value = workload_metrics(problem, srpt_area_schedule(problem)).turnaround
     assert value == pytest.approx(sum(ends) / len(ends))
-
-
-def test_it_has_a_name() -> None:
-    assert make_solver("srpt-area", WorkloadProblem) == SrptArea()
 
 
 def test_cori_knl(traces: Path) -> None:

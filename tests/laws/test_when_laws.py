@@ -343,11 +343,7 @@ def test_answers_know_nothing_of_the_future() -> None:
     assert np.array(again[:4]).tolist() == np.array(whole[:4]).tolist()
 
 
-@given(
-    waited=st.lists(st.booleans(), max_size=60),
-    count=st.integers(0, 12),
-    before=st.integers(0, 70),
-)
+@given(waited=st.lists(st.booleans(), max_size=60), count=st.integers(0, 12), before=st.integers(0, 70))
 def test_questions_at_submissions_are_spread_over_ten_times_as_many_jobs(
     waited: list[bool], count: int, before: int
 ) -> None:

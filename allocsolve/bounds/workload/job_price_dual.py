@@ -180,7 +180,7 @@ class DualJobs(NamedTuple):
 
     def of(self, jobs: IntArray) -> DualJobs:
         """Return some of the jobs."""
-        return DualJobs(*(frozen(column[jobs]) for column in self))
+        return DualJobs._make(frozen(column[jobs]) for column in self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
