@@ -37,7 +37,7 @@ browser = pytest.fixture(scope="module")(open_browser)
 @pytest.fixture(autouse=True)
 def _workloads(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (instances, report_page):
-        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=WORKLOAD_VIEW))
+        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=WORKLOAD_VIEW, objectives=()))
 
 
 def _certificate(problem: WorkloadProblem, slots: int = 50) -> dict[str, Any]:
