@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from allocsolve.errors import InvalidAnswer
 from allocsolve.families import (
     Alias,
+    CertificateKind,
     Codec,
     Export,
     Family,
@@ -87,6 +89,26 @@ IDLE: Term[MachinesProblem] = Term(
 )
 
 
+def longest(problem: MachinesProblem, certificate: Mapping[str, Any], term: str) -> int:
+    """Return how long a job takes: no schedule ends before."""
+    job = certificate.get("job")
+    if type(job) is not int or not 0 <= job < len(problem.jobs):
+        raise InvalidAnswer(
+            f"{term}: job {job!r} of the certificate is none of the problem", breaks_schema=True
+        )
+    return problem.jobs[job]
+
+
+LONGEST: CertificateKind[MachinesProblem, MachineSchedule] = CertificateKind(
+    *("longest", ("makespan",), "a job that takes so long", longest),
+    schema=lambda: {
+        "type": "object",
+        "properties": {"kind": {"const": "longest"}, "job": {"type": "integer", "minimum": 0}},
+        "required": ["kind", "job"],
+    },
+    names_term=False,
+)
+
 # Codec: a kind of file is the schema of its fields, and the way from them to a problem or an answer and back.
 
 COUNT = {"type": "integer", "minimum": 1, "maximum": 2**53}
@@ -152,7 +174,9 @@ class Exhaustive:
         places = map(MachineSchedule, product(range(problem.machines), repeat=len(problem.jobs)))
         best = min(places, key=lambda answer: metrics(problem, answer).makespan)
         least = metrics(problem, best).makespan
-        return Result(Status.OPTIMAL, best, objective=least, bound=least)
+        most = max(range(len(problem.jobs)), key=problem.jobs.__getitem__, default=None)
+        certificate = None if most is None else {"kind": "longest", "job": most}
+        return Result(Status.OPTIMAL, best, objective=least, bound=least, certificate=certificate)
 
 
 # View: what people see.
@@ -188,7 +212,7 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     problem=MachinesProblem,
     answer=MachineSchedule,
     objectives=(MAKESPAN, IDLE),
-    rules=Rules(violations, metrics),
+    rules=Rules(violations, metrics, (LONGEST,)),
     codec=Codec(answer_kind="machine-schedule", problem=PROBLEM, answer=ANSWER),
     view=View(
         describe=lambda problem: f"{len(problem.jobs)} jobs on {problem.machines} machines",

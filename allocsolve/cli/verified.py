@@ -10,6 +10,7 @@ from allocsolve.cli.cross_check import cross_check
 from allocsolve.cli.files import check_outputs
 from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.families import family_of
+from allocsolve.judge import certificate_kind
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -52,9 +53,10 @@ def _write_proof(
     if args.export is None and not args.verified:
         return {}, []
     family, term = family_of(problem), proof.objective[0]
-    if family.rules.proof_text is None:
+    kind = certificate_kind(family, proof.certificate)
+    if kind.proof_text is None:
         raise InvalidOption(f"{_option(args)}: bounds of {family.kind} problems are not verified")
-    text = family.rules.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
+    text = kind.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
     if text.nothing_counts:
         if args.export is not None:

@@ -2,6 +2,7 @@ from .contract import (
     Alias as Alias,
     AnyFamily as AnyFamily,
     AnySolver as AnySolver,
+    CertificateKind as CertificateKind,
     Codec as Codec,
     Family as Family,
     Feature as Feature,

@@ -92,16 +92,11 @@ class Term(Generic[P]):
 def value_of(terms: Iterable[Term[Any]], metrics: object, objective: Sequence[str]) -> Value:
     """Return the value of an answer with these metrics, a tuple for an objective of several terms.
 
-    Raises
-    ------
-    UnknownName
-        If the objective names something that is none of the terms.
+    `UnknownName` or `InvalidOption` if the objective is none of these terms.
     """
     named = {term.name: term for term in terms}
-    unknown = next((name for name in objective if name not in named), None)
-    if unknown is not None:
-        raise UnknownName("objective", unknown, named)
-    return shown_values(tuple(named[name].value(metrics) for name in objective))
+    values = (named[name].value(metrics) for name in parse_objective(objective, tuple(named)))
+    return shown_values(tuple(values))
 
 
 class ProofText(NamedTuple):
@@ -122,6 +117,40 @@ class ProofText(NamedTuple):
         return hashlib.sha256(self.problem.encode("ascii")).hexdigest()
 
 
+def _nothing(problem: object) -> str:
+    """Return nothing: the certificate knows all that such a problem may have."""
+    del problem
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateKind(Generic[P, A]):
+    """A kind of certificates: data from anybody, from which the judge recomputes a bound on a term."""
+
+    #: What the field ``kind`` says; empty for certificates without that field.
+    name: str
+    #: The terms that it bounds.
+    terms: tuple[str, ...]
+    #: What it consists of, in a few words.
+    title: str
+    #: The bound on a term, recomputed from the certificate alone. Raises `InvalidAnswer` for anything that is
+    #: not a certificate of the problem.
+    check: Callable[[P, Mapping[str, Any], str], float]
+    #: Its fields as a JSON Schema: what that refuses `check` refuses, too, and says so by
+    #: `InvalidAnswer.breaks_schema`. None: any.
+    schema: Callable[[], Document] | None = None
+    #: Whether the field ``term`` says which term it bounds.
+    names_term: bool = True
+    #: What a problem has of which such certificates know nothing; empty if they apply to it.
+    beyond: Callable[[P], str] = _nothing
+    #: What the verified checker reads, from the certificate, a term, the bound as the judge has recomputed
+    #: it, and a feasible answer or None. Raises `UnsupportedProblem` where the checker has no theorem; None:
+    #: it has none for any.
+    proof_text: Callable[[P, Mapping[str, Any], str, Any, A | None], ProofText] | None = None
+    #: The problems for which the verified checker has a theorem, in words; empty for none.
+    verified_for: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules(Generic[P, A]):
     """What the judge knows of a family; shares no code with its solvers."""
@@ -130,10 +159,8 @@ class Rules(Generic[P, A]):
     violations: Callable[[P, A], tuple[str, ...]]
     #: All metrics of a feasible answer, as a frozen dataclass of numbers.
     metrics: Callable[[P, A], Any]
-    #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
-    #: a family without certificates. Raises `InvalidAnswer` for anything that is not a certificate of the
-    #: problem.
-    certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], float] | None = None
+    #: What may prove lower bounds; at most one kind has no name.
+    certificates: tuple[CertificateKind[P, A], ...] = ()
     #: The share of a value by which claims of solvers may differ from the judged value: 0 where values are
     #: exact.
     tolerance: float = 0.0
@@ -143,10 +170,6 @@ class Rules(Generic[P, A]):
     #: The answer that was meant, where times may be off by so many seconds and the problem says to which they
     #: belong; else the answer itself. None: always the answer itself.
     rounded: Callable[[P, A, float], A] | None = None
-    #: What the verified checker reads of a certificate that proves a bound on a term, as the judge has
-    #: recomputed it, and of a feasible answer, None without one. Raises `UnsupportedProblem` where the
-    #: checker has no theorem; None for a family without any.
-    proof_text: Callable[[P, Mapping[str, Any], str, Any, A | None], ProofText] | None = None
     #: Whether a solver of others finds an answer below a bound on a term within so many seconds, None if it
     #: does not finish. Raises `UnsupportedProblem` where it cannot be asked; None for a family without one.
     finds_below: Callable[[P, str, Any, float], bool | None] | None = None
@@ -223,10 +246,6 @@ class Codec(Generic[P, A]):
     answer_table: TableFormat | None = None
     #: Tables in which other programs write answers; they are read only.
     foreign_tables: tuple[TableFormat, ...] = ()
-    #: What ``allocsolve schema`` tells of certificates: the schema of each by its ``kind``, of one without
-    #: by an empty text. Judges refuse what the schema does, and say so by
-    #: `InvalidAnswer.breaks_schema`. None: nothing.
-    certificates: Callable[[], Mapping[str, Document]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

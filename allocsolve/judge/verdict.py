@@ -12,6 +12,9 @@ from allocsolve.model import Result, Status, Value, terms
 from allocsolve.model.checks import real, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.families import AnyFamily, CertificateKind
     from allocsolve.model import Problem
 
 
@@ -79,12 +82,50 @@ def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
     """
     if result.certificate is None:
         return -math.inf
+    bound = certified_bound(problem, result.certificate, objective)
+    return (bound,) if len(objective) > 1 else bound
+
+
+def certified_bound(
+    problem: Problem, certificate: Mapping[str, Any], objective: tuple[str, ...] | None = None
+) -> float:
+    """Return the lower bound on the first term of an objective that the judge recomputes from a certificate.
+
+    The objective is the default of the family if left out. `InvalidAnswer` if this is no certificate of the
+    problem and the term. What each kind has is told in docs/formats.md, why it is a bound by the function
+    that the kind names, see `allocsolve.families.CertificateKind`.
+    """
     family = family_of(problem)
-    if family.rules.certified_bound is None:
+    kind = certificate_kind(family, certificate)
+    term = family.term_names[0] if objective is None else objective[0]
+    if kind.names_term and certificate.get("term") != term:
+        raise InvalidAnswer(f"the certificate bounds {shown(certificate.get('term'))}, not {term}")
+    such = f"certificates of the kind {kind.name}" if kind.name else "certificates"
+    if term not in kind.terms:
+        raise InvalidAnswer(f"{such} bound {', '.join(kind.terms)}, not {term}")
+    if beyond := kind.beyond(problem):
+        raise InvalidAnswer(f"the {family.kind} has {beyond}, of which {such} know nothing")
+    return kind.check(problem, certificate, term)
+
+
+def certificate_kind(family: AnyFamily, certificate: Mapping[str, Any]) -> CertificateKind[Any, Any]:
+    """Return the kind of a certificate; `InvalidAnswer` if the family has none such."""
+    kinds = family.rules.certificates
+    if not kinds:
         msg = f"the result has a certificate, bounds of {family.kind} problems carry none"
         raise InvalidAnswer(msg)
-    bound = family.rules.certified_bound(problem, result.certificate, objective)
-    return (bound,) if len(objective) > 1 else bound
+    named = certificate.get("kind")
+    for kind in kinds:
+        if kind.name == named if kind.name else "kind" not in certificate:
+            return kind
+    names = [kind.name for kind in kinds if kind.name]
+    if not names:
+        msg = f"kind {shown(named)} of the certificate: those of {family.kind}s have none"
+    elif len(names) == 1:
+        msg = f"kind {shown(named)} of the certificate is not {names[0]}"
+    else:
+        msg = f"kind {shown(named)} of the certificate is none of {', '.join(names[:-1])} and {names[-1]}"
+    raise InvalidAnswer(msg)
 
 
 def check_types(problem: Problem, result: object) -> None:

@@ -9,7 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
+from allocsolve.families import (
+    Alias,
+    CertificateKind,
+    Codec,
+    Family,
+    Feature,
+    Rules,
+    Setting,
+    SolverRow,
+    imported,
+)
 from allocsolve.instances.formats.own import evolution as codec, evolution as tables
 from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
@@ -24,7 +34,6 @@ from allocsolve.model import (
     EvolutionProfile,
     EvolutionSchedule,
     expand_ratio,
-    parse_evolution_objective,
 )
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers
@@ -73,27 +82,6 @@ def _features(problem: EvolutionProblem) -> dict[str, Feature]:
         "num_applications": len(problem.applications),
         "expand_limit": limit if math.isfinite(limit) else None,
     }
-
-
-def _certified_bound(
-    problem: EvolutionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
-) -> int:
-    from allocsolve.judge.evolution.certificate import evolution_certified_bound  # noqa: PLC0415 - lazily
-
-    return evolution_certified_bound(problem, certificate, parse_evolution_objective(objective))
-
-
-def _proof_text(
-    problem: EvolutionProblem,
-    certificate: Mapping[str, Any],
-    term: str,
-    bound: int,
-    answer: EvolutionSchedule | None,
-) -> ProofText:
-    from allocsolve.judge.evolution.proof_text import evolution_proof_text  # noqa: PLC0415 - when asked for
-
-    del term  # the makespan: no other term has certificates
-    return evolution_proof_text(problem, certificate, bound, answer)
 
 
 def _finds_below(problem: EvolutionProblem, term: str, bound: int, seconds: float) -> bool | None:
@@ -172,6 +160,43 @@ def _quick_solvers(*_: object) -> tuple[AnySolver, ...]:
     return quick_solvers(EVOLUTION)
 
 
+_VERIFIED: Final = "expand limit 1; with a schedule as an optimum"
+
+
+def _proof_text(
+    problem: EvolutionProblem,
+    certificate: Mapping[str, Any],
+    term: str,
+    bound: int,
+    answer: EvolutionSchedule | None,
+) -> ProofText:
+    from allocsolve.judge.evolution.proof_text import evolution_proof_text  # noqa: PLC0415 - when asked for
+
+    del term  # the makespan, the only one
+    return evolution_proof_text(problem, certificate, bound, answer)
+
+
+def _kind(name: str, title: str, function: str) -> CertificateKind[EvolutionProblem, EvolutionSchedule]:
+    check = imported(f"allocsolve.judge.evolution.certificate:{function}")
+    form = functools.partial(codec.certificate_schema, name)
+    return CertificateKind(
+        name,
+        ("makespan",),
+        title,
+        check,
+        form,
+        names_term=False,
+        proof_text=_proof_text,
+        verified_for=_VERIFIED,
+    )
+
+
+_CERTIFICATES: Final = (
+    _kind("area", "areas of the applications", "area_bound"),
+    _kind("learned-clauses", "what a search has learned, up to a contradiction", "refutation_bound"),
+)
+
+
 EVOLUTION: Final = Family(
     kind="evolution",
     problem=EvolutionProblem,
@@ -180,8 +205,7 @@ EVOLUTION: Final = Family(
     rules=Rules(
         evolution_violations,
         evolution_metrics,
-        _certified_bound,
-        proof_text=_proof_text,
+        _CERTIFICATES,
         finds_below=_finds_below,
     ),
     codec=Codec(
@@ -190,7 +214,6 @@ EVOLUTION: Final = Family(
         answer=codec.ANSWER,
         problem_table=tables.PROBLEM_TABLE,
         answer_table=tables.SCHEDULE_TABLE,
-        certificates=codec.certificates,
     ),
     view=EVOLUTION_VIEW,
     solvers=_TABLE,

@@ -17,7 +17,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload import _date_forest
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTreeParams
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Job, WorkloadProblem
@@ -158,7 +158,7 @@ def test_the_judge_finds_the_totals_and_the_bound_of_the_twin(first: int, second
         assert found["totals"] == naive.totals(alone, tree, shared)
         total += min(each for each in found["totals"] if each is not None)
     weight = int(problem.packed.weight.sum())
-    bound = workload_certified_bound(problem, certificate, (TERM,))
+    bound = certified_bound(problem, certificate, (TERM,))
     assert bound == pytest.approx(total / (certificate["unit"] * weight) if weight else 0.0)
 
 
@@ -267,7 +267,7 @@ def test_leaves_that_hold_an_optimum_are_never_above_it(params: DateTreeParams) 
         leaves = [grown(each, 3 * float(costs[each.rows].sum()), 60) for each in forest.stretches]
         certificate, bound = forest.certificate()
         certificate = json.loads(json.dumps(certificate))
-        assert workload_certified_bound(problem, certificate, (TERM,)) == bound
+        assert certified_bound(problem, certificate, (TERM,)) == bound
         assert bound <= best / len(problem.jobs)
         most = _most(problem, certificate, starts)
         assert [float(costs[each.rows].sum()) * 1000 for each in forest.stretches] == pytest.approx(most)
@@ -302,7 +302,7 @@ def test_trees_go_on_from_their_certificate(seed: int, params: DateTreeParams) -
             each.tree.value(leaf)
     repeated, same = again.certificate()
     assert same == pytest.approx(bound, rel=1e-5)
-    assert workload_certified_bound(problem, repeated, (TERM,)) == same
+    assert certified_bound(problem, repeated, (TERM,)) == same
     assert repeated.get("stretches") == certificate.get("stretches")
     parts = [naive.stretches(problem, each) for each in (repeated, certificate)]
     assert [tree["jobs"] for _, _, tree, _ in parts[0]] == [tree["jobs"] for _, _, tree, _ in parts[1]]
@@ -352,7 +352,7 @@ def test_shared_prices_outside_of_the_slots_of_a_tree_are_refused() -> None:
     first = certificate["shared"]["first_slots"][priced[0]]
     tree["slots"] = [first, first + 1]
     with pytest.raises(InvalidAnswer, match=r"job \d has shared prices outside of the slots"):
-        workload_certified_bound(problem, certificate, (TERM,))
+        certified_bound(problem, certificate, (TERM,))
 
 
 def test_shared_prices_whose_sum_does_not_fit_are_refused() -> None:

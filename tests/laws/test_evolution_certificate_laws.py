@@ -36,9 +36,8 @@ from allocsolve.exact.evolution._proof_log import ProofLog
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
-from allocsolve.judge import assess, certify
+from allocsolve.judge import assess, certified_bound, certify
 from allocsolve.judge.evolution import certificate as evolution_certificate
-from allocsolve.judge.evolution.certificate import evolution_certified_bound
 
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective, EvolutionSchedule, Result
@@ -56,7 +55,7 @@ MAKESPAN: EvolutionObjective = ("makespan",)
 def bound_of(problem: EvolutionProblem, certificate: Any) -> int | None:
     """Return the bound of a certificate, None if it is refused."""
     try:
-        return evolution_certified_bound(problem, certificate, MAKESPAN)
+        return int(certified_bound(problem, certificate, MAKESPAN))
     except InvalidAnswer:
         return None
 
@@ -242,20 +241,20 @@ def test_malformed_certificates_are_refused(change: dict[str, Any], message: str
     problem = EvolutionProblem(2, (EvolutionProfile([(10, 1)]),) * 3, expand_limit=1)
     good = certificate_of(problem, [(COVER, [(0, 0, 0), (1, 0, 0), (2, 0, 0)]), (HORIZON, 19)])
     with pytest.raises(InvalidAnswer, match=message):
-        evolution_certified_bound(problem, {**good, **change}, MAKESPAN)
+        certified_bound(problem, {**good, **change}, MAKESPAN)
 
 
 def test_certificates_are_of_the_makespan() -> None:
     problem = EvolutionProblem(2, (EvolutionProfile([(10, 1)]),) * 3, expand_limit=2)
-    assert evolution_certified_bound(problem, {"kind": "area"}, MAKESPAN) == 15
+    assert certified_bound(problem, {"kind": "area"}, MAKESPAN) == 15
     with pytest.raises(InvalidAnswer, match="bounds makespan, not completion"):
-        evolution_certified_bound(problem, {"kind": "area"}, ("completion",))
+        certified_bound(problem, {"kind": "area"}, ("completion",))
     empty = EvolutionProblem(2, (), expand_limit=1)
     with pytest.raises(InvalidAnswer, match="start by themselves"):
-        evolution_certified_bound(empty, certificate_of(empty, []), MAKESPAN)
+        certified_bound(empty, certificate_of(empty, []), MAKESPAN)
     long = EvolutionProblem(2, (EvolutionProfile([(2**30, 1)]),), expand_limit=1)
     with pytest.raises(InvalidAnswer, match="below 2"):
-        evolution_certified_bound(long, certificate_of(long, []), MAKESPAN)
+        certified_bound(long, certificate_of(long, []), MAKESPAN)
     result = EvolutionConflictSearch(("waste", "makespan"))(replace(problem, expand_limit=1), Budget())
     assert result.certificate is None
     several = EvolutionConflictSearch(("makespan", "waste"))(replace(problem, expand_limit=1), Budget())

@@ -28,9 +28,9 @@ from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, time_prices, work_prices, workload_bound
 from allocsolve.bounds.workload.time_prices import TimeDual
+from allocsolve.judge import certified_bound
 from allocsolve.judge.certificates import price_list
 from allocsolve.judge.workload import work_prices as judged_work_prices
-from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.judge.workload.work_prices import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
 from allocsolve.model import Job, Overhead, Phases, PowerLaw, WorkloadProblem, frozen
 
@@ -151,7 +151,7 @@ def test_requests_are_priced_as_malleable_work(
     requested = WorkloadProblem(8, [job])
     malleable = WorkloadProblem(8, [replace(job, evolution=None, kind="malleable")])
     certificate["term"] = term
-    bounds = [workload_certified_bound(each, certificate, (term,)) for each in (requested, malleable)]
+    bounds = [certified_bound(each, certificate, (term,)) for each in (requested, malleable)]
     assert bounds[0] == bounds[1]
     costs = [float(evaluated(each, term, certificate).out.costs[0]) for each in (requested, malleable)]
     assert costs[0] == costs[1]
@@ -170,13 +170,13 @@ def test_never_above_a_schedule(
 ) -> None:
     best = slotted_optimum_of_evolving(problem, term)
     bound = time_prices(problem, term)
-    certified = workload_certified_bound(problem, bound.certificate, (term,))
+    certified = certified_bound(problem, bound.certificate, (term,))
     assert 0 <= bound.value <= certified <= best * (1 + 1e-12)
     assert workload_bound(problem, term) <= best * (1 + 1e-12)
     evolves = any(job.evolution is not None for job in problem.jobs)
     assert workload_bound(problem, term) <= bound.value * (1.3 if evolves else 1) + 1e-3
     listed = {**certificate, "term": term}
-    assert workload_certified_bound(problem, listed, (term,)) <= best * (1 + 1e-12)
+    assert certified_bound(problem, listed, (term,)) <= best * (1 + 1e-12)
 
 
 @given(problem=toys() | evolving_toys(("phases",)), certificate=price_lists(), steps=st.integers(0, 60))
@@ -184,9 +184,9 @@ def test_few_steps_only_lower_the_bound(
     problem: WorkloadProblem, certificate: dict[str, Any], steps: int
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
-    full = workload_certified_bound(problem, listed, ("turnaround",))
+    full = certified_bound(problem, listed, ("turnaround",))
     with mock.patch.object(judged_work_prices, "_MAX_STEPS", steps):
-        assert workload_certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)
+        assert certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)
 
 
 @given(problem=toys(), term=MEANS)
@@ -200,7 +200,7 @@ def test_work_prices_are_those_of_malleable_jobs(problem: WorkloadProblem, term:
 def test_closed_form_of_power_laws(share: float, seed: int, count: int) -> None:
     problem, optimum = power_law_workload(count, share, seed)
     bound = coarse_prices(problem)
-    certified = workload_certified_bound(problem, bound.certificate, ("turnaround",))
+    certified = certified_bound(problem, bound.certificate, ("turnaround",))
     assert 0.5 * optimum <= bound.value <= certified <= optimum
 
 
@@ -209,7 +209,7 @@ def test_closed_form_of_a_thousand_jobs(share: float, least: float) -> None:
     """On finer slots the bound rises to .9994, .996 and .98 of the optimum."""
     problem, optimum = power_law_workload(1000, share, 0)
     bound = coarse_prices(problem)
-    certified = workload_certified_bound(problem, bound.certificate, ("turnaround",))
+    certified = certified_bound(problem, bound.certificate, ("turnaround",))
     assert least * optimum <= bound.value <= certified <= optimum
 
 

@@ -21,8 +21,7 @@ from allocsolve.heuristics.workload._kernels_serial import PUT_EARLIEST, Placed
 from allocsolve.heuristics.workload.free_capacity import FreeNodesOnly, FreeOfEach, free_capacity
 from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import Plan, job_sizes, serial_order
-from allocsolve.judge import workload_violations
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound, workload_violations
 from allocsolve.model import (
     Amdahl,
     Budget,
@@ -127,7 +126,7 @@ def test_cpsat_proves_the_optimum_of_brute_force(problem: WorkloadProblem, text:
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
     if result.certificate is not None:
-        certified = workload_certified_bound(problem, result.certificate, (text,))
+        certified = certified_bound(problem, result.certificate, (text,))
         assert certified <= best * (1 + 1e-12)
 
 
@@ -183,7 +182,7 @@ def test_prices_go_on_from_what_they_have_found() -> None:
     assert isinstance(again.bound, float)
     assert again.objective <= first.objective
     assert again.bound >= first.bound
-    certified = workload_certified_bound(problem, again.certificate or {}, ("turnaround",))
+    certified = certified_bound(problem, again.certificate or {}, ("turnaround",))
     assert certified <= again.bound
 
 

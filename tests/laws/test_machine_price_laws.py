@@ -21,8 +21,8 @@ from allocsolve.bounds.workload import job_costs, machine_prices, time_prices
 from allocsolve.bounds.workload.machine_prices import MachineDual, mean_capacity
 from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnsupportedProblem
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload import machine_prices as judge
-from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Amdahl, ClosedWindow, Job, WorkloadProblem, frozen, packed_machine
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def price_rows(draw: st.DrawFn, problem: WorkloadProblem, highest: int = 40) -> 
 def test_never_above_the_optimum(problem: WorkloadProblem, term: WorkloadTerm, data: st.DataObject) -> None:
     best = workload_optimum(problem, term)
     bound = machine_prices(problem, term)
-    assert bound.value == workload_certified_bound(problem, bound.certificate, (term,)) <= best
+    assert bound.value == certified_bound(problem, bound.certificate, (term,)) <= best
     drawn = {**data.draw(price_rows(problem)), "term": term}
-    assert workload_certified_bound(problem, drawn, (term,)) <= best
+    assert certified_bound(problem, drawn, (term,)) <= best
 
 
 @given(data=st.data(), term=MEANS)
@@ -64,7 +64,7 @@ def test_the_judge_is_its_slow_twin(data: st.DataObject, term: WorkloadTerm) -> 
     unit = drawn["unit"] * scale
     exact = price_value(problem, term, drawn["edges"], finer, unit)
     listed = {**drawn, "prices": finer, "unit": unit, "term": term}
-    certified = workload_certified_bound(problem, listed, (term,))
+    certified = certified_bound(problem, listed, (term,))
     assert certified <= exact
     if problem.is_exact:  # else times are rounded down
         assert certified >= exact - (Fraction(1, 1000) if term == "slowdown" else Fraction(1, 10**12))
@@ -114,17 +114,17 @@ def test_on_a_plain_machine_it_is_the_plain_bound(problem: WorkloadProblem, term
         assert by_resource(plain.prices * problem.num_nodes)[0] == pytest.approx(value, rel=1e-12, abs=1e-9)
     edges, prices, unit = (plain.certificate[key] for key in ("edges", "prices", "unit"))
     same = {"kind": "machine-prices", "term": term, "edges": edges, "prices": {"nodes": prices}, "unit": unit}
-    exact = workload_certified_bound(problem, plain.certificate, (term,))
-    assert workload_certified_bound(problem, same, (term,)) == pytest.approx(exact, rel=1e-12, abs=1e-12)
+    exact = certified_bound(problem, plain.certificate, (term,))
+    assert certified_bound(problem, same, (term,)) == pytest.approx(exact, rel=1e-12, abs=1e-12)
 
 
 @given(data=st.data(), steps=st.integers(0, 5))
 def test_few_steps_only_lower_the_bound(data: st.DataObject, steps: int) -> None:
     problem = data.draw(general_problems(min_jobs=1))
     listed = {**data.draw(price_rows(problem)), "term": "turnaround"}
-    full = workload_certified_bound(problem, listed, ("turnaround",))
+    full = certified_bound(problem, listed, ("turnaround",))
     with mock.patch.object(judge, "_MAX_STEPS", steps):
-        assert workload_certified_bound(problem, listed, ("turnaround",)) <= full
+        assert certified_bound(problem, listed, ("turnaround",)) <= full
 
 
 @given(problem=SMALL, term=MEANS)
@@ -169,18 +169,18 @@ def test_what_is_refused() -> None:
     with pytest.raises(InvalidOption, match="makespan is no mean over the jobs"):
         machine_prices(_problem(), "makespan")
     listed = {"kind": "machine-prices", "term": "makespan", "edges": [0], "prices": {}, "unit": 1}
-    with pytest.raises(InvalidAnswer, match="prices of resources bound no 'makespan', only turnaround"):
-        workload_certified_bound(_problem(), listed, ("makespan",))
+    with pytest.raises(InvalidAnswer, match="bound turnaround, slowdown, wait, not makespan"):
+        certified_bound(_problem(), listed, ("makespan",))
     with pytest.raises(InvalidAnswer, match="prices of resources bound rigid jobs only"):
-        workload_certified_bound(problem, {**listed, "term": "wait"}, ("wait",))
+        certified_bound(problem, {**listed, "term": "wait"}, ("wait",))
     plain = {"kind": "time-prices", "term": "turnaround", "edges": [0, 1], "prices": [1], "unit": 1}
     with pytest.raises(
         InvalidAnswer, match="the workload has closed windows and counted resources, of which"
     ):
-        workload_certified_bound(_problem(), plain, ("turnaround",))
+        certified_bound(_problem(), plain, ("turnaround",))
     huge = {"nodes": [2**53, 2**53]}
     with pytest.raises(InvalidAnswer, match=r"prices of nodes of the certificate, .* are beyond 2\^61 units"):
-        workload_certified_bound(
+        certified_bound(
             _problem(), {**listed, "term": "wait", "prices": huge, "edges": [0, 2**9, 2**10]}, ("wait",)
         )
 
@@ -196,7 +196,7 @@ def test_large_numbers_stay_within_64_bits(weights: list[float]) -> None:
     rows = {name: [2**50, 2**16] for name in ("nodes", *"abc")}
     listed = {"kind": "machine-prices", "edges": [0, 3, 2**40], "prices": rows, "unit": 2**30}
     for term in ("turnaround", "slowdown", "wait"):
-        value = workload_certified_bound(problem, {**listed, "term": term}, (term,))
+        value = certified_bound(problem, {**listed, "term": term}, (term,))
         ends = [float(2**40 * (place + 1)) for place in range(len(jobs))]
         scale = sum(Fraction(job.weight) for job in jobs)
         order = sorted(range(len(jobs)), key=lambda j: -jobs[j].weight)

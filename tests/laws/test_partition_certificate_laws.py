@@ -19,8 +19,9 @@ from allocsolve.exact.partition import _cut_search, _kernels_relaxation as relax
 from allocsolve.exact.partition._cut_search import cut_model, with_line
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.instances import uniform_occupancy
+from allocsolve.judge import certified_bound
 from allocsolve.judge.partition import certificate as partition_certificate
-from allocsolve.judge.partition.certificate import PartitionAxes, _relaxed, partition_certificate_bound
+from allocsolve.judge.partition.certificate import PartitionAxes, _relaxed
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Topology, Torus, terms
 
 MACHINES = (
@@ -51,10 +52,10 @@ def without_trees(problem: PartitionProblem) -> Result[Partition]:
 def test_a_certificate_of_any_size_takes_no_time_without_end() -> None:
     problem = PartitionProblem.of(Mesh((32, 32, 32)), busy=[], size=1000)
     roots = [{"medians": list(medians), "multipliers": [[2**40] * 33] * 2} for medians in np.ndindex(32, 32)]
-    bound = partition_certificate_bound(problem, {"axes": [0, 1, 2], "scale": 1, "roots": roots})
+    bound = certified_bound(problem, {"axes": [0, 1, 2], "scale": 1, "roots": roots})
     assert bound >= star_bound(problem)
     huge = PartitionProblem.of(Mesh((64, 64, 64)), busy=[], size=1000)
-    assert partition_certificate_bound(huge, {"axes": [0, 1, 2], "scale": 1, "roots": []}) == 0
+    assert certified_bound(huge, {"axes": [0, 1, 2], "scale": 1, "roots": []}) == 0
 
 
 @settings(max_examples=examples(60))
@@ -62,7 +63,7 @@ def test_a_certificate_of_any_size_takes_no_time_without_end() -> None:
 def test_the_bound_of_the_solver_is_that_of_the_judge_at_each_root(problem: PartitionProblem) -> None:
     result = without_trees(problem)
     certificate: dict[str, Any] = json.loads(json.dumps(result.certificate))
-    assert partition_certificate_bound(problem, certificate) <= terms(result.bound)[0]
+    assert certified_bound(problem, certificate) <= terms(result.bound)[0]
     if "kind" in certificate:
         assert certificate["roots"] == []  # stars prove it
         return
@@ -91,7 +92,7 @@ def test_the_root_certifies_most_of_the_optimum(side: int, size: int, least: flo
     problem = uniform_occupancy(Mesh((side, 8)), 0.3, size, 1)
     result = without_trees(problem)
     assert result.certificate is not None
-    certified = partition_certificate_bound(problem, result.certificate)
+    certified = certified_bound(problem, result.certificate)
     optimum = terms(result.bound)[0]
     assert least * optimum <= certified <= optimum
 
@@ -115,7 +116,7 @@ def test_a_search_that_is_stopped_certifies_what_it_has(
     result = PartitionBranchAndBound()(problem, Budget())
     assert result.limit is Limit.INTERRUPTED
     assert result.certificate is not None
-    assert star_bound(problem) <= partition_certificate_bound(problem, result.certificate) <= optimum
+    assert star_bound(problem) <= certified_bound(problem, result.certificate) <= optimum
 
 
 GOOD: dict[str, Any] = {
@@ -138,20 +139,20 @@ GOOD: dict[str, Any] = {
 )
 def test_malformed_certificates_are_refused(change: dict[str, Any], message: str) -> None:
     problem = PartitionProblem.of(Mesh((4, 3)), size=4)
-    assert partition_certificate_bound(problem, GOOD) <= 8
+    assert certified_bound(problem, GOOD) <= 8
     with pytest.raises(InvalidAnswer, match=message):
-        partition_certificate_bound(problem, {**GOOD, **change})
+        certified_bound(problem, {**GOOD, **change})
 
 
 def test_what_needs_too_large_tables_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_certificate, "_MAX_TABLE", 10)
     with pytest.raises(InvalidAnswer, match=r"4 nodes on sides of .* too many"):
-        partition_certificate_bound(PartitionProblem.of(Mesh((4, 3)), size=4), GOOD)
+        certified_bound(PartitionProblem.of(Mesh((4, 3)), size=4), GOOD)
 
 
 def test_an_odd_ring_needs_an_even_scale_and_a_line_comes_before_a_ring() -> None:
     problem = PartitionProblem.of(Topology((4, 3), (False, True)), size=4)
     with pytest.raises(InvalidAnswer, match="scale 3"):
-        partition_certificate_bound(problem, {**GOOD, "scale": 3, "roots": []})
+        certified_bound(problem, {**GOOD, "scale": 3, "roots": []})
     with pytest.raises(InvalidAnswer, match="a line first"):
-        partition_certificate_bound(problem, {**GOOD, "axes": [1, 0], "roots": []})
+        certified_bound(problem, {**GOOD, "axes": [1, 0], "roots": []})

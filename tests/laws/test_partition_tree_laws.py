@@ -23,14 +23,13 @@ from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBoundParams
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge import confirm
+from allocsolve.judge import certified_bound, confirm
 from allocsolve.judge.partition import _kernels_tree as tree
 from allocsolve.judge.partition.certificate import (
     PartitionAxes,
     is_complete,
     is_line,
     is_ring,
-    partition_certificate_bound,
     stars,
 )
 from allocsolve.model import Budget, HyperX, Mesh, PartitionProblem, Status, Topology, Torus, terms
@@ -96,7 +95,7 @@ def test_each_optimum_is_that_of_brute_force_and_confirmed(problem: PartitionPro
     confirm(problem, result, ("pairwise",))
     assert (result.status, result.limit, result.objective) == (Status.OPTIMAL, None, best)
     certificate = json.loads(json.dumps(result.certificate))
-    assert partition_certificate_bound(problem, certificate) == best
+    assert certified_bound(problem, certificate) == best
 
 
 def test_optima_of_larger_machines_are_confirmed_by_steps_of_all_kinds() -> None:
@@ -104,7 +103,7 @@ def test_optima_of_larger_machines_are_confirmed_by_steps_of_all_kinds() -> None
     for problem in LARGER:
         optimum, certificate = proven(problem)
         assert certificate["kind"] == "cut-tree"
-        assert partition_certificate_bound(problem, certificate) == optimum
+        assert certified_bound(problem, certificate) == optimum
         kinds.update(itertools.chain.from_iterable(root["steps"][::3] for root in certificate["roots"]))
     assert kinds == set(range(6))
 
@@ -124,7 +123,7 @@ def test_a_search_goes_on_for_its_proof_when_a_cheap_bound_is_met(monkeypatch: p
     problem = PartitionProblem.of(Mesh((8, 8)), size=10)
     params = PartitionBranchAndBoundParams(patience_s=0, proof_times=1e9)
     optimum, certificate = proven(problem, params)
-    assert partition_certificate_bound(problem, certificate) == optimum == 96
+    assert certified_bound(problem, certificate) == optimum == 96
     optimum, certificate = proven(problem, replace(params, proof_times=0))
     assert optimum == 96
     assert "kind" not in certificate
@@ -161,7 +160,7 @@ def test_malformed_certificates_are_refused(
     problem = PartitionProblem.of(Mesh((4, 3)), busy=[3], size=4)
     certificate = {**GOOD, "roots": [{**ROOT, **root}], **change}
     with pytest.raises(InvalidAnswer, match=message):
-        partition_certificate_bound(problem, certificate)
+        certified_bound(problem, certificate)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +173,7 @@ def test_what_is_too_large_is_refused(
     problem = PartitionProblem.of(Mesh((4, 3)), busy=[3], size=4)
     certificate = {**GOOD, "roots": [{**ROOT, "steps": [5, 1, 0] * 3 + [0] * 12}]}
     with pytest.raises(InvalidAnswer, match=message):
-        partition_certificate_bound(problem, certificate)
+        certified_bound(problem, certificate)
 
 
 # --- What the judge computes from ---

@@ -17,7 +17,7 @@ from reservation_strategies import reservation_problems
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
 from allocsolve.instances.generators.examples import reservation_examples
-from allocsolve.judge.reservation.certificate import reservation_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import RESERVATION_OBJECTIVES, DeadlineJob, Mesh, ReservationProblem
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def certificates(draw: st.DrawFn) -> dict[str, Any]:
 def test_the_judge_is_the_formula_and_never_above_the_optimum(
     problem: ReservationProblem, certificate: dict[str, Any], term: ReservationTerm
 ) -> None:
-    bound = reservation_certified_bound(problem, certificate, (term,))
+    bound = certified_bound(problem, certificate, (term,))
     assert bound == float(naive_certified_share(problem, certificate, term))
     assert bound <= naive_optimum(problem, (term,))[0]
 
@@ -112,7 +112,7 @@ def test_prices_are_below_the_optimum_and_their_certificate_says_so(
 ) -> None:
     bound = node_prices(problem, term)
     certificate = json.loads(json.dumps(bound.certificate))
-    assert bound.value == reservation_certified_bound(problem, certificate, (term,))
+    assert bound.value == certified_bound(problem, certificate, (term,))
     assert bound.value <= naive_optimum(problem, (term,))[0]
 
 
@@ -125,7 +125,7 @@ def test_prices_of_the_edges_of_the_model(problem: ReservationProblem) -> None:
             assert (bound.value, bound.certificate) == (0, None)
         else:
             assert bound.certificate is not None
-            assert bound.value == reservation_certified_bound(problem, bound.certificate, (term,))
+            assert bound.value == certified_bound(problem, bound.certificate, (term,))
 
 
 @st.composite

@@ -25,6 +25,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.instances.formats.own.envelope import Proof, parse_problem, parse_solution, read_certificate
+from allocsolve.judge import certified_bound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,10 +90,8 @@ def test_every_kind_of_certificate_is_taken(name: str, tmp_path: Path) -> None:
 
 def judged(example: Example, proof: Proof) -> InvalidAnswer | None:
     """Return the fault that the judge finds in a certificate."""
-    bound = family_of(example.problem).rules.certified_bound
-    assert bound is not None
     try:
-        bound(example.problem, proof.certificate, proof.objective)
+        certified_bound(example.problem, proof.certificate, proof.objective)
     except InvalidAnswer as error:
         return error
     return None

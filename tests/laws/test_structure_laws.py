@@ -19,7 +19,7 @@ from tiers import examples
 
 from allocsolve.bounds.workload import job_prices, machine_prices, makespan_bound, time_prices, workload_bound
 from allocsolve.errors import AllocsolveError
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
@@ -206,7 +206,7 @@ def bounds_of(
     """Yield bounds with what they are of."""
 
     def certified(of: WorkloadProblem, certificate: Any) -> tuple[object, float]:
-        return certificate, workload_certified_bound(of, certificate, (term,))
+        return certificate, certified_bound(of, certificate, (term,))
 
     plain = problem.on_plain_machine()
     yield "the cheap bound", workload_bound(plain, term)
@@ -266,7 +266,7 @@ def test_no_solver_claims_more_than_the_best_schedule(
             continue
         assert_below((name, result), terms(result.bound)[0], best)
         if result.certificate is not None:
-            certified = workload_certified_bound(problem, result.certificate, (term,))
+            certified = certified_bound(problem, result.certificate, (term,))
             assert_below((name, result), certified, best)
         if result.status is Status.OPTIMAL:
             assert result.answer is not None

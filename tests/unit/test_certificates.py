@@ -16,8 +16,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.families import family_of
 from allocsolve.instances import klein2011, uniform_occupancy, write_certificate, write_problem
-from allocsolve.judge import assess, certify
-from allocsolve.judge.partition.certificate import partition_certificate_bound
+from allocsolve.judge import assess, certified_bound, certify
 from allocsolve.model import Budget, Mesh, Partition, PartitionProblem, Result, Status, terms
 from allocsolve.registry import make_solver
 
@@ -38,7 +37,7 @@ def _solved() -> Result[Partition]:
 def test_the_judge_recomputes_the_bound() -> None:
     result = _solved()
     bound = certify(PROBLEM, result, OBJECTIVE)
-    assert bound == partition_certificate_bound(PROBLEM, result.certificate or {})
+    assert bound == certified_bound(PROBLEM, result.certificate or {})
     assert bound == result.bound == result.objective
     assert assess(PROBLEM, result, OBJECTIVE).certified_bound == bound
     assert certify(PROBLEM, replace(result, certificate=None), OBJECTIVE) == -math.inf
@@ -52,7 +51,7 @@ def test_what_is_no_certificate_is_refused(certificate: Mapping[str, object]) ->
 
 def test_a_family_without_certificates_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
     family = family_of(EVOLUTION)
-    without = replace(family, rules=replace(family.rules, certified_bound=None))
+    without = replace(family, rules=replace(family.rules, certificates=()))
     monkeypatch.setattr("allocsolve.judge.verdict.family_of", lambda _: without)
     result = make_solver("noX", EVOLUTION)(EVOLUTION, Budget())
     with pytest.raises(InvalidAnswer, match="bounds of evolution problems carry none"):

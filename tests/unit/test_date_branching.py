@@ -16,7 +16,7 @@ from allocsolve.exact.workload import DateBranching, Prices, date_branching
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams
 from allocsolve.exact.workload.date_branching import DateBranchingParams
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
@@ -57,7 +57,7 @@ def certified(problem: WorkloadProblem, result: Any) -> Any:
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
     certificate = json.loads(json.dumps(result.certificate))
-    return workload_certified_bound(problem, certificate, ("turnaround",))
+    return certified_bound(problem, certificate, ("turnaround",))
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_trees_of_others_may_have_stretches_of_jobs_without_weight() -> None:
     other["trees"][0] |= {"lists": [nobody], "jobs": [-1], "cuts": [0]}
     for number, totals in enumerate(tree_totals(problem, other, "turnaround")):
         other["trees"][number]["totals"] = totals
-    bound = workload_certified_bound(problem, other, ("turnaround",))
+    bound = certified_bound(problem, other, ("turnaround",))
     further: Any = DateBranching(start=result.answer, certificate=other)(problem, Budget(iterations=4))
     assert further.bound >= bound
 

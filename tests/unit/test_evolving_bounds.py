@@ -18,7 +18,7 @@ from allocsolve.bounds.workload import (
     workload_bound,
 )
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import Job, Join, Overhead, Phases, Profile, Requests, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ EVOLVING = WorkloadProblem(4, [PHASED, STEPS, REQUESTED])
 
 
 def certified(problem: WorkloadProblem, certificate: Any) -> float:
-    return workload_certified_bound(problem, json.loads(json.dumps(certificate)), ("turnaround",))
+    return certified_bound(problem, json.loads(json.dumps(certificate)), ("turnaround",))
 
 
 def test_least_times_and_areas() -> None:
@@ -50,14 +50,14 @@ def test_least_times_and_areas() -> None:
     assert workload_bound(EVOLVING, "turnaround") == pytest.approx((10 + 12 + 4.8) / 3, abs=1e-4)
     bound = makespan_bound(EVOLVING)
     assert bound.value == pytest.approx((27 + 25 + 10.2) / 4, abs=1e-4)
-    assert bound.value <= workload_certified_bound(EVOLVING, bound.certificate, ("makespan",)) <= 62.2 / 4
+    assert bound.value <= certified_bound(EVOLVING, bound.certificate, ("makespan",)) <= 62.2 / 4
 
 
 def test_jobs_with_phases_are_never_wide() -> None:
     jobs = [Job(0, 3, 10, evolution=Phases([(30, None)])) for _ in range(2)]
     wide = WorkloadProblem(4, [*jobs, Job(0, 3, 20)])
     certificate = {"kind": "makespan", "rule": "wide", "after": 0}
-    assert workload_certified_bound(wide, certificate, ("makespan",)) == pytest.approx(20)
+    assert certified_bound(wide, certificate, ("makespan",)) == pytest.approx(20)
     assert makespan_bound(wide).certificate["rule"] == "area"
 
 
@@ -106,7 +106,7 @@ def test_wait_has_no_bound() -> None:
         time_prices(EVOLVING, "wait")
     certificate = {"kind": "time-prices", "term": "wait", "edges": [0], "prices": [], "unit": 1}
     with pytest.raises(InvalidAnswer, match="jobs that are not rigid"):
-        workload_certified_bound(EVOLVING, certificate, ("wait",))
+        certified_bound(EVOLVING, certificate, ("wait",))
 
 
 def evotree(traces: Path, *, evolving: bool) -> list[WorkloadProblem]:

@@ -18,7 +18,7 @@ from allocsolve.adaptors.gymnasium import ENV_ID, WorkloadEnv
 from allocsolve.bounds.workload import time_prices
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.instances.generators.examples import random_workload
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import Amdahl, Job, Phases, WorkloadProblem
 from allocsolve.simulation import EngineRules, simulate
 from allocsolve.testing.policies import check_policy
@@ -67,7 +67,7 @@ def test_steps_are_what_was_worked_out_by_hand() -> None:
     assert (info["offset"], info["forbidden"]) == (0, 0)
     assert info["bound"] == time_prices(env.episode).value
     certificate = time_prices(env.episode).certificate
-    assert info["bound"] <= workload_certified_bound(env.episode, certificate, ("turnaround",))
+    assert info["bound"] <= certified_bound(env.episode, certificate, ("turnaround",))
     assert columns(observation)["nodes"].tolist() == [0.75, 0]
     # To the instant at which job 2 fits: job 1 has waited 1 s by then. No job has less than its run time.
     observation, reward, over, cut, info = env.step(0)

@@ -18,7 +18,7 @@ from allocsolve.heuristics.workload import (
 )
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import BestPlan, job_sizes, serial_order
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     Amdahl,
@@ -58,7 +58,7 @@ def test_schedule_and_certified_bound(objective: str, workers: int) -> None:
         terms(result.objective or 0)
     )
     assert result.certificate is not None
-    certified = workload_certified_bound(problem, dict(result.certificate), parsed)
+    certified = certified_bound(problem, dict(result.certificate), parsed)
     assert certified == pytest.approx(terms(result.bound)[0], rel=1e-6)
     assert terms(result.bound) <= terms(result.objective or 0)
     assert 0.5 * terms(result.objective or 0)[0] < terms(result.bound)[0] + 1e3 * (parsed[0] == "wait")
@@ -105,7 +105,7 @@ def test_a_search_and_a_certified_bound_of_jobs_that_evolve(objective: str, prof
         assert (bounds[0], result.certificate) == (0, None)
     else:
         assert result.certificate is not None
-        certified = workload_certified_bound(problem, dict(result.certificate), parsed)
+        certified = certified_bound(problem, dict(result.certificate), parsed)
         assert 0 < certified <= bounds[0] + 1e-9
         assert bounds[0] <= values[0]
 
@@ -182,7 +182,7 @@ def test_malleable_jobs_have_a_bound_and_a_schedule(count: int) -> None:
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
     assert (result.status, result.limit) != (Status.OPTIMAL, None)
-    bound = workload_certified_bound(problem, result.certificate or {}, ("turnaround",))
+    bound = certified_bound(problem, result.certificate or {}, ("turnaround",))
     assert 0.5 * terms(result.objective or 0)[0] < terms(result.bound)[0] == pytest.approx(bound, rel=1e-6)
 
 

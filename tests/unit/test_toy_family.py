@@ -166,6 +166,26 @@ def test_a_term_is_one_value(file: Path, tmp_path: Path, capsys: Capture) -> Non
         solve(PROBLEM, "greedy", "waste")
 
 
+def test_a_kind_of_certificate_is_one_value(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    """What is proved is recomputed, told, scored and in the schema by what stands in its family alone."""
+    answer, proof = tmp_path / "answer.json", tmp_path / "proof.json"
+    run(capsys, "solve", file, "--solver", "exhaustive", "--out", answer, "--certificate", proof)
+    told = run(capsys, "check", file, answer, "--proof", proof, status=1)
+    assert "certified: makespan is at least 3 s, here it is 6 s: not proven optimal" in told
+    scored = run_json(capsys, "score", file, "--solvers", "greedy", "--out", tmp_path / "out")
+    assert scored["bounds_certified"] == 1
+    assert '"longest"' in run(capsys, "schema", "certificate")
+    told = refused(capsys, "check", file, answer, "--proof", proof, "--verified")
+    assert "bounds of machines problems are not verified" in told
+    document = json.loads(proof.read_text())
+    for change, said in (
+        ({"job": 9}, "job 9 of the certificate is none"),
+        ({"kind": "shortest"}, "kind 'shortest' of the certificate is not longest"),
+    ):
+        proof.write_text(json.dumps({**document, "certificate": {**document["certificate"], **change}}))
+        assert said in refused(capsys, "check", file, answer, "--proof", proof)
+
+
 @pytest.mark.xdist_group("browser")
 def test_its_report_in_a_browser(file: Path, tmp_path: Path, capsys: Capture) -> None:
     study = tmp_path / "study.toml"

@@ -26,7 +26,7 @@ from verified_tools import (
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import klein2011
-from allocsolve.judge.evolution.certificate import evolution_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.evolution.proof_text import evolution_proof_text
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _text(problem: EvolutionProblem, *, with_schedule: bool = True) -> ProofText
     result = solved_makespan(problem)
     if result.certificate is None or result.certificate["kind"] != "learned-clauses":
         return None
-    bound = evolution_certified_bound(problem, result.certificate, ("makespan",))
+    bound = int(certified_bound(problem, result.certificate, ("makespan",)))
     assert bound == result.objective
     return evolution_proof_text(problem, result.certificate, bound, result.answer if with_schedule else None)
 
@@ -184,7 +184,7 @@ def test_a_tampered_log_proves_no_more_than_is_true(tmp_path: Path) -> None:
         packed = base64.b64encode(zlib.compress(bytes(log))).decode("ascii")
         changed = {**certificate, "log": packed}
         try:
-            bound = evolution_certified_bound(problem, changed, ("makespan",))
+            bound = int(certified_bound(problem, changed, ("makespan",)))
         except InvalidAnswer:
             refused_ones += 1
             continue
@@ -251,7 +251,7 @@ def test_areas_prove_what_the_judge_certifies_and_nothing_above_the_optimum(tmp_
     wrong, met = [], 0
     for _ in range(examples(400)):
         problem = random_profiles(draw)
-        bound = evolution_certified_bound(problem, {"kind": "area"}, ("makespan",))
+        bound = int(certified_bound(problem, {"kind": "area"}, ("makespan",)))
         result = solved_makespan(problem)
         text = evolution_proof_text(problem, {"kind": "area"}, bound, result.answer)
         optimum = least_makespan(problem)

@@ -12,6 +12,7 @@ from verified_tools import CHECKER, fake_checker, needs_checker
 from allocsolve.backends.verified_checker import VARIABLE
 from allocsolve.families import family_of
 from allocsolve.instances import write_certificate, write_problem, write_solution
+from allocsolve.judge import certificate_kind, certified_bound
 from allocsolve.model import (
     EvolutionProblem,
     EvolutionProfile,
@@ -50,11 +51,9 @@ def stand_in(
     folder: Path, problem: Problem, certificate: dict[str, Any], term: str, answer: Answer | None
 ) -> Path:
     """Return a program that says of a certificate what the judge says: none has to be built."""
-    rules = family_of(problem).rules
-    make, recompute = rules.proof_text, rules.certified_bound
+    make = certificate_kind(family_of(problem), certificate).proof_text
     assert make is not None
-    assert recompute is not None
-    bound = recompute(problem, certificate, (term,))
+    bound = certified_bound(problem, certificate, (term,))
     digest = make(problem, certificate, term, bound, answer).digest
     numerator, denominator = Fraction(bound).as_integer_ratio()
     says = f"problem {digest}\\nverified {term} >= {numerator} / {denominator}\\n"

@@ -16,6 +16,7 @@ from allocsolve.bench.runs.verified import mark_verified
 from allocsolve.cli import main
 from allocsolve.families import family_of
 from allocsolve.instances import uniform_occupancy, write_problem
+from allocsolve.judge import certificate_kind
 from allocsolve.model import Budget, Job, Mesh, WorkloadProblem, terms
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ def _bound(path: Path) -> Record:
 def _digest(path: Path) -> str:
     with RecordStore(path, read_only=True) as store:
         record = next(iter(store))
-        make = family_of(RIGID).rules.proof_text
         certificate = store.certificate(record.key)
-        assert make is not None
         assert certificate is not None
+        make = certificate_kind(family_of(RIGID), certificate).proof_text
+        assert make is not None
         text = make(RIGID, certificate, "turnaround", terms(record.certified_bound)[0], None)
     return text.digest
 

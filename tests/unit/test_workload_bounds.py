@@ -22,7 +22,7 @@ from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.exact import Prices, WorkloadCpSat
 from allocsolve.instances.formats.logs.swf import read_swf
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import (
     Amdahl,
     Budget,
@@ -61,7 +61,7 @@ GOOD["prices"] = [3, 1]
 def certified(
     problem: WorkloadProblem, certificate: Mapping[str, object], term: WorkloadTerm = "turnaround"
 ) -> float:
-    return workload_certified_bound(problem, certificate, (term,))
+    return certified_bound(problem, certificate, (term,))
 
 
 def test_tight_where_jobs_run_one_after_the_other() -> None:
@@ -262,7 +262,7 @@ def test_malformed_makespan_certificates_are_refused(change: dict[str, Any], mes
     assert certified(SMALL, good, "makespan") == 1002
     with pytest.raises(InvalidAnswer, match=message):
         certified(SMALL, {**good, **change}, "makespan")
-    with pytest.raises(InvalidAnswer, match="bounds 'makespan', not turnaround"):
+    with pytest.raises(InvalidAnswer, match="bound makespan, not turnaround"):
         certified(SMALL, good)
 
 
@@ -324,4 +324,4 @@ def test_a_kind_for_rigid_jobs_and_means_is_refused_to_others_by_its_name(kind: 
     }
     for term, fault in faults.items():
         with pytest.raises(InvalidAnswer, match=fault):
-            workload_certified_bound(MOLDABLE, {"kind": kind, "term": term}, (term,))
+            certified_bound(MOLDABLE, {"kind": kind, "term": term}, (term,))

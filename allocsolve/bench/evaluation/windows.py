@@ -27,7 +27,7 @@ from allocsolve.instances import (
     write_certificate,
 )
 from allocsolve.instances.formats.files import unpacked_path
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.kernels.cache import kernel_folder
 from allocsolve.model import WorkloadProblem
 
@@ -166,9 +166,9 @@ def _bound(problem: WorkloadProblem) -> float:
     path = bounds_folder() / f"{digest(problem)}.json.gz"
     with contextlib.suppress(AllocsolveError):
         certificate = read_certificate(path, problem).certificate
-        return workload_certified_bound(problem, certificate, OBJECTIVE)
+        return certified_bound(problem, certificate, OBJECTIVE)
     prices = time_prices(problem).certificate
     with contextlib.suppress(AllocsolveError, OSError):  # then it is made again the next time
         path.parent.mkdir(parents=True, exist_ok=True)
         write_certificate(path, problem, OBJECTIVE, prices)
-    return workload_certified_bound(problem, prices, OBJECTIVE)
+    return certified_bound(problem, prices, OBJECTIVE)

@@ -10,6 +10,7 @@ from allocsolve.backends.verified_checker import agrees, ask_checker, find_check
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.errors import FormatError, UnsupportedProblem
 from allocsolve.families import family_of
+from allocsolve.judge import certificate_kind
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def _claim(record: Record) -> tuple[str, Any]:
 
 def _text(problem: Problem, certificate: Mapping[str, Any], record: Record) -> ProofText:
     family = family_of(problem)
-    if family.rules.proof_text is None:
+    kind = certificate_kind(family, certificate)
+    if kind.proof_text is None:
         raise UnsupportedProblem(f"bounds of {family.kind} problems are not verified")
-    return family.rules.proof_text(problem, certificate, *_claim(record), None)
+    return kind.proof_text(problem, certificate, *_claim(record), None)

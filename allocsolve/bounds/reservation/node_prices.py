@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
 from allocsolve.bounds.workload.job_price_dual import ascend
-from allocsolve.judge.reservation.certificate import reservation_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class PriceAscent:
         self._best = _Prices(frozen(np.zeros(1)), frozen(np.zeros(0)))
         self._accepted = math.fsum(self._jobs.weight)  # the best prices allow at most all jobs
         if certificate is not None:
-            reservation_certified_bound(problem, certificate, (term,))
+            certified_bound(problem, certificate, (term,))
             self._begin(certificate)
 
     def _begin(self, certificate: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ class PriceAscent:
             starts[self._idx] = begins.astype(np.int64)
         certified = not problem.leaking
         return ReservationPriceBound(
-            reservation_certified_bound(problem, certificate, (self.term,)) if certified else 0.0,
+            certified_bound(problem, certificate, (self.term,)) if certified else 0.0,
             certificate if certified else None,
             frozen(edges.astype(np.int64)),
             frozen(rates),

@@ -25,7 +25,7 @@ from allocsolve.bounds.workload.time_prices import (
     time_units,
 )
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import RIGID, frozen, packed_machine
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def _certified(
         "prices": {name: prices for name, prices in listed if any(prices)},
         "unit": unit,
     }
-    value = workload_certified_bound(problem, certificate, (term,))
+    value = certified_bound(problem, certificate, (term,))
     return PriceBound(
         value=value,
         certificate=certificate,

@@ -20,7 +20,7 @@ from allocsolve.bounds.workload._kernels_prices import (
 )
 from allocsolve.bounds.workload.combinatorial import in_quarters, makespan_bound, shortest_run_times
 from allocsolve.bounds.workload.costs import JobCosts, job_costs, phase_rows, profile_rows
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import MALLEABLE, NO_SPEEDUP, SLOWDOWN_FLOOR_S, BoolArray, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
@@ -474,7 +474,7 @@ def _certified(
     }
     if problem.is_elastic:
         # The judge searches for work prices of its own, so only the judge knows the value.
-        value = workload_certified_bound(problem, certificate, (term,))
+        value = certified_bound(problem, certificate, (term,))
     return PriceBound(
         value=value,
         certificate=certificate,

@@ -340,7 +340,7 @@ class CutSearch:
         """Return a certificate for the judge: the trees of a search that came to its end.
 
         For other searches, or if the trees are too large, it has the multipliers of the nodes without a
-        parent. See `allocsolve.judge.partition.certificate.partition_certificate_bound`.
+        parent. See `allocsolve.judge.partition.certificate.certified_bound`.
         """
         size, memory = self._model.size, self._memory
         if memory is None:

@@ -25,7 +25,7 @@ from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of, roo
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.serial import plan_values
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, shown_values, terms
 from allocsolve.model.options import Params
@@ -208,9 +208,9 @@ def bound_of_certificate(
         prices = job_prices_of(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)
     if certificate.get("kind") in ("date-tree", "date-trees"):
-        value = workload_certified_bound(problem, certificate, (term,))
+        value = certified_bound(problem, certificate, (term,))
         return TermBound(value, certificate, job_prices_of(problem, term, root_prices(problem, certificate)))
-    return TermBound(workload_certified_bound(problem, certificate, (term,)), certificate)
+    return TermBound(certified_bound(problem, certificate, (term,)), certificate)
 
 
 def bound_by_time(
@@ -338,7 +338,7 @@ class Earlier(NamedTuple):
         if certificate is self.bound.certificate:
             certified = self.bound.value
         elif certificate is not None:
-            certified = workload_certified_bound(self.problem, certificate, self.objective)
+            certified = certified_bound(self.problem, certificate, self.objective)
         if certified < self.bound.value:
             certificate = self.bound.certificate
         (lower, *others), (value, *_) = terms(result.bound), terms(result.objective or 0.0)

@@ -24,9 +24,7 @@ from allocsolve.judge.partition._kernels_tree import (
     open_leaf,
     relaxed_cost,
 )
-from allocsolve.judge.partition.boxes import partition_box_bound
 from allocsolve.judge.partition.rules import component_labels, topology_links
-from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -532,8 +530,8 @@ def _roots(listed: list[object], width: int) -> dict[Medians, _Root]:
 _MAX_STEPS: Final = 10**9
 
 
-def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
-    """Return a lower bound on the pairwise distance, recomputed from a certificate of trees or multipliers.
+def partition_multiplier_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
+    """Return a lower bound on the pairwise distance, recomputed from multipliers.
 
     `InvalidAnswer` if the certificate does not have this form, or trees do not prove their bound.
 
@@ -566,13 +564,6 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     would be needed multipliers are ignored. Beyond 2^16 nodes the bound is 0. No code is shared with the
     solver.
     """
-    if certificate.get("kind") == "boxes":
-        return partition_box_bound(problem, certificate)
-    if certificate.get("kind") == "cut-tree":
-        return partition_tree_bound(problem, certificate)
-    if "kind" in certificate:
-        msg = f"kind {shown(certificate.get('kind'))} of the certificate is none of boxes and cut-tree"
-        raise InvalidAnswer(msg)
     if problem.topology.num_nodes > _MAX_NODES:
         return 0
     axes, roots = _checked_multipliers(problem, certificate)

@@ -476,13 +476,13 @@ def _content_schema() -> tuple[Document, dict[str, Document]]:
     without_kind = []
     is_open = False  # whether a family does not tell its kinds
     for family in families():
-        if family.codec.certificates is None:
-            is_open |= family.rules.certified_bound is not None
-            continue
-        for kind, schema in family.codec.certificates().items():
-            name = kind or f"{family.kind}-certificate"
+        for kind in family.rules.certificates:
+            if kind.schema is None:
+                is_open = True
+                continue
+            name, schema = kind.name or f"{family.kind}-certificate", kind.schema()
             kinds[name] = {"anyOf": [kinds[name], schema]} if name in kinds else schema
-            if not kind:
+            if not kind.name:
                 without_kind.append(reference(name))
     named = [name for name in kinds if reference(name) not in without_kind]
     has_kind = {"required": ["kind"]}

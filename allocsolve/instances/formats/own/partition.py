@@ -252,8 +252,8 @@ PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of)
 ANSWER: Final = chosen_nodes_kind("partition", Partition, lambda problem: problem.topology.num_nodes)
 
 
-def certificates() -> dict[str, Document]:
-    """Return the schema of each kind of certificate; multipliers alone have no kind."""
+def certificate_schema(kind: str) -> Document:
+    """Return the schema of a kind of certificate."""
     number: Document = {"type": "integer", "minimum": 1 - 2**63, "maximum": 2**63 - 1}
     bound: Document = {"description": "in hops: no answer is below it", "type": "integer"}
     medians = listing(number, "one layer for each axis in the order of axes; if all are lines, but the first")
@@ -262,7 +262,7 @@ def certificates() -> dict[str, Document]:
     steps = "the tree, depth first: three integers for each step"
     root = {"medians": medians, "multipliers": listing(number, flat), "steps": listing(number, steps)}
     by_axis = listing(listing(number), "a list for each axis but the first: one for each layer, and one more")
-    return {
+    schemas = {
         "boxes": certificate("boxes", {"bound": bound}, "the judge looks at all boxes that cost less"),
         "cut-tree": certificate(
             "cut-tree",
@@ -289,6 +289,7 @@ def certificates() -> dict[str, Document]:
             "multipliers of a partition, without a tree",
         ),
     }
+    return schemas[kind]
 
 
 def _roots(fields: dict[str, Document], description: str) -> Document:

@@ -296,12 +296,12 @@ PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of)
 ANSWER: Final = FileKind(schedule_fields, _schedule_of, _schedule_values)
 
 
-def certificates() -> dict[str, Document]:
-    """Return the schema of certificates, which have a method in place of a kind."""
+def certificate_schema() -> Document:
+    """Return the schema of the only kind of certificate."""
     fields = {
         "method": {"const": "prices", "description": "the only one"},
         "edges": edges(),
         "prices": prices("of a node in each slot"),
         "unit": unit(),
     }
-    return {"": certificate("", fields, "prices of node-seconds of reservations, slot by slot")}
+    return certificate("", fields, "prices of node-seconds of reservations, slot by slot")
