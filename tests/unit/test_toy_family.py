@@ -175,7 +175,7 @@ def test_a_kind_of_certificate_is_one_value(file: Path, tmp_path: Path, capsys: 
     scored = run_json(capsys, "score", file, "--solvers", "greedy", "--out", tmp_path / "out")
     assert scored["bounds_certified"] == 1
     assert '"longest"' in run(capsys, "schema", "certificate")
-    told = refused(capsys, "check", file, answer, "--proof", proof, "--verified")
+    told = refused(capsys, "check", file, answer, "--proof", proof, "--export", tmp_path / "proof.txt")
     assert "bounds of machines problems are not verified" in told
     document = json.loads(proof.read_text())
     for change, said in (
