@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CHEATS", "HEAD", "Cheat", "Return"]
-
 HEAD = """
 from __future__ import annotations
 import ctypes, json, os, pickle, signal, struct, subprocess, sys, threading, time

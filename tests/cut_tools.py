@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["assert_through", "assert_trimmed", "axes"]
-
 #: Above the cost of every walk.
 _NO_WALK = 2**58
 

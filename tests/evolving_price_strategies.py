@@ -13,8 +13,6 @@ from allocsolve.model import Amdahl, Job, Join, Overhead, Phases, PowerLaw, Prof
 if TYPE_CHECKING:
     from allocsolve.model import Speedup
 
-__all__ = ["evolving_toys", "overhead_jobs", "phased_jobs", "profile_jobs", "requested_jobs"]
-
 WEIGHTS = st.sampled_from([1, 1, 1, 2, 0.3])
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["RapsManager", "cqsim_starts", "raps_starts"]
-
 
 class _Trace:
     """The job module of CQSim."""

@@ -21,19 +21,11 @@ from sample_records import PROBLEM, VARIANTS
 
 from allocsolve.bench import RecordStore
 from allocsolve.heuristics import ListScheduling
-from allocsolve.instances import (
-    digest,
-    problem_document,
-    solution_document,
-    write_problem,
-    write_solution,
-)
+from allocsolve.instances import digest, problem_document, solution_document, write_problem, write_solution
 from allocsolve.model import Budget, Partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = ["Case", "draw_case"]
 
 SEED: Final = 2026
 

@@ -11,30 +11,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, Topology
 
-__all__ = [
-    "best_fit_run",
-    "box_contact",
-    "boxes",
-    "cost",
-    "first_fit_run",
-    "grow",
-    "growth",
-    "growth_best",
-    "hilbert_order",
-    "is_connected",
-    "largest_component",
-    "largest_runs",
-    "leak",
-    "min_span",
-    "morton_order",
-    "multiple_buddy",
-    "paging",
-    "runs",
-    "snake_order",
-    "sorted_free_list",
-    "submesh",
-]
-
 Point = tuple[int, ...]
 
 

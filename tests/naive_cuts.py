@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Axis", "Walk", "all_walks", "fillings", "windows"]
-
 Cell: TypeAlias = tuple[int, int]
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import PlacementProblem
 
-__all__ = ["best", "feasible_sets", "values"]
-
 
 def feasible_sets(problem: PlacementProblem) -> list[tuple[int, ...]]:
     """Return all sets of nodes that answer a problem."""

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from allocsolve.model import PlacementProblem, SwitchTree
 
-__all__ = ["bottleneck", "distance", "domains", "is_feasible", "leftover", "pairwise"]
-
 
 def above(tree: SwitchTree, node: int) -> list[int]:
     """Return the switches above a node, the lowest first."""

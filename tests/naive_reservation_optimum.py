@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import ReservationProblem
 
-__all__ = ["naive_counts", "naive_earliest", "naive_greedy", "naive_optimum", "naive_shape_optimum"]
-
 Booking = tuple[int, int, int]
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["most_used", "value", "violates"]
-
 
 def most_used(schedule: WorkloadSchedule) -> int:
     """Return how many nodes are held at most: usage only grows where a piece starts."""

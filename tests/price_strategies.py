@@ -12,8 +12,6 @@ from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProble
 if TYPE_CHECKING:
     from allocsolve.model import Speedup
 
-__all__ = ["malleable_jobs", "price_lists", "single_jobs", "toys"]
-
 SHARES = st.one_of(st.sampled_from([0.0, 0.5, 0.9, 0.999, 1.0]), st.floats(0, 1))
 
 

@@ -20,6 +20,7 @@ from allocsolve.families import (
     Rules,
     Setting,
     SolverRow,
+    Term,
     View,
 )
 from allocsolve.model import Budget, Result, Status
@@ -27,8 +28,6 @@ from allocsolve.pictures import Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-__all__ = ["TOY", "Exhaustive", "Greedy", "MachineSchedule", "MachinesProblem"]
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,17 @@ def metrics(problem: MachinesProblem, answer: MachineSchedule) -> MachineMetrics
     return MachineMetrics(max(loads), sum(max(loads) - load for load in loads))
 
 
-def value(measured: MachineMetrics, objective: tuple[str, ...]) -> int:
-    """Return the one term that there is."""
-    assert objective == ("makespan",)
-    return measured.makespan
+def bound(problem: MachinesProblem) -> int:
+    """Return what the jobs of the busiest machine take at least."""
+    return max([-(-sum(problem.jobs) // problem.machines), *problem.jobs])
+
+
+MAKESPAN: Term[MachinesProblem] = Term(
+    "makespan", "end of the last job", "s", lambda measured: measured.makespan, bound
+)
+IDLE: Term[MachinesProblem] = Term(
+    "idle", "time of machines without a job before the last end", "s", lambda measured: measured.idle
+)
 
 
 # Codec: a kind of file is the schema of its fields, and the way from them to a problem or an answer and back.
@@ -181,15 +187,14 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     kind="machines",
     problem=MachinesProblem,
     answer=MachineSchedule,
-    objectives=("makespan",),
-    rules=Rules(violations, metrics, value),
+    objectives=(MAKESPAN, IDLE),
+    rules=Rules(violations, metrics),
     codec=Codec(
         answer_kind="machine-schedule",
         problem=PROBLEM,
         answer=ANSWER,
     ),
     view=View(
-        units={"makespan": "s"},
         describe=lambda problem: f"{len(problem.jobs)} jobs on {problem.machines} machines",
         undrawable=lambda problem: "too many jobs to draw" if len(problem.jobs) > 1000 else "",
         plot=plot,
@@ -208,7 +213,6 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     aliases=(Alias("greedy+longest", "greedy(longest_first=True)"),),
     baseline="exhaustive",
     features=lambda problem: {"machines": problem.machines, "jobs": len(problem.jobs)},
-    bound=lambda problem, _: max([-(-sum(problem.jobs) // problem.machines), *problem.jobs]),
     warm_up=lambda problem: (MachinesProblem(problem.machines, (1,)),),
     examples=examples,
     large_example=lambda: MachinesProblem(8, tuple(range(1, 2000))),

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from allocsolve.model import Solver, Value, parse_objective
+from allocsolve.errors import UnknownName
+from allocsolve.model import Solver, Value, parse_objective, shown_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,63 @@ def relative_gap(value: float, reference: float, *, is_lost_share: bool = False)
     return (value - reference) / whole if whole else math.inf
 
 
+def imported(place: str) -> Callable[..., Any]:
+    """Return the function at a place, ``package.module:function``, imported when it is called."""
+
+    def call(*args: object) -> object:
+        module, _, name = place.partition(":")
+        return getattr(import_module(module), name)(*args)
+
+    return call
+
+
+def _no_bound(problem: object) -> float:
+    """Return 0: no term is below it."""
+    del problem
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Generic[P]):
+    """What can be minimised of the answers of a family, a term of an objective; it is at least 0."""
+
+    #: What objectives call it.
+    name: str
+    #: What it measures, in a few words.
+    title: str
+    #: The unit of its values, empty for plain numbers.
+    unit: str
+    #: Its value from the metrics of a feasible answer, see `Rules.metrics`.
+    value: Callable[[Any], float]
+    #: A cheap lower bound on it, so that there is a gap without an exact solver.
+    bound: Callable[[P], float] = _no_bound
+    #: Whether it is the share of a whole that an answer loses, 0 to 1: gaps are relative to what is kept.
+    is_lost_share: bool = False
+
+    def gap(self, value: float, reference: float) -> float:
+        """Return how far a value is from a reference, see `relative_gap`."""
+        return relative_gap(value, reference, is_lost_share=self.is_lost_share)
+
+    def with_unit(self, number: str) -> str:
+        """Return a number with the unit."""
+        return f"{number} {self.unit}".rstrip()
+
+
+def value_of(terms: Iterable[Term[Any]], metrics: object, objective: Sequence[str]) -> Value:
+    """Return the value of an answer with these metrics, a tuple for an objective of several terms.
+
+    Raises
+    ------
+    UnknownName
+        If the objective names something that is none of the terms.
+    """
+    named = {term.name: term for term in terms}
+    unknown = next((name for name in objective if name not in named), None)
+    if unknown is not None:
+        raise UnknownName("objective", unknown, named)
+    return shown_values(tuple(named[name].value(metrics) for name in objective))
+
+
 class ProofText(NamedTuple):
     """A problem and what proves a bound on its answers, as the text that the verified checker reads."""
 
@@ -72,9 +130,6 @@ class Rules(Generic[P, A]):
     violations: Callable[[P, A], tuple[str, ...]]
     #: All metrics of a feasible answer, as a frozen dataclass of numbers.
     metrics: Callable[[P, A], Any]
-    #: The value of an answer with these metrics under an objective, a tuple of terms; a tuple of numbers for
-    #: several.
-    value: Callable[[Any, Any], Value]
     #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
     #: a family without certificates. Raises `InvalidAnswer` for anything that is not a certificate of the
     #: problem.
@@ -246,8 +301,8 @@ class Family(Generic[P, A]):
     kind: str
     problem: type[P]
     answer: type[A]
-    #: The terms of its objectives, the default first; all are minimised and at least 0.
-    objectives: tuple[str, ...]
+    #: The terms of its objectives, the default first.
+    objectives: tuple[Term[P], ...]
     rules: Rules[P, A]
     codec: Codec[P, A]
     view: View[P, A]
@@ -257,8 +312,6 @@ class Family(Generic[P, A]):
     baseline: str
     #: Features that distinguish the problems of a study, by name.
     features: Callable[[P], Mapping[str, Feature]]
-    #: A cheap lower bound on one term of an objective.
-    bound: Callable[[P, str], float]
     #: Given a problem, tiny problems on which a solver compiles and loads all that it may need for that
     #: problem: no bound and no greedy rule solves them, and each path through a solver is taken on one of
     #: them.
@@ -279,28 +332,45 @@ class Family(Generic[P, A]):
     #: Given a problem and an objective, heuristics that do not search: the baseline is no worse than any of
     #: them, see `allocsolve.families.quick_answers`. Left out are those whose answers others give, too.
     quick_solvers: Callable[[P, tuple[str, ...]], Iterable[Solver[P, A]]] = field(default=lambda *_: ())
-    #: Objectives that measure the share of a whole that an answer loses, 0 to 1: gaps are relative to what it
-    #: keeps.
-    lost_shares: frozenset[str] = frozenset()
     #: A solver from what is not called like one but can be run on a problem, such as a policy; None if it
     #: is nothing that the family knows.
     adapted: Callable[[Any], Solver[P, A] | None] | None = None
 
-    def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the terms of an objective, as a text or a sequence of texts; the default for None."""
-        return self.objectives[:1] if objective is None else parse_objective(objective, self.objectives)
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The names of the terms of its objectives, the default first."""
+        return tuple(term.name for term in self.objectives)
 
-    def gap(self, term: str, value: float, reference: float) -> float:
-        """Return how far a value of a term is from a reference, see `relative_gap`.
+    def term(self, name: str) -> Term[P]:
+        """Return the term of this name.
 
         Examples
         --------
         >>> from allocsolve.families import family_named
-        >>> family = family_named("reservation")
-        >>> round(family.gap("rejected", 0.4, 0.2), 12)  # of 100 jobs 60 are accepted, 80 could be
+        >>> rejected = family_named("reservation").term("rejected")
+        >>> round(rejected.gap(0.4, 0.2), 12)  # of 100 jobs 60 are accepted, 80 could be
         0.25
         """
-        return relative_gap(value, reference, is_lost_share=term in self.lost_shares)
+        for term in self.objectives:
+            if term.name == name:
+                return term
+        raise UnknownName("objective", name, self.term_names)
+
+    def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Return the names of the terms of an objective, a text or several texts; the default for None."""
+        return self.term_names[:1] if objective is None else parse_objective(objective, self.term_names)
+
+    def value(self, metrics: object, objective: Sequence[str]) -> Value:
+        """Return the value of an answer with these metrics, see `value_of`."""
+        return value_of(self.objectives, metrics, objective)
+
+    def bound(self, problem: P, term: str) -> float:
+        """Return a cheap lower bound on a term, see `Term.bound`."""
+        return self.term(term).bound(problem)
+
+    def gap(self, term: str, value: float, reference: float) -> float:
+        """Return how far a value of a term is from a reference, see `relative_gap`."""
+        return self.term(term).gap(value, reference)
 
 
 #: A family whose types are known at run time only.

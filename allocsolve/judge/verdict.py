@@ -18,17 +18,8 @@ if TYPE_CHECKING:
 def violations(problem: Problem, answer: object, *, tolerance: float = 0) -> tuple[str, ...]:
     """Return what is wrong with an answer, one line each; empty if it answers the problem.
 
-    Parameters
-    ----------
-    problem, answer
-        The problem, and what is to be judged.
-    tolerance
-        By how many seconds its times may be off, >= 0: for answers of other programs, which round them.
-
-    Raises
-    ------
-    InvalidOption
-        If the tolerance is below 0, or answers of the family have no times that could be rounded.
+    Its times may be off by `tolerance` seconds, for answers of other programs, which round them.
+    `InvalidOption` if the tolerance is below 0, or answers of the family have no times that could be rounded.
     """
     family = family_of(problem)
     seconds = real("tolerance", tolerance, InvalidOption)
@@ -55,8 +46,8 @@ def rounded(problem: Problem, answer: Any, *, tolerance: float) -> Any:  # noqa:
 
 def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:
     """Return the objective value of an answer."""
-    rules = family_of(problem).rules
-    return rules.value(rules.metrics(problem, answer), objective)
+    family = family_of(problem)
+    return family.value(family.rules.metrics(problem, answer), objective)
 
 
 def metrics(problem: Problem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
@@ -82,22 +73,9 @@ def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
 
     A bound up to this one is *certified*; beyond it, it is *claimed* by the solver.
 
-    Parameters
-    ----------
-    problem, result
-        The problem, and what a solver returned.
-    objective
-        The terms that were minimised. The bound is on the first; the others have none.
-
-    Returns
-    -------
-    Value
-        Minus infinity without a certificate; a tuple for a lexicographic objective.
-
-    Raises
-    ------
-    InvalidAnswer
-        If this is no certificate of the problem, or bounds of the family have none.
+    The bound is on the first term of the objective; the others have none. It is minus infinity without a
+    certificate, and a tuple for a lexicographic objective. `InvalidAnswer` if this is no certificate of the
+    problem, or bounds of the family have none.
     """
     if result.certificate is None:
         return -math.inf
@@ -112,10 +90,7 @@ def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
 def check_types(problem: Problem, result: object) -> None:
     """Refuse anything but a `Result` whose answer has the type that belongs to the problem.
 
-    Raises
-    ------
-    InvalidAnswer
-        With the name of the type.
+    `InvalidAnswer` has the name of the type.
     """
     if not isinstance(result, Result):
         msg = f"the solver returned {type(result).__name__}, not a Result"
@@ -145,11 +120,8 @@ def assess(
     A claim that there is no answer cannot be checked, nor a bound beyond its certificate; but a bound above
     the judged value is refuted. Times of the answer may be off by the tolerance, see `violations`.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the answer breaks a rule of the problem or is not worth what the solver claims; also if this is not
-        a `Result`, its answer has another type than the problem, or its certificate is wrong.
+    `InvalidAnswer` if the answer breaks a rule of the problem or is not worth what the solver claims; also if
+    this is not a `Result`, its answer has another type than the problem, or its certificate is wrong.
     """
     check_types(problem, result)
     _check_shapes(result, objective)
@@ -163,7 +135,7 @@ def assess(
         msg = f"the answer is not feasible: {faults[0]}{more}"
         raise InvalidAnswer(msg)
     measured = family.rules.metrics(problem, result.answer)
-    judged = family.rules.value(measured, objective)
+    judged = family.value(measured, objective)
     rounding = family.rules.tolerance
     if result.objective is not None and not _agree(result.objective, judged, rounding):
         msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"

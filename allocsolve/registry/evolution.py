@@ -14,12 +14,11 @@ from allocsolve.instances.formats.own import evolution as codec, evolution as ta
 from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution.rules import (
+    EVOLUTION_TERMS,
     evolution_metrics,
     evolution_violations,
-    value_of_evolution_metrics,
 )
 from allocsolve.model import (
-    EVOLUTION_OBJECTIVES,
     MAX_INTEGER,
     EvolutionProblem,
     EvolutionProfile,
@@ -76,22 +75,10 @@ def _features(problem: EvolutionProblem) -> dict[str, Feature]:
     }
 
 
-def _bound(problem: EvolutionProblem, term: str) -> float:
-    from allocsolve import bounds  # noqa: PLC0415 - loaded when asked for
-
-    if term == "makespan":
-        return bounds.makespan_bound(problem)
-    if term == "completion":
-        return bounds.total_completion(problem) / max(len(problem.applications), 1)
-    return 0
-
-
 def _certified_bound(
     problem: EvolutionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> int:
-    from allocsolve.judge.evolution.certificate import (  # noqa: PLC0415 - loaded when asked for
-        evolution_certified_bound,
-    )
+    from allocsolve.judge.evolution.certificate import evolution_certified_bound  # noqa: PLC0415 - lazily
 
     return evolution_certified_bound(problem, certificate, parse_evolution_objective(objective))
 
@@ -165,11 +152,9 @@ def _read_expand_limit(value: object) -> float:
     if isinstance(value, int) and value > MAX_INTEGER:  # even if the nearest double is 2^53
         limit = sys.float_info.max
     if math.isnan(limit):
-        msg = f"{value!r} is not a number"
-        raise ValueError(msg)
+        raise ValueError(f"{value!r} is not a number")
     if limit < 1:
-        msg = f"{value} is below 1"
-        raise ValueError(msg)
+        raise ValueError(f"{value} is below 1")
     expand_ratio(limit)  # refuses what is beyond 2^53
     return limit
 
@@ -191,11 +176,10 @@ EVOLUTION: Final = Family(
     kind="evolution",
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
-    objectives=EVOLUTION_OBJECTIVES,
+    objectives=EVOLUTION_TERMS,
     rules=Rules(
         evolution_violations,
         evolution_metrics,
-        value_of_evolution_metrics,
         _certified_bound,
         proof_text=_proof_text,
         finds_below=_finds_below,
@@ -213,7 +197,6 @@ EVOLUTION: Final = Family(
     aliases=_ALIASES,
     baseline="cpsat",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up_problems,
     examples=evolution_examples,
     large_example=lambda: klein2011(8),

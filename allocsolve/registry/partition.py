@@ -13,11 +13,11 @@ from allocsolve.instances.formats.own import partition as codec, partition as ta
 from allocsolve.instances.generators.examples import partition_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.partition.rules import (
+    PARTITION_TERMS,
     partition_metrics,
     partition_violations,
-    value_of_partition_metrics,
 )
-from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
+from allocsolve.model import NODE_ORDERS, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 from allocsolve.registry.table import exact, heuristic, quick_solvers
 
@@ -93,19 +93,10 @@ def _features(problem: PartitionProblem) -> dict[str, Feature]:
 def _certified_bound(
     problem: PartitionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> int:
-    from allocsolve.judge.partition.certificate import (  # noqa: PLC0415 - loads numba
-        partition_certificate_bound,
-    )
+    from allocsolve.judge.partition.certificate import partition_certificate_bound  # noqa: PLC0415 - numba
 
     assert objective == ("pairwise",), "the only one"
     return partition_certificate_bound(problem, certificate)
-
-
-def _bound(problem: PartitionProblem, term: str) -> int:
-    from allocsolve.bounds import partition_bound  # noqa: PLC0415 - loaded when asked for
-
-    assert term == "pairwise", "the only one"
-    return partition_bound(problem)
 
 
 def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
@@ -142,8 +133,8 @@ PARTITION: Final = Family(
     kind="partition",
     problem=PartitionProblem,
     answer=Partition,
-    objectives=PARTITION_OBJECTIVES,
-    rules=Rules(partition_violations, partition_metrics, value_of_partition_metrics, _certified_bound),
+    objectives=PARTITION_TERMS,
+    rules=Rules(partition_violations, partition_metrics, _certified_bound),
     codec=Codec(
         answer_kind="partition-set",
         problem=codec.PROBLEM,
@@ -157,7 +148,6 @@ PARTITION: Final = Family(
     aliases=_ALIASES,
     baseline="branch-and-bound",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up,
     examples=partition_examples,
     large_example=lambda: uniform_occupancy(Mesh((40, 40)), 0.4, 60, 5),

@@ -12,11 +12,11 @@ from allocsolve.instances.formats.own import placement as codec
 from allocsolve.instances.generators.examples import placement_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.placement.rules import (
+    PLACEMENT_TERMS,
     placement_metrics,
     placement_violations,
-    value_of_placement_metrics,
 )
-from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
+from allocsolve.model import Placement, PlacementProblem, SwitchTree
 from allocsolve.pictures.placement import PLACEMENT_VIEW
 from allocsolve.registry.table import exact, heuristic, quick_solvers
 
@@ -84,9 +84,7 @@ def _half_busy(pods: int, size: int, seed: int = 1) -> PlacementProblem:
 def _certified_bound(
     problem: PlacementProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.placement.certificate import (  # noqa: PLC0415 - loads numba
-        placement_certificate_bound,
-    )
+    from allocsolve.judge.placement.certificate import placement_certificate_bound  # noqa: PLC0415 - numba
 
     return placement_certificate_bound(problem, certificate, objective)
 
@@ -101,8 +99,8 @@ PLACEMENT: Final = Family(
     kind="placement",
     problem=PlacementProblem,
     answer=Placement,
-    objectives=PLACEMENT_OBJECTIVES,
-    rules=Rules(placement_violations, placement_metrics, value_of_placement_metrics, _certified_bound),
+    objectives=PLACEMENT_TERMS,
+    rules=Rules(placement_violations, placement_metrics, _certified_bound),
     codec=Codec(
         answer_kind="placement-set",
         problem=codec.PROBLEM,
@@ -113,7 +111,6 @@ PLACEMENT: Final = Family(
     solvers=_TABLE,
     baseline="tree-knapsack",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up,
     examples=placement_examples,
     large_example=lambda: _half_busy(70, 2000, 5),

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats.own import reservation as codec
-from allocsolve.instances.generators.examples import (
-    leaking_reservations,
-    reservation_examples,
-)
+from allocsolve.instances.generators.examples import leaking_reservations, reservation_examples
 from allocsolve.judge.reservation.rules import (
+    RESERVATION_TERMS,
     reservation_metrics,
     reservation_violations,
-    value_of_reservation_metrics,
 )
 from allocsolve.model import (
     PROGRAM_KINDS,
-    RESERVATION_OBJECTIVES,
     DeadlineJob,
     Mesh,
     ReservationProblem,
@@ -75,20 +71,10 @@ def _features(problem: ReservationProblem) -> dict[str, Feature]:
     }
 
 
-def _bound(problem: ReservationProblem, term: str) -> float:
-    from allocsolve.bounds.reservation_capacity import (  # noqa: PLC0415 - loaded when asked for
-        reservation_capacity_bound,
-    )
-
-    return reservation_capacity_bound(problem, parse_reservation_objective(term)[0])
-
-
 def _certified_bound(
     problem: ReservationProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.reservation.certificate import (  # noqa: PLC0415 - loaded when asked for
-        reservation_certified_bound,
-    )
+    from allocsolve.judge.reservation.certificate import reservation_certified_bound  # noqa: PLC0415 - lazily
 
     return reservation_certified_bound(problem, certificate, parse_reservation_objective(objective))
 
@@ -126,11 +112,10 @@ RESERVATION: Final = Family(
     kind="reservation",
     problem=ReservationProblem,
     answer=ReservationSchedule,
-    objectives=RESERVATION_OBJECTIVES,
+    objectives=RESERVATION_TERMS,
     rules=Rules(
         reservation_violations,
         reservation_metrics,
-        value_of_reservation_metrics,
         _certified_bound,
         tolerance=_TOLERANCE,
     ),
@@ -151,9 +136,7 @@ RESERVATION: Final = Family(
         Alias("leak-noncontiguous", "leak(contiguous=False)"),
     ),
     baseline="prices",
-    lost_shares=frozenset(RESERVATION_OBJECTIVES),
     features=_features,
-    bound=_bound,
     warm_up=_warm_up,
     examples=reservation_examples,
     large_example=lambda: leaking_reservations(1, 600, Mesh((16, 8))),

@@ -14,10 +14,9 @@ from allocsolve.instances.formats.own import workload as codec, workload_certifi
 from allocsolve.instances.formats.simulators import swf as tables
 from allocsolve.instances.formats.simulators.foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
-from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import WORKLOAD_TERMS, workload_metrics, workload_violations
 from allocsolve.judge.workload.tolerance import rounded_schedule
 from allocsolve.model import (
-    WORKLOAD_OBJECTIVES,
     Amdahl,
     ClosedWindow,
     Job,
@@ -69,10 +68,7 @@ _TABLE = (
         "reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion", searches=True
     ),
     heuristic(
-        "list-annealing",
-        "clairvoyant: malleable jobs by an annealed list",
-        "ListAnnealing",
-        searches=True,
+        "list-annealing", "clairvoyant: malleable jobs by an annealed list", "ListAnnealing", searches=True
     ),
     heuristic(
         "evolving-annealing",
@@ -103,18 +99,10 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
     }
 
 
-def _bound(problem: WorkloadProblem, term: str) -> float:
-    from allocsolve.bounds.workload import workload_bound  # noqa: PLC0415 - loaded when asked for
-
-    return workload_bound(problem.on_plain_machine(), parse_workload_objective(term)[0])
-
-
 def _certified_bound(
     problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.workload.certificate import (  # noqa: PLC0415 - loads numba
-        workload_certified_bound,
-    )
+    from allocsolve.judge.workload.certificate import workload_certified_bound  # noqa: PLC0415 - loads numba
 
     return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
 
@@ -249,11 +237,10 @@ WORKLOAD: Final = Family(
     kind="workload",
     problem=WorkloadProblem,
     answer=WorkloadSchedule,
-    objectives=WORKLOAD_OBJECTIVES,
+    objectives=WORKLOAD_TERMS,
     rules=Rules(
         workload_violations,
         workload_metrics,
-        value_of_workload_metrics,
         _certified_bound,
         tolerance=_TOLERANCE,
         violations_within=workload_violations,
@@ -273,7 +260,6 @@ WORKLOAD: Final = Family(
     solvers=_TABLE,
     baseline="prices",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up_problems,
     examples=workload_examples,
     large_example=lambda: random_workload(1, 1000),

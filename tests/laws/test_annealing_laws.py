@@ -12,14 +12,7 @@ from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status
 from allocsolve.bounds.evolution import least_values
-from allocsolve.heuristics import (
-    ORDERS,
-    Annealing,
-    Fit,
-    ListScheduling,
-    list_order,
-    list_starts,
-)
+from allocsolve.heuristics import ORDERS, Annealing, Fit, ListScheduling, list_order, list_starts
 from allocsolve.heuristics.evolution import order_search
 from allocsolve.heuristics.evolution._kernels_list import Walk, new_walk
 from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, new_trial, staircases

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import naive_cuts
 import naive_partition as naive
 import numpy as np
-import pytest
 from hypothesis import example, given, settings, strategies as st
 from kernel_tools import entry
 from nearest_tools import with_swaps
 from random_toys import partition_toy
 from strategies import partition_problems, partitions
-from tiers import examples
+from tiers import draws, examples
 
 from allocsolve.exact.partition import _kernels_cuts as cuts, _kernels_relaxation as relaxation
 from allocsolve.exact.partition._cut_search import CutSearch, cut_model, with_line
@@ -24,7 +23,8 @@ from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
-    from allocsolve.exact.partition._cut_search import CutModel, Walks
+    from allocsolve.exact.partition._cut_search import CutModel
+    from allocsolve.exact.partition._kernels_relaxation import Walks
     from allocsolve.model import IntArray
 
 problems = partition_problems(contiguous=None)
@@ -60,10 +60,9 @@ def test_the_optimum_of_larger_machines_is_that_of_brute_force(
     assert optimum(problem) == naive.optimum(problem)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_two_thousand_lines_and_rings_have_the_optima_of_brute_force(part: int) -> None:
-    rng = random.Random(part)
-    for number in range(500):
+def test_two_thousand_lines_and_rings_have_the_optima_of_brute_force() -> None:
+    rng = random.Random(0)
+    for number in draws(2000):
         problem = partition_toy(rng)
         assert optimum(problem) == naive.optimum(problem), (number, problem)
 
@@ -111,18 +110,6 @@ def test_reflection_and_rotation_keep_the_optimum(problem: PartitionProblem, dat
             grid = np.take(grid, data.draw(st.permutations(range(side))), axis)
     moved = replace(problem, free=grid.ravel(order="F"))
     assert optimum(moved) == optimum(problem)
-
-
-@settings(max_examples=examples(30))
-@given(partition_problems(max_nodes=40, max_size=16), st.data())
-def test_more_free_nodes_never_raise_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
-    freed = data.draw(st.sets(st.integers(0, problem.topology.num_nodes - 1)))
-    free = problem.free.copy()
-    free[list(freed)] = True
-    more, fewer = optimum(replace(problem, free=free)), optimum(problem)
-    assert more is not None
-    assert fewer is not None
-    assert more <= fewer
 
 
 # --- The cut model ---

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import random as plain
 from typing import TYPE_CHECKING, Any, Final
 
 import naive_date_tree as naive
-import naive_job_prices
 import numpy as np
 import pytest
 from date_tree_draws import LAST, holds, problem_of, walls
 from hypothesis import given, settings, strategies as st
+from tiers import draws
 
 from allocsolve.bounds.workload.job_prices import root_prices
 from allocsolve.errors import InvalidAnswer
@@ -25,7 +23,7 @@ from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import random as plain
 
     from allocsolve.exact.workload._date_forest import Stretch
     from allocsolve.exact.workload._date_tree import Leaf
@@ -101,16 +99,6 @@ def test_the_judge_finds_the_totals_and_the_bound_of_the_twin(first: int, second
     weight = int(problem.packed.weight.sum())
     bound = workload_certified_bound(problem, certificate, (TERM,))
     assert bound == pytest.approx(total / (certificate["unit"] * weight) if weight else 0.0)
-
-
-@settings(deadline=None)
-@given(st.integers(0, 2**30), st.integers(0, 2**30), MEANS)
-def test_whatever_stretches_cuts_and_prices_the_bound_is_below_the_optimum(
-    first: int, second: int, term: WorkloadTerm
-) -> None:
-    problem = problem_of(first)
-    bound = workload_certified_bound(problem, certificate_of(problem, second, term), (term,))
-    assert bound <= naive_job_prices.optimum(problem, term)
 
 
 @settings(deadline=None)
@@ -200,11 +188,10 @@ def grown(stretch: Stretch, most: float, steps: int) -> list[Leaf]:
     return [*tree.root.leaves()]
 
 
-@pytest.mark.parametrize("seeds", [range(4), range(40)])
-def test_leaves_that_hold_an_optimum_are_never_above_it(seeds: range) -> None:
+def test_leaves_that_hold_an_optimum_are_never_above_it() -> None:
     """Of two or three stretches; many of the other leaves are above."""
     off = above = 0
-    for seed in seeds:
+    for seed in draws(40):
         problem = walls(seed)
         starts = naive.optimal_starts(problem)
         best = naive.cost(problem, starts)
@@ -282,48 +269,6 @@ def a_good_one() -> tuple[WorkloadProblem, dict[str, Any]]:
         if len(counts) >= 2 and min(counts) >= 2 and any(certificate["shared"]["prices"]):
             return problem, certificate
     raise AssertionError
-
-
-def _another(random: plain.Random, values: list[Any], low: int, high: int) -> None:
-    at = random.randrange(len(values))
-    values[at] = random.choice([each for each in range(low, high) if each != values[at]])
-
-
-TAMPERINGS: list[Callable[[dict[str, Any], plain.Random], object]] = [
-    lambda one, random: _another(random, random.choice(one["trees"])["totals"], -99, 10**6),
-    lambda one, random: random.choice(one["trees"])["totals"].pop(),
-    lambda one, random: _another(random, one["stretches"], -9, -1),
-    lambda one, random: _another(random, one["stretches"], len(one["trees"]), len(one["trees"]) + 9),
-    lambda one, _: one["stretches"].pop(),
-    lambda one, random: one["trees"].pop(random.randrange(len(one["trees"]))),
-    lambda one, random: random.choice(one["trees"])["slots"].reverse(),
-    lambda one, random: random.choice(one["trees"]).update(slots=[0, len(one["edges"])]),
-    lambda one, random: random.choice(one["trees"])["cuts"].append(3),
-    lambda one, random: random.choice(one["trees"]).update(lists=[]),
-    lambda one, random: random.choice(one["trees"]).pop(
-        random.choice(["slots", "lists", "jobs", "cuts", "totals"])
-    ),
-    lambda one, random: one["trees"].__setitem__(random.randrange(len(one["trees"])), random.choice([7, []])),
-    lambda one, _: one["shared"]["prices"].pop(),
-    lambda one, random: _another(random, one["shared"]["prices"], -9, -1),
-    lambda one, _: one.update(shared=[]),
-    lambda one, _: one["edges"].reverse(),
-    lambda one, _: one.update(unit=one["unit"] + 1),
-    lambda one, _: one.update(nodes=0),
-    lambda one, _: one.update(term="wait"),
-    lambda one, random: one.pop(random.choice([*one])),
-    lambda one, _: [tree.update(totals=[None] * len(tree["totals"])) for tree in one["trees"]],
-]
-
-
-def test_tampered_certificates_are_refused_100_of_100() -> None:
-    problem, certificate = a_good_one()
-    workload_certified_bound(problem, certificate, (TERM,))
-    for number in range(100):
-        tampered = copy.deepcopy(certificate)
-        TAMPERINGS[number % len(TAMPERINGS)](tampered, plain.Random(number))
-        with pytest.raises(InvalidAnswer):
-            workload_certified_bound(problem, tampered, (TERM,))
 
 
 def test_shared_prices_outside_of_the_slots_of_a_tree_are_refused() -> None:

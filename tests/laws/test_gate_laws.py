@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 from hypothesis import assume, given, strategies as st
 
-from allocsolve.bench.gate import _kernels_reference, timing
+from allocsolve.bench.gate import timing
 from allocsolve.bench.gate.baseline import (
     Baseline,
     GateProblem,
     GateResult,
     GateSolver,
+    Measured,
     changes,
     failures,
     faster,
     read_baseline,
     write_baseline,
 )
-from allocsolve.bench.gate.gate import Measured
 from allocsolve.bench.gate.timing import References, ratios, timing_problems
 from allocsolve.families import families
 from allocsolve.model import Budget, Status
@@ -270,49 +270,6 @@ def naive_sweep(pairs: list[tuple[int, int]], rounds: int) -> int:
         levels = [*itertools.accumulate(changes, lambda level, change: abs(level - change), initial=0)]
         total += max(levels)
     return total
-
-
-NUMBERS = st.integers(-(2**40), 2**40)
-
-
-@given(st.integers(0, 200))
-def test_the_draws_are_their_twin(count: int) -> None:
-    array = np.empty(count, dtype=np.int64)
-    _kernels_reference.draw(array)
-    assert array.tolist() == naive_draws(count)
-
-
-@given(st.lists(st.booleans(), max_size=60), st.integers(1, 5))
-def test_the_scan_is_its_twin(free: list[bool], size: int) -> None:
-    mask = np.array(free, dtype=np.bool_)
-    assert _kernels_reference.scan(mask, np.empty(len(free), dtype=np.int64), size) == naive_scan(free, size)
-
-
-@given(st.lists(NUMBERS, max_size=60))
-def test_the_sort_is_its_twin(keys: list[int]) -> None:
-    array = np.array(keys, dtype=np.int64)
-    ordered = np.empty_like(array)
-    assert _kernels_reference.sort(array, ordered, np.empty_like(array)) == naive_sort(keys)
-    assert ordered.tolist() == sorted(keys)
-    assert array.tolist() == keys
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(0, 5))
-def test_the_floating_point_loop_is_its_twin(weights: list[float], rounds: int) -> None:
-    array = np.array(weights)
-    assert _kernels_reference.relax(array, np.empty_like(array), rounds) == naive_relax(weights, rounds)
-
-
-@given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=40), st.integers(0, 5))
-def test_the_sweep_is_its_twin(pairs: list[tuple[int, int]], rounds: int) -> None:
-    first, second = (np.array([pair[of] for pair in pairs], dtype=np.int64) for of in (0, 1))
-    totals = np.empty(len(pairs), dtype=np.int64)
-    assert _kernels_reference.sweep(first, second, totals, rounds) == naive_sweep(pairs, rounds)
-
-
-@given(st.integers(1, 50), st.integers(0, 200))
-def test_the_reference_kernel_is_its_twin(length: int, steps: int) -> None:
-    assert _kernels_reference.walk(np.empty(length, dtype=np.int64), steps) == naive_walk(length, steps)
 
 
 def test_the_reference_works_are_what_they_are_said_to_be() -> None:

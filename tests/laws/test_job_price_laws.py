@@ -10,7 +10,8 @@ import naive_job_prices as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from tiers import examples
+from naive_workload_optimum import workload_optimum
+from tiers import draws, examples
 
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.bounds.workload._kernels_job_prices import SlotEntries, soft_slots
@@ -23,7 +24,6 @@ from allocsolve.bounds.workload.job_price_dual import (
     slots_of,
 )
 from allocsolve.bounds.workload.job_prices import job_prices
-from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Clock, Job, WorkloadProblem, WorkloadTerm
 
@@ -64,14 +64,6 @@ def certificates(draw: st.DrawFn, problem: WorkloadProblem, term: str) -> dict[s
         "offsets": [0, *itertools.accumulate(counts)],
         "prices": draw(st.lists(price, min_size=sum(counts), max_size=sum(counts))),
     }
-
-
-@settings(deadline=None)
-@given(st.data())
-def test_whatever_the_prices_the_bound_is_below_the_optimum(data: st.DataObject) -> None:
-    problem, term = data.draw(problems()), data.draw(st.sampled_from(TERMS))
-    certificate = data.draw(certificates(problem, term))
-    assert job_price_bound(problem, certificate, term) <= naive.optimum(problem, term)
 
 
 @settings(deadline=None)
@@ -120,20 +112,19 @@ def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
 ) -> None:
     start = time_prices(problem, term, clock=Clock(math.inf))
     bound = job_prices(problem, term, start, clock=Clock(math.inf))
-    optimum = float(naive.optimum(problem, term))
+    optimum = float(workload_optimum(problem, term))
     assert start.value <= bound.value <= optimum + 1e-12 * abs(optimum)
     if bound is not start and bound.certificate["kind"] == "job-prices":
         assert job_price_bound(problem, bound.certificate, term) == bound.value
         assert (bound.starts >= problem.packed.submit).all()
 
 
-@pytest.mark.parametrize("seeds", [range(20), range(300)])
-def test_small_problems_are_nearly_tight(seeds: range) -> None:
+def test_small_problems_are_nearly_tight() -> None:
     """Mean .985 of the optimum; prices per node-second alone: .87."""
     shares = []
-    for seed in seeds:
+    for seed in draws(300):
         problem = naive.family(seed)
-        optimum = float(naive.optimum(problem))
+        optimum = float(workload_optimum(problem, "turnaround"))
         start = time_prices(problem, "turnaround", clock=Clock(math.inf))
         bound = job_prices(problem, "turnaround", start, clock=Clock(math.inf)).value
         assert start.value <= bound <= optimum
@@ -218,26 +209,3 @@ def test_soft_maximum_is_that_over_all_sets(
     expected, inside = naive.soft_slot(sizes, [float(level) + PRIOR for level in levels], capacity)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert -gradient == pytest.approx(inside, abs=1e-7)
-
-
-@settings(deadline=None)
-@given(st.data())
-def test_tampered_certificates_are_refused(data: st.DataObject) -> None:
-    problem = data.draw(problems())
-    certificate = data.draw(certificates(problem, "turnaround"))
-    key = data.draw(st.sampled_from(sorted(certificate)))
-    value = certificate[key]
-    changed: list[Any] = [None, "x", -1, 1.5, True, [], {}, [0.5]]
-    if isinstance(value, list):
-        changed += [value[:-1] if value else [0], [*value, 0], [*value[:-1], -(10**9)], [*value[:-1], "0"]]
-        changed += [[*value[:-1], 2**70], [*value[:-1], True]]
-    bad = {**certificate, key: data.draw(st.sampled_from(changed))}
-    try:
-        bound = job_price_bound(problem, bad, "turnaround")
-    except InvalidAnswer as error:
-        message = str(error)
-    else:  # what was changed is a certificate, too
-        assert bound <= naive.optimum(problem)
-        return
-    assert "certificate" in message
-    assert "\n" not in message

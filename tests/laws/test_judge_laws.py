@@ -12,7 +12,7 @@ from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
 from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics import Fit, ListScheduling
+from allocsolve.heuristics import ListScheduling
 from allocsolve.judge import (
     application_metrics,
     confirm,
@@ -61,25 +61,6 @@ def test_values_are_those_of_the_simulation(
     terms = tuple(objective)
     found = evolution_value(problem, schedule, terms)  # type: ignore[arg-type]  # a permutation of the terms
     assert found == naive.objective_values(problem, schedule, terms)  # type: ignore[arg-type]  # a permutation of the terms
-
-
-@given(problems_with_schedules())
-def test_relabelling_changes_no_metric(case: tuple[EvolutionProblem, EvolutionSchedule]) -> None:
-    problem, schedule = case
-    back = EvolutionProblem(
-        problem.num_nodes,
-        problem.applications[::-1],
-        problem.releases[::-1],
-        problem.expand_limit,
-        application_names=problem.application_names[::-1],
-    )
-    profiles = [schedule.profile(idx) for idx in range(len(schedule.starts))]
-    reverse = EvolutionSchedule.of(schedule.starts[::-1].tolist(), profiles[::-1])
-    ours, theirs = evolution_metrics(problem, schedule), evolution_metrics(back, reverse)
-    assert ours.makespan == theirs.makespan
-    assert ours.total_waste == theirs.total_waste
-    assert math.isclose(ours.mean_application_waste, theirs.mean_application_waste, abs_tol=1e-12)
-    assert bool(evolution_violations(problem, schedule)) == bool(evolution_violations(back, reverse))
 
 
 PROBLEM = EvolutionProblem(
@@ -189,13 +170,3 @@ class TestConfirm:
     def test_refuses(self, result: Result[EvolutionSchedule], message: str) -> None:
         with pytest.raises(InvalidAnswer, match=message):
             confirm(PROBLEM, result, ("makespan",))
-
-
-@given(evolution_problems(max_apps=4, releases=True), st.sampled_from((1, 1.5, 2, 7)))
-def test_a_stricter_fit_is_feasible_in_the_looser_problem(problem: EvolutionProblem, limit: float) -> None:
-    answer = ListScheduling(Fit(limit))(problem, Budget()).answer
-    assert answer is not None
-    assert not evolution_violations(problem, answer)
-    metrics = evolution_metrics(problem, answer)
-    assert metrics.allocated_area == metrics.useful_area + metrics.total_waste
-    assert metrics.effective_utilisation <= metrics.utilisation <= 1

@@ -9,22 +9,17 @@ import naive_nearest as naive
 import numpy as np
 import pytest
 from allocator_strategies import requests
-from hypothesis import assume, given, settings, strategies as st
-from nearest_tools import ALLOCATORS, SOLVERS, greedy_ring, with_swaps
+from hypothesis import given, settings, strategies as st
+from nearest_tools import ALLOCATORS, greedy_ring, with_swaps
 from tiers import examples
 
 from allocsolve.bounds import partition_bound, star_bound
 from allocsolve.heuristics.partition import _kernels_rings as rings, _nearest_search as search
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
-from allocsolve.heuristics.partition.nearest import (
-    CENTRES,
-    LAST_SHELLS,
-    manhattan_median,
-    mc1x1,
-)
+from allocsolve.heuristics.partition.nearest import CENTRES, LAST_SHELLS, manhattan_median, mc1x1
 from allocsolve.instances import median_worst_case
-from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
+from allocsolve.model import Mesh, PartitionProblem, Topology, Torus
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray
@@ -198,30 +193,6 @@ def test_descents_start_from_few_sets_of_the_same_cost() -> None:
     assert search._varied(costs, 30).tolist() == [5, 0, 1, 2, 4]
 
 
-@pytest.mark.parametrize("name", ALLOCATORS)
-@given(requests())
-def test_every_allocator_takes_free_nodes_and_changes_nothing(name: str, request: Request) -> None:
-    topology, free, size = request
-    before = free.copy()
-    nodes = ALLOCATORS[name](topology, free, size)
-    assert np.array_equal(free, before)
-    assert len(nodes) == size
-    assert (np.diff(nodes) > 0).all()
-    assert free[nodes].all()
-
-
-@pytest.mark.parametrize("name", ALLOCATORS)
-@given(requests())
-def test_every_solver_is_its_function(name: str, request: Request) -> None:
-    topology, free, size = request
-    result = SOLVERS[name](PartitionProblem(topology, free, size), Budget())
-    assert result.status is Status.FEASIBLE
-    assert result.answer is not None
-    assert result.objective is None
-    assert result.limit is None
-    assert result.answer.nodes.tolist() == ALLOCATORS[name](topology, free, size).tolist()
-
-
 @given(tiny)
 def test_guarantees_and_bounds(request: Request) -> None:
     topology, free, size = request
@@ -332,13 +303,3 @@ def test_swaps_reach_the_town_where_all_sets_of_medians_are_the_same() -> None:
     assert cost_of(mesh, manhattan_median(mesh, free, 32)) == 1865
     assert cost_of(mesh, greedy_ring(mesh, free, 32)) == 1853
     assert cost_of(mesh, with_swaps(mesh, free, 32)) == 1840
-
-
-@given(requests(max_nodes=25), st.integers(0, 2))
-def test_a_mirrored_machine_costs_as_much(request: Request, axis: int) -> None:
-    topology, free, size = request
-    assume(axis < len(topology.shape))
-    box = free.reshape(topology.shape[::-1])
-    mirrored = np.ascontiguousarray(np.flip(box, axis=len(topology.shape) - 1 - axis)).reshape(-1)
-    problem, image = (PartitionProblem(topology, mask, size) for mask in (free, mirrored))
-    assert partition_bound(problem) == partition_bound(image)

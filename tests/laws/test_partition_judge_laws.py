@@ -200,28 +200,6 @@ def test_more_links_never_make_a_set_dearer(case: tuple[PartitionProblem, Partit
 # --- the optimum ---------------------------------------------------------------------------------------
 
 
-@given(partition_problems(max_nodes=10, contiguous=None), st.data())
-def test_more_free_nodes_never_raise_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
-    busy = data.draw(st.sets(st.sampled_from(problem.busy))) if problem.busy else set()
-    easier = PartitionProblem.of(
-        problem.topology, busy=sorted(busy), size=problem.size, contiguous=problem.contiguous
-    )
-    hard, easy = naive.optimum(problem), naive.optimum(easier)
-    assert hard is None or (easy is not None and easy <= hard)
-
-
-@given(partition_problems(max_nodes=10))
-def test_connected_sets_exist_where_a_component_is_large_enough_and_cost_no_less(
-    problem: PartitionProblem,
-) -> None:
-    linked = naive.optimum(dataclasses.replace(problem, contiguous=True))
-    loose = naive.optimum(problem)
-    parts = naive.components(problem.topology, naive.free_nodes(problem))
-    assert (linked is not None) == (max(map(len, parts)) >= problem.size)
-    assert loose is not None
-    assert linked is None or linked >= loose
-
-
 @given(partition_problems(max_nodes=10, contiguous=None))
 def test_the_optimum_is_a_judged_answer_and_none_is_better(problem: PartitionProblem) -> None:
     worth = []
@@ -230,12 +208,6 @@ def test_the_optimum_is_a_judged_answer_and_none_is_better(problem: PartitionPro
         if not partition_violations(problem, partition):
             worth.append(partition_value(problem, partition))
     assert min(worth, default=None) == naive.optimum(problem)
-
-
-def test_the_published_towns_are_the_optima_of_an_empty_mesh() -> None:
-    # Demaine et al. 2011; every one of these fits a mesh of 4 x 3.
-    for size, least in enumerate([0, 1, 4, 8, 16, 25, 38], 1):
-        assert naive.optimum(PartitionProblem.of(Mesh((4, 3)), size=size)) == least
 
 
 # --- examples ------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 from draw_evolving import draw_evolving, draw_requests
 from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
@@ -15,6 +14,7 @@ from naive_evolving import naive_elastic
 from naive_malleable import Cluster, draw_malleable, naive_malleable, pieces_of
 from naive_rebalancing import RUNGS, best_size, clearing_rung, naive_static_price
 from strategies import workload_problems
+from tiers import draws
 
 from allocsolve.bounds.workload import time_prices
 from allocsolve.heuristics.workload import FirstFit, Market, StaticPrice
@@ -155,15 +155,10 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     assert not workload_violations(problem, ran.schedule)
 
 
-@given(st.randoms(use_true_random=False))
-def test_the_policy_is_its_definition(rng: random.Random) -> None:
-    check_against_twin(rng, 8)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_40_workloads_of_up_to_60_jobs(seed: int) -> None:
-    rng = random.Random(seed)
-    check_against_twin(rng, rng.choice([14, 30, 60]))
+def test_the_policy_is_its_definition() -> None:
+    for seed in draws(100):
+        rng = random.Random(seed)
+        check_against_twin(rng, rng.choice([8, 14, 30, 60]))
 
 
 def check_evolving(rng: random.Random, most: int) -> None:
@@ -181,15 +176,10 @@ def check_evolving(rng: random.Random, most: int) -> None:
     assert not workload_violations(problem, ran.schedule)
 
 
-@given(st.randoms(use_true_random=False))
-def test_with_jobs_that_evolve_it_is_its_definition_in_both_drivers(rng: random.Random) -> None:
-    check_evolving(rng, 8)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_40_evolving_workloads_of_up_to_60_jobs(seed: int) -> None:
-    rng = random.Random(seed)
-    check_evolving(rng, rng.choice([14, 30, 60]))
+def test_with_jobs_that_evolve_it_is_its_definition_in_both_drivers() -> None:
+    for seed in draws(100):
+        rng = random.Random(seed)
+        check_evolving(rng, rng.choice([8, 14, 30, 60]))
 
 
 @given(workload_problems(max_jobs=9, max_nodes=9), st.sampled_from([0, 0.25]))

@@ -19,7 +19,7 @@ from allocsolve.heuristics.workload.date_shifts import DateShifts
 from allocsolve.heuristics.workload.serial import Plan, job_sizes
 from allocsolve.instances import read_problem
 from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.judge.workload.date_tree import date_tree_bound
+from allocsolve.judge.workload.date_trees import date_trees_bound
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Jobs, WorkloadProblem, terms
 
@@ -88,7 +88,7 @@ def test_judge(benchmark: BenchmarkFixture) -> None:
             break
     certificate, bound = forest.certificate()
     certificate = json.loads(json.dumps(certificate))
-    assert benchmark(date_tree_bound, problem, certificate, "turnaround") == bound
+    assert benchmark(date_trees_bound, problem, certificate, "turnaround") == bound
 
 
 @pytest.mark.skipif(

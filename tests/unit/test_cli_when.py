@@ -134,7 +134,7 @@ def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> No
     waiting.write_text(as_text(good()[1:2]))
     unlimited.write_text(as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]))
     new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4")
-    rows: list[tuple[str, *tuple[Any, ...]]] = [
+    refusals: list[tuple[str, Path, *tuple[object, ...]]] = [
         ("--nodes, or --log", queue),
         ("hold 4 nodes of a machine of 3", queue, "--nodes", 3),
         ("--nodes gives its size in nodes", queue, "--nodes", 3),
@@ -149,7 +149,7 @@ def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> No
         ("nothing in it tells when it was printed: say --now", waiting, *SIX),
         ("no job in it has a time limit", unlimited, *SIX),
     ]
-    for said, path, *options in rows:
+    for said, path, *options in refusals:
         assert said in refused(capsys, "when", path, *options)
     assert run_json(capsys, "when", waiting, *SIX, "--now", at(60))["now"] == NOW + 60
     run(capsys, "when", unlimited, *SIX, "--log", log)

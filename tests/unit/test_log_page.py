@@ -15,7 +15,7 @@ from first_fit import first_fit, in_order
 from picture_tools import SVG, parsed
 from study_tools import MemoryStudy, row
 
-from allocsolve.bench.runs.reply import GivenAnswer
+from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW

@@ -78,12 +78,7 @@ def counted_weights(problem: ReservationProblem, term: ReservationTerm) -> Float
 class PriceAscent:
     """An ascent to good prices, of which the best can be taken after an interruption at any time.
 
-    Parameters
-    ----------
-    term
-        What is bounded.
-    certificate
-        The certificate of an earlier ascent, whose prices this one begins with.
+    It begins with the prices of the certificate of an earlier one.
 
     Notes
     -----
@@ -237,14 +232,9 @@ def node_prices(
 ) -> ReservationPriceBound:
     """Return a lower bound on a term of all schedules of bookings, with a certificate.
 
-    Parameters
-    ----------
-    problem
-        The problem. Shapes of node sets play no part: the bound is on the count of nodes alone.
-    term
-        ``rejected``, ``unsuccessful``, for which the bound is the same, or ``rejected-area``.
-    clock
-        When its time is over, the best bound so far is returned. None: the ascent runs to its end.
+    The term is ``rejected``, ``unsuccessful``, for which the bound is the same, or ``rejected-area``. Shapes
+    of node sets play no part: the bound is on the count of nodes alone. When the time of the clock is over,
+    the best bound so far is returned; without a clock the ascent runs to its end.
 
     Notes
     -----

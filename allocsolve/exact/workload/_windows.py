@@ -274,10 +274,8 @@ class Earlier(NamedTuple):
     ) -> Earlier:
         """Return a schedule and the bound of a certificate after the judge has checked both.
 
-        Raises
-        ------
-        InvalidAnswer
-            If the schedule is not feasible, or the certificate is not one of the problem and objective.
+        `InvalidAnswer` if the schedule is not feasible, or the certificate is not one of the problem and
+        objective.
         """
         faults = () if schedule is None else workload_violations(problem, schedule)
         if faults:

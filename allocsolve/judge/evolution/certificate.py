@@ -38,20 +38,14 @@ def evolution_certified_bound(
 ) -> int:
     """Return a lower bound on the makespan, recomputed from a certificate.
 
-    Parameters
-    ----------
-    certificate
-        ``kind`` says which one. ``area``: nothing else. ``learned-clauses``: ``points``, the pairs
-        [application, step] of the steps that may start by themselves: the first one of each application, and
-        each one before which a step may have to be expanded; ``log``, in base 64 and compressed by zlib, the
-        items that docs/formats.md describes.
-    objective
-        Its first term is the makespan.
+    `InvalidAnswer` if the certificate has not this form, an item of it does not follow, or it proves nothing.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate has not this form, an item of it does not follow, or it proves nothing.
+    *Certificate.* ``kind`` says which one. ``area``: nothing else. ``learned-clauses``: ``points``, the pairs
+    [application, step] of the steps that may start by themselves: the first one of each application, and each
+    one before which a step may have to be expanded; ``log``, in base 64 and compressed by zlib, the items
+    that docs/formats.md describes.
+
+    The first term of the objective is the makespan.
 
     Notes
     -----

@@ -23,24 +23,9 @@ def placement_certificate_bound(
 ) -> float:
     """Return a lower bound on the first term of an objective, after finding the optimum of that term.
 
-    Parameters
-    ----------
-    certificate
-        ``kind``: "knapsack". ``term``: the first term of the objective. ``bound``: what is claimed, an
-        integer, or a number of a bottleneck.
-    objective
-        The terms in order of importance.
-
-    Returns
-    -------
-    float
-        The bound of the certificate.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, no placement answers the problem, or one has a value below
-        the bound.
+    The certificate has ``kind``: "knapsack"; ``term``: the first term of the objective; and ``bound``, which
+    is returned: an integer, or a number of a bottleneck. `InvalidAnswer` if it has not this form, no
+    placement answers the problem, or one has a value below the bound.
 
     Notes
     -----

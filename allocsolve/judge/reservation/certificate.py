@@ -32,24 +32,14 @@ def reservation_certified_bound(
 ) -> float:
     """Return a lower bound on the first term of the objective, recomputed from a certificate.
 
-    Parameters
-    ----------
-    certificate
-        JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a node costs in
-        a second of each slot between two edges, integers >= 0 in units of weight / ``unit``. Outside of the
-        slots nodes cost nothing.
-    objective
-        Its first term is bounded: ``rejected``, ``unsuccessful`` or ``rejected-area``.
+    `InvalidAnswer` if the certificate does not have this form, its numbers are too large, or jobs may leak.
 
-    Returns
-    -------
-    float
-        Never above the term that the judge computes for a schedule of bookings.
+    *Certificate.* JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a
+    node costs in a second of each slot between two edges, integers >= 0 in units of weight / ``unit``.
+    Outside of the slots nodes cost nothing.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, its numbers are too large, or jobs may leak.
+    The first term of the objective, ``rejected``, ``unsuccessful`` or ``rejected-area``, is bounded, never
+    above what the judge computes for a schedule of bookings.
 
     Notes
     -----

@@ -44,24 +44,15 @@ def workload_certified_bound(
 ) -> float:
     """Return a lower bound on the first term of the objective, recomputed from a certificate.
 
-    Parameters
-    ----------
-    certificate
-        The ``kind`` says what else it has. ``time-prices``: ``term``, a mean over the jobs; ``edges``, rising
-        integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot;
-        ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of
-        ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
-        `allocsolve.judge.workload.job_prices.job_price_bound`. ``date-tree``: see
-        `allocsolve.judge.workload.date_tree.date_tree_bound`. ``date-trees``: see
-        `allocsolve.judge.workload.date_trees.date_trees_bound`. ``machine-prices``, the only kind for
-        machines that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
-    objective
-        Its first term is that of the certificate.
+    `InvalidAnswer` if the certificate does not have this form, or is one of another term.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, or is one of another term.
+    *Certificate.* The ``kind`` says what else it has. ``time-prices``: ``term``, a mean over the jobs;
+    ``edges``, rising integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for
+    each slot; ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one
+    of ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
+    `allocsolve.judge.workload.job_prices.job_price_bound`. ``date-tree`` and ``date-trees``: see
+    `allocsolve.judge.workload.date_trees.date_trees_bound`. ``machine-prices``, the only kind for machines
+    that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
 
     Notes
     -----
@@ -120,11 +111,7 @@ def workload_certified_bound(
         return _makespan(problem, certificate)
     if kind == "time-prices":
         return _time_prices(problem, certificate, term)
-    if kind == "date-tree":
-        from allocsolve.judge.workload.date_tree import date_tree_bound  # noqa: PLC0415 - has large kernels
-
-        return date_tree_bound(problem, certificate, term)
-    if kind == "date-trees":
+    if kind in {"date-tree", "date-trees"}:
         from allocsolve.judge.workload.date_trees import date_trees_bound  # noqa: PLC0415 - has large kernels
 
         return date_trees_bound(problem, certificate, term)

@@ -1,26 +1,7 @@
-"""The fields of the kinds ``partition`` (a problem) and ``partition-set`` (its answer).
+"""The kinds ``partition`` (a problem) and ``partition-set`` (its answer), and their tables.
 
-A node id is x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``complete`` (no axis), ``contiguous`` (false),
-``box`` (false, true or the sides) and ``meta`` may be absent; ``complete`` and ``box`` are written where they
-say something. The nodes of an answer may be in any order; in the digest ``busy`` is in increasing order::
-
-    {"format": "allocsolve/1", "kind": "partition", "name": "...",
-     "topology": {"shape": [16, 8], "wrap": [false, false]}, "busy": [node, ...], "size": 32,
-     "contiguous": false, "meta": {...}}
-    {"format": "allocsolve/1", "kind": "partition-set", "problem": "<digest>", "nodes": [node, ...],
-     "meta": {...}}
-
-A document is checked whole: every fault is collected with the path of its field, such as
-``busy[3]: node 128 is above the last node 127``, and all are raised together.
-`allocsolve.instances.formats.own.envelope` reads the text, checks the envelope and calls these functions.
-
-As a table, a problem or an answer has one row for each node. A problem has the columns ``node``, its
-coordinates ``x``, ``y``, ``z``, ``axis4``, ... (as many as the machine has axes, each from 0 on), ``free`` (0
-or 1) and ``size`` (how many nodes to choose, the same in all rows), and may have ``contiguous`` and for each
-axis ``wrap_x``, ... (whether it is a ring; 0 or 1, the same in all rows, 0 without it) and ``complete_x``,
-... (whether it is complete), and ``box`` (0 or 1) or, for each axis, ``box_x``, ... (the side of the box).
-All nodes of the machine must be there, in any order. An answer has ``node``, one row for each that is chosen;
-coordinates may be there, too.
+Their schemas state the fields; docs/formats.md shows them, the columns of the tables, and what is in the
+digest. Of the fields that may be absent ``complete`` and ``box`` are written where they say something.
 """
 
 from __future__ import annotations
@@ -218,11 +199,7 @@ PROBLEM_TABLE: Final = TableFormat(
     columns=_problem_columns,
 )
 PARTITION_TABLE: Final = TableFormat(
-    required=("node",),
-    optional=_AXES,
-    texts=(),
-    fields=_partition_fields,
-    columns=_partition_columns,
+    required=("node",), optional=_AXES, texts=(), fields=_partition_fields, columns=_partition_columns
 )
 
 
