@@ -13,7 +13,6 @@ from allocsolve.errors import AllocsolveError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NO_TEXT", "check_changed_bytes", "refusal"]
 
 #: What a file may be instead, from its good bytes.
 NO_TEXT: Final[dict[str, Callable[[bytes], bytes]]] = {

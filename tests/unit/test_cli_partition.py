@@ -205,9 +205,9 @@ def test_pictures_of_any_dimension(
     else:
         at = lines.index(rows[0]) - 1
     assert lines[at + 1 : at + 1 + len(rows)] == rows
-    large = tmp_path / "large.json"
-    write_problem(PartitionProblem.of(Mesh((90, 4)), size=3), large)
-    assert "chosen" not in run(capsys, "solve", large, "--solver", "sorted-free-list")
+    for shape in ((90, 4), (4, 90)):
+        write_problem(PartitionProblem.of(Mesh(shape), size=3), file)
+        assert "chosen" not in run(capsys, "solve", file, "--solver", "sorted-free-list"), "too large"
 
 
 def drawn_squares(svg: Path) -> dict[str, set[tuple[int, int]]]:

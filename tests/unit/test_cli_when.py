@@ -25,6 +25,12 @@ LOG = "JobID|User|Submit|Start|End|Elapsed|Timelimit|NNodes|State\n" + "".join(
 SIX = ("--nodes", 6)
 
 
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, nothing is told of what lasts."""
+    monkeypatch.setattr("allocsolve.cli.output.DELAY_S", 1e9)
+
+
 @pytest.fixture
 def queue(tmp_path: Path) -> Path:
     path = tmp_path / "queue.txt"

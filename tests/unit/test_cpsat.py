@@ -79,6 +79,7 @@ def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
     result = EvolutionCpSat(max_applications=20)(problem, Budget())
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
     assert result.bound == makespan_bound(problem)
+    assert pairs_relaxation(EvolutionProblem(1, ())) == 0
 
 
 def test_a_tiny_budget_is_a_result() -> None:

@@ -18,6 +18,7 @@ from allocsolve.heuristics import (
     SerialGeneration,
     SrptArea,
 )
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Amdahl, Budget, Job, Phases, Profile, Requests, WorkloadProblem
 from allocsolve.simulation import (
     Answer,
@@ -28,6 +29,7 @@ from allocsolve.simulation import (
     Start,
     forecast,
     run_policy,
+    simulate,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +57,14 @@ def test_what_is_known_of_profiles() -> None:
     assert known["all"][:2] == [((10, 2), (10, 5), (10, 5)), ((6, 2), (10, 5), (10, 5))]
     with pytest.raises(UnknownName):
         EngineRules(profile_knowledge="some")  # type: ignore[arg-type]
+
+
+def test_jobs_that_wait_for_each_other_wait_for_ever() -> None:
+    profiles = [Profile([(20, 4), (10, 6)]), Profile([(20, 2), (10, 6)])]
+    problem = WorkloadProblem(6, [Job(0, steps.steps[0][1], 30, evolution=steps) for steps in profiles])
+    schedule = simulate(problem, eager)
+    assert [schedule.pieces(job) for job in range(2)] == [((0, 20, 4),), ((0, 20, 2),)]
+    assert "runs in 1 pieces, but has 2 steps" in workload_violations(problem, schedule)[0]
 
 
 def test_illegal_answers() -> None:
