@@ -50,6 +50,8 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
         slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
         price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
         ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
+        ``units``, on a machine that is not plain: for the name of each other resource that counts the divisor
+        >= 1 by which its amounts are coarsened.
     objective
         ``turnaround``, ``slowdown`` or ``wait``.
 
@@ -73,21 +75,36 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     cheapest. W is a 0/1 knapsack for each slot. With sizes floor(n / g) and the capacity floor(N / g) even
     more sets fit.
 
+    On a machine with counted resources and closed windows A(t) fits by each resource, so W is a knapsack of
+    several resources, each with the most that is there within the slot. A job that needs more than that runs
+    nowhere in the slot: that bars starts, and of those that are left the ends of each span are compared, too.
+    Nothing is barred outside of the slots. Resources without units do not count; with fewer even more fits.
+
     *Rounding.* Multiples of 1/4 s are integers in ticks; then everything is exact except weights that are no
     integers and the division of a slowdown by the run time, which are rounded down for each job to 1/Q. Other
     submissions and run times are rounded down to ticks of 1/1024 s and lowered by one more tick. This is much
     more than the tolerance of the judge: the bound holds for every schedule that the judge admits, and is
     lower by at most 4 ticks of delay for each job. The bound is rounded down to a double once, at the end.
 
-    *Complexity*: O(prices * floor(N / g)). No code is shared with the solver.
+    Ends of closed windows come 2 ticks earlier where times are rounded.
+
+    *Complexity*: O(prices * floor(N / g)), where there are more resources with the product of what is there
+    of each in place of the nodes. No code is shared with the solver.
     """
     check_kind(problem, certificate, "job-prices", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
-    nodes, capacity = Machine.of(problem, divisor)
     rows = job_rows(problem, objective, unit, tick)
-    _check_sums(rows, windows, capacity)
+    if not problem.is_plain:
+        from allocsolve.judge.workload.machine_job_prices import (  # noqa: PLC0415 - has large kernels
+            total_on_machine,
+        )
+
+        total = total_on_machine(problem, certificate, windows, rows, divisor, tick)
+        return mean_of(problem, Fraction(total, unit * tick), objective)
+    nodes, capacity = Machine.of(problem, divisor)
+    check_sums(rows, windows, capacity + 1)
     costs = np.empty(len(nodes), dtype=np.int64)
     least_job_costs(rows, windows, costs)
     fullest = np.empty(len(windows.edges) - 1, dtype=np.int64)
@@ -143,7 +160,10 @@ def ticks_of(problem: WorkloadProblem) -> int:
     InvalidAnswer
         If there are too many ticks until the last job ends.
     """
-    times = np.concatenate((problem.packed.submit, problem.packed.runtime))
+    times = np.concatenate((problem.jobs.packed.submit, problem.jobs.packed.runtime))
+    if not problem.is_plain:
+        edges = [edge for window in problem.closed for edge in (window.start, window.end)]
+        times = np.concatenate((times, problem.jobs.requirements.release(problem.jobs.packed.submit), edges))
     quarters = times * _QUARTERS
     tick = _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
     if (times == np.floor(times)).all():
@@ -186,7 +206,7 @@ def price_windows(certificate: Mapping[str, object], edges: IntArray, jobs: int)
 
 def job_rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> JobRows:
     """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
     late = submit
     if tick == _REALS:
@@ -218,17 +238,25 @@ def _scaled(weights: NDArray[np.float64], unit: int, tick: int) -> IntArray:
     return np.array([math.floor(Fraction(weight) * unit) for weight in weights.tolist()], dtype=np.int64)
 
 
-def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
-    """Refuse numbers whose sums might not fit into 64 bits, and knapsacks that would take minutes."""
+def check_sums(rows: JobRows, windows: WindowPrices, cells: int, latest: int = 0) -> None:
+    """Refuse numbers whose sums might not fit into 64 bits, and knapsacks that would take minutes.
+
+    Parameters
+    ----------
+    cells
+        Of the table of a knapsack.
+    latest
+        A tick up to which starts are compared, besides those about the prices of a job.
+    """
     edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
-    steps = float(len(windows.prices)) * (capacity + 1) + len(edges)
+    steps = float(len(windows.prices)) * cells + len(edges)
     if steps > _MAX_STEPS:
-        msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
+        msg = f"{len(windows.prices)} prices of the certificate on {cells - 1} units of nodes are too many"
         raise InvalidAnswer(msg)
     owners = np.repeat(np.arange(len(counts)), counts)
     slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
     paid = np.bincount(owners, windows.prices * np.diff(edges)[slots], minlength=len(counts))
-    last = np.maximum(rows.submit, windows.edges[windows.first + counts])
+    last = np.maximum(np.maximum(rows.submit, latest), windows.edges[windows.first + counts])
     ends = np.maximum(last + rows.runtime - np.minimum(rows.submit, rows.late), rows.floor)
     sums = rows.slope.astype(np.float64) * ends + rows.divisor.astype(np.float64) * paid
     if len(sums) and sums.max() >= _LARGEST:
@@ -249,7 +277,7 @@ def check_slots(windows: WindowPrices) -> None:
 
 def mean_of(problem: WorkloadProblem, total: Fraction, objective: str) -> float:
     """Return the mean of a total, rounded down; for the wait, run times are subtracted."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     weight = _exact_sum(packed.weight)
     if not weight:
         return 0.0
