@@ -20,7 +20,7 @@ __all__ = ["machine_job_price_value", "soft_sets"]
 
 
 def machine_job_price_value(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> Fraction:
-    """Return the bound that a certificate proves: all starts that matter, and all sets of jobs of each slot."""
+    """Return the bound that a certificate proves, by all starts that matter and all sets of jobs."""
     edges = [Fraction(edge) for edge in certificate["edges"]]
     units = {"nodes": certificate["nodes"], **certificate.get("units", {})}
     changes = {Fraction(edge) for window in problem.closed for edge in (window.start, window.end)}

@@ -103,7 +103,7 @@ def _units(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str
 
 
 def _room(problem: WorkloadProblem, name: str, edges: IntArray, tick: int) -> IntArray:
-    """Return the most that is there of a resource at any tick of each slot. O(windows * (windows + slots))."""
+    """Return the most that is there of a resource in each slot. O(windows * (windows + slots))."""
     there = {"nodes": problem.num_nodes, **dict(problem.resources)}[name]
     earlier = _EARLIER if tick == _REALS else 0
     closed = []
