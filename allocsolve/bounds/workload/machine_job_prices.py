@@ -21,7 +21,7 @@ from allocsolve.bounds.workload._kernels_machine_jobs import (
 from allocsolve.bounds.workload.costs import MEAN_TERMS, job_costs
 from allocsolve.bounds.workload.date_dual import climb
 from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobWindows, read_only, slots_of
-from allocsolve.bounds.workload.job_prices import MARGIN, PricedWorkload, price_certificate
+from allocsolve.bounds.workload.job_prices import PricedWorkload, price_certificate
 from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.job_prices import job_price_bound
@@ -39,8 +39,10 @@ _MOST_CELLS: Final = 1 << 16
 #: The length of a slot at first, as a share of the mean run time, and the most slots then.
 _LENGTH, _MOST_SLOTS = 1 / 6, 2_000
 
-#: Slots by which a window of prices reaches at first beyond what the prices of resources ask for.
-_FIRST_MARGIN: Final = 6
+#: Slots by which a window of prices reaches beyond the end at which its job would rather wait than pay.
+_MARGIN: Final = 4
+#: How often slots are added behind the last one for what is closed then.
+_EXTENSIONS: Final = 20
 
 #: The temperatures of each round, in costs of a delay by a slot; slots are halved from round to round.
 _ROUNDS: Final = ((0.5, 0.15, 0.05), (0.05, 0.015), (0.05, 0.015))
@@ -212,7 +214,7 @@ def machine_job_prices(
         rounds = _FURTHER_ROUNDS if further else _ROUNDS
         for number, temperatures in enumerate(rounds):
             if number:
-                windows = _halved(windows.cut(jobs.release, MARGIN * windows.usual_length))
+                windows = _widened(jobs, _halved(windows))
             own = clock.stage(1.0 if number + 1 == len(rounds) else _SHARE)
             value, windows = _climbed(jobs, windows, temperatures, own)
             if best is None or value > best[0]:
@@ -265,36 +267,65 @@ def _climbed(
 
 
 def _first_windows(jobs: MachineJobs, start: PriceBound) -> JobWindows:
-    """Return windows with the prices of a bound, on slots that end where capacities change."""
+    """Return windows with the prices of a bound, on slots that end where capacities change.
+
+    Windows begin as wide as all slots.
+    """
     counted, runtime = jobs.priced.counted, jobs.priced.jobs.runtime
     if start.certificate.get("kind") == "job-prices":
-        windows = JobWindows.of_certificate(start.certificate, counted)
-        return windows.cut(jobs.release, MARGIN * windows.usual_length)
+        return _widened(jobs, JobWindows.of_certificate(start.certificate, counted))
     paid = np.zeros((len(jobs.units), len(start.edges)))
     np.cumsum(start.prices * np.diff(start.edges), axis=1, out=paid[:, 1:])
     needs = jobs.needs * jobs.units  # rounded down to units, as in the knapsacks
-    begins = start.starts[counted]
-    composite = np.zeros(len(counted))
-    for row, until in enumerate(paid):
-        held = np.interp(begins + runtime, start.edges, until) - np.interp(begins, start.edges, until)
-        composite += needs[:, row] * held
-    costs = np.maximum(
-        jobs.priced.jobs.floor, jobs.priced.jobs.slope * (begins + runtime - jobs.priced.jobs.submit)
-    )
-    ends = jobs.priced.jobs.submit + (costs + composite) / jobs.priced.jobs.slope
     low = math.floor(jobs.release.min())
-    span = float((jobs.release + runtime).max()) - low
-    length = max(1, round(max(_LENGTH * float(runtime.mean()), span / _MOST_SLOTS)))
-    ends = np.maximum(ends, jobs.release + runtime) + _FIRST_MARGIN * length
-    edges = low + length * np.arange(math.ceil((float(ends.max()) - low) / length) + 1, dtype=np.float64)
-    changes = np.concatenate([np.floor(jobs.times), np.ceil(jobs.times)])
-    edges = np.union1d(edges, changes[(changes > low) & (changes < edges[-1])])
-    windows = JobWindows.empty(edges, slots_of(edges, jobs.release), slots_of(edges, ends - 1e-6 * length))
+    latest = max(float((jobs.release + runtime).max()), float(start.edges[-1]))
+    length = max(1.0, round(max(_LENGTH * float(runtime.mean()), (latest - low) / _MOST_SLOTS)))
+    edges = _extended(jobs, np.array([float(low)]), latest, length)
+    every = np.zeros(len(counted), dtype=np.int64)
+    windows = JobWindows.empty(edges, every, every + len(edges) - 2)
     prices = np.zeros(len(windows.prices))
     for row, until in enumerate(paid):
         price = np.diff(np.interp(edges, start.edges, until)) / np.diff(edges)
         prices += price[windows.slots] * needs[windows.owners, row]
-    return windows.with_prices(prices)
+    # What nobody can have is priced as high as one likes, and jobs are barred from it.
+    return _widened(jobs, windows.with_prices(prices))
+
+
+def _extended(jobs: MachineJobs, edges: FloatArray, until: float, length: float) -> FloatArray:
+    """Return edges up to an instant at least, and up to the end of what is closed then."""
+    most = jobs.machine.capacity.max(axis=0)
+    step = int(np.searchsorted(jobs.times, until, side="right")) - 1
+    while step + 1 < len(jobs.times) and (jobs.machine.capacity[max(step, 0)] < most).any():
+        step += 1
+        until = max(until, float(jobs.times[step]))
+    count = max(1, math.ceil((until - edges[-1]) / length))
+    more = edges[-1] + length * np.arange(1, count + 1)
+    changes = np.concatenate([np.floor(jobs.times), np.ceil(jobs.times)])
+    between: FloatArray = changes[(changes > edges[-1]) & (changes < more[-1])]
+    return np.union1d(edges, np.concatenate([more, between]))
+
+
+def _widened(jobs: MachineJobs, windows: JobWindows) -> JobWindows:
+    """Return windows up to where each job would rather pay than wait; slots are added as they need.
+
+    Behind that end the delay alone costs more than the job pays now, so prices there say nothing. Up to it a
+    job without a price would have a cheaper start.
+    """
+    length, submit, slope = windows.usual_length, jobs.priced.jobs.submit, jobs.priced.jobs.slope
+    for _ in range(_EXTENSIONS):
+        levels = windows.prices * windows.lengths
+        costs, _ = MachineJobDual(jobs, windows).cheapest(levels)
+        ends = submit + costs / slope + _MARGIN * length
+        priced = windows.prices > 0
+        np.maximum.at(ends, windows.owners[priced], windows.edges[windows.slots[priced] + 1])
+        if float(ends.max()) <= windows.edges[-1]:
+            break
+        edges = _extended(jobs, windows.edges, float(ends.max()), length)
+        windows = JobWindows(edges, windows.first, windows.offsets, windows.prices)
+    edges = windows.edges
+    return windows.onto(
+        JobWindows.empty(edges, slots_of(edges, jobs.release), slots_of(edges, ends - 1e-6 * length))
+    )
 
 
 def _halved(windows: JobWindows) -> JobWindows:
