@@ -401,6 +401,8 @@ class _Search:
         count, share = self.params.anneals, self.params.anneals_share
         each = math.floor(share * moves / count) if moves < math.inf else math.inf
         for number in range(count):
+            if self._value <= self.bound.value:
+                return int(each) * number if each < math.inf else 0
             # Equal parts of the share of the time.
             own = clock.stage(share / (count - share * number))
             search = OrderSearch(
