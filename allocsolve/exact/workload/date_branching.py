@@ -105,14 +105,13 @@ class DateBranching(Options):
     -----
     `Prices` comes first, with a quarter of the time, or with all iterations; where it has no prices per job
     (jobs that are not rigid, a gap below 1 %, the makespan), and on machines that are not plain, it has all
-    of the time. Then the leaf with the
-    least bound is taken, again and again. A leaf is all schedules whose starts lie in certain windows: a job
-    surely runs between its latest start and its earliest end, where others share the rest. At first it has
-    the prices of the leaf that it is a part of; then its prices rise near the window that was cut last; then
-    a job is chosen, by the bounds that the parts would have, and its window is cut. Starts that cost more
-    than the best known schedule are cut off first. In each leaf a schedule is made: the jobs with windows not
-    before their cheapest starts, the others around them, then reinsertion. Workers are threads, each with a
-    leaf of its own.
+    of the time. Then the leaf with the least bound is taken, again and again. A leaf is all schedules whose
+    starts lie in certain windows: a job surely runs between its latest start and its earliest end, where
+    others share the rest. At first it has the prices of the leaf that it is a part of; then its prices rise
+    near the window that was cut last; then a job is chosen, by the bounds that the parts would have, and its
+    window is cut. Starts that cost more than the best known schedule are cut off first. In each leaf a
+    schedule is made: the jobs with windows not before their cheapest starts, the others around them, then
+    reinsertion. Workers are threads, each with a leaf of its own.
 
     More than 1,000 jobs are divided into stretches of 100 to 400 that follow one another, each with a tree of
     its own. Where jobs of two stretches have prices, these stay as they are, and the bounds of the trees add
