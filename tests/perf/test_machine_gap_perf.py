@@ -24,6 +24,8 @@ NAMES = ("nodes", "gpus", "memory")
 SECONDS = 60
 #: The three that were asked for, and others.
 FIRST, OTHERS = (7710, 7720, 7730), tuple(range(1, 21))
+#: Per cent.
+MEAN, MOST = 20.0, 60.0
 
 
 def draw(seed: int) -> WorkloadProblem:

@@ -24,7 +24,7 @@ from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobWindow
 from allocsolve.bounds.workload.job_prices import PricedWorkload, price_certificate
 from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload.job_prices import job_price_bound
+from allocsolve.judge.workload.machine_job_prices import machine_job_price_bound
 from allocsolve.model import packed_machine
 
 if TYPE_CHECKING:
@@ -36,22 +36,35 @@ if TYPE_CHECKING:
 #: The most cells of the table of a slot: amounts are coarsened to them, since time grows with their number.
 _MOST_CELLS: Final = 1 << 16
 
-#: The length of a slot at first, as a share of the mean run time, and the most slots then.
+#: The length of a slot at first, as a share of the mean run time, and the most slots that are made at once.
 _LENGTH, _MOST_SLOTS = 1 / 6, 2_000
 
-#: Slots by which a window of prices reaches beyond the end at which its job would rather wait than pay.
-_MARGIN: Final = 4
+#: A window of prices reaches up to where its job waits for so many times of what it pays, and further by so
+#: many slots: what it pays rises.
+_RISE, _MARGIN = 1.5, 4
 #: How often slots are added behind the last one for what is closed then.
 _EXTENSIONS: Final = 20
 
-#: The temperatures of each round, in costs of a delay by a slot; slots are halved from round to round.
-_ROUNDS: Final = ((0.5, 0.15, 0.05), (0.05, 0.015), (0.05, 0.015))
-#: The same from prices per job on.
-_FURTHER_ROUNDS: Final = ((0.05, 0.015), (0.05, 0.015))
+
+class _Round(NamedTuple):
+    """An ascent: how often slots are halved before, and temperatures, in costs of a delay by a slot."""
+
+    halvings: int
+    temperatures: tuple[float, ...]
+
+
+_ROUNDS: Final = (
+    _Round(0, (0.2, 0.06)),
+    _Round(0, (0.1, 0.03)),
+    _Round(1, (0.05, 0.015)),
+    _Round(1, (0.05, 0.015)),
+)
+#: Those from prices per job on.
+_FURTHER_ROUNDS: Final = (_Round(0, (0.05, 0.015)), _Round(1, (0.05, 0.015)))
 #: Steps at each temperature.
-_STEPS: Final = 120
+_STEPS: Final = 100
 #: The share of the time left that each round but the last may take.
-_SHARE: Final = 0.5
+_SHARE: Final = 0.4
 
 #: Seconds by which what is closed ends earlier for the judge, where times are no quarters of a second.
 _EARLIER_S: Final = 2 / 1024
@@ -70,6 +83,8 @@ class MachineJobs(NamedTuple):
     units: IntArray
     #: Shape (steps,), seconds: from when on there are the capacities of `machine`.
     times: FloatArray
+    #: Seconds: some optimum ends by then.
+    horizon: float
 
     @classmethod
     def of(cls, problem: WorkloadProblem, term: WorkloadTerm) -> MachineJobs:
@@ -87,7 +102,8 @@ class MachineJobs(NamedTuple):
         if not problem.is_exact:
             opens = np.concatenate([[False], (np.diff(machine.capacity, axis=0) > 0).any(axis=1)])
             times = np.maximum.accumulate(times - _EARLIER_S * opens)
-        return cls(priced, machine, machine.release[counted], needs[counted] // units, units, times)
+        release = machine.release[counted]
+        return cls(priced, machine, release, needs[counted] // units, units, times, problem.horizon)
 
     def room(self, edges: FloatArray) -> IntArray:
         """Return the units that are there in each slot, the most where that changes; (slots, resources)."""
@@ -212,11 +228,13 @@ def machine_job_prices(
     try:
         further = start.certificate.get("kind") == "job-prices"
         rounds = _FURTHER_ROUNDS if further else _ROUNDS
-        for number, temperatures in enumerate(rounds):
+        for number, each in enumerate(rounds):
+            for _ in range(each.halvings):
+                windows = _halved(windows)
             if number:
-                windows = _widened(jobs, _halved(windows))
+                windows = _widened(jobs, windows)
             own = clock.stage(1.0 if number + 1 == len(rounds) else _SHARE)
-            value, windows = _climbed(jobs, windows, temperatures, own)
+            value, windows = _climbed(jobs, windows, each.temperatures, own)
             if best is None or value > best[0]:
                 best = value, windows
             if not clock.remaining:
@@ -236,7 +254,7 @@ def machine_job_prices_of(
     InvalidAnswer
         If the judge does not admit the certificate.
     """
-    value = job_price_bound(problem, certificate, term)
+    value = machine_job_price_bound(problem, certificate, term)
     jobs = MachineJobs.of(problem, term)
     windows = JobWindows.of_certificate(certificate, jobs.priced.counted)
     starts = _cheapest_starts(jobs, windows, packed_machine(problem).release)
@@ -292,14 +310,16 @@ def _first_windows(jobs: MachineJobs, start: PriceBound) -> JobWindows:
 
 
 def _extended(jobs: MachineJobs, edges: FloatArray, until: float, length: float) -> FloatArray:
-    """Return edges up to an instant at least, and up to the end of what is closed then."""
-    most = jobs.machine.capacity.max(axis=0)
-    step = int(np.searchsorted(jobs.times, until, side="right")) - 1
-    while step + 1 < len(jobs.times) and (jobs.machine.capacity[max(step, 0)] < most).any():
+    """Return edges up to an instant at least, and up to one at which all jobs fit."""
+    most = (jobs.needs * jobs.units).max(axis=0)
+    step = max(0, int(np.searchsorted(jobs.times, until, side="right")) - 1)
+    while step + 1 < len(jobs.times) and (jobs.machine.capacity[step] < most).any():
         step += 1
         until = max(until, float(jobs.times[step]))
     count = max(1, math.ceil((until - edges[-1]) / length))
-    more = edges[-1] + length * np.arange(1, count + 1)
+    more = edges[-1] + length * np.arange(1, min(count, _MOST_SLOTS) + 1)
+    if count > _MOST_SLOTS:  # one long slot, until something is open again
+        more = np.append(more, math.ceil(until))
     changes = np.concatenate([np.floor(jobs.times), np.ceil(jobs.times)])
     between: FloatArray = changes[(changes > edges[-1]) & (changes < more[-1])]
     return np.union1d(edges, np.concatenate([more, between]))
@@ -313,11 +333,8 @@ def _widened(jobs: MachineJobs, windows: JobWindows) -> JobWindows:
     """
     length, submit, slope = windows.usual_length, jobs.priced.jobs.submit, jobs.priced.jobs.slope
     for _ in range(_EXTENSIONS):
-        levels = windows.prices * windows.lengths
-        costs, _ = MachineJobDual(jobs, windows).cheapest(levels)
-        ends = submit + costs / slope + _MARGIN * length
-        priced = windows.prices > 0
-        np.maximum.at(ends, windows.owners[priced], windows.edges[windows.slots[priced] + 1])
+        costs, _ = MachineJobDual(jobs, windows).cheapest(windows.prices * windows.lengths)
+        ends = np.minimum(submit + _RISE * costs / slope, math.ceil(jobs.horizon)) + _MARGIN * length
         if float(ends.max()) <= windows.edges[-1]:
             break
         edges = _extended(jobs, windows.edges, float(ends.max()), length)
@@ -362,7 +379,7 @@ def _certified(
     others = zip(jobs.machine.names[1:], jobs.units[1:].tolist(), strict=True)
     certificate["units"] = {name: unit for name, unit in others if unit <= dict(problem.resources)[name]}
     try:
-        value = job_price_bound(problem, certificate, term)
+        value = machine_job_price_bound(problem, certificate, term)
     except InvalidAnswer:  # it is too large for 64 bits
         return before
     if value <= start.value:

@@ -51,7 +51,8 @@ def workload_certified_bound(
         integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot;
         ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of
         ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
-        `allocsolve.judge.workload.job_prices.job_price_bound`. ``date-tree``: see
+        `allocsolve.judge.workload.job_prices.job_price_bound`, and for machines that are not plain
+        `allocsolve.judge.workload.machine_job_prices.machine_job_price_bound`. ``date-tree``: see
         `allocsolve.judge.workload.date_tree.date_tree_bound`. ``date-trees``: see
         `allocsolve.judge.workload.date_trees.date_trees_bound`. ``machine-prices``, the only kind for
         machines that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
@@ -128,6 +129,12 @@ def workload_certified_bound(
         from allocsolve.judge.workload.date_trees import date_trees_bound  # noqa: PLC0415 - has large kernels
 
         return date_trees_bound(problem, certificate, term)
+    if not problem.is_plain:
+        from allocsolve.judge.workload.machine_job_prices import (  # noqa: PLC0415 - has large kernels
+            machine_job_price_bound,
+        )
+
+        return machine_job_price_bound(problem, certificate, term)
     from allocsolve.judge.workload.job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
 
     return job_price_bound(problem, certificate, term)

@@ -50,8 +50,6 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
         slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
         price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
         ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
-        ``units``, on a machine that is not plain: for the name of each other resource that counts the divisor
-        >= 1 by which its amounts are coarsened.
     objective
         ``turnaround``, ``slowdown`` or ``wait``.
 
@@ -75,35 +73,20 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     cheapest. W is a 0/1 knapsack for each slot. With sizes floor(n / g) and the capacity floor(N / g) even
     more sets fit.
 
-    On a machine with counted resources and closed windows A(t) fits by each resource, so W is a knapsack of
-    several resources, each with the most that is there within the slot. A job that needs more than that runs
-    nowhere in the slot: that bars starts, and of those that are left the ends of each span are compared, too.
-    Nothing is barred outside of the slots. Resources without units do not count; with fewer even more fits.
-
     *Rounding.* Multiples of 1/4 s are integers in ticks; then everything is exact except weights that are no
     integers and the division of a slowdown by the run time, which are rounded down for each job to 1/Q. Other
     submissions and run times are rounded down to ticks of 1/1024 s and lowered by one more tick. This is much
     more than the tolerance of the judge: the bound holds for every schedule that the judge admits, and is
     lower by at most 4 ticks of delay for each job. The bound is rounded down to a double once, at the end.
 
-    Ends of closed windows come 2 ticks earlier where times are rounded.
-
-    *Complexity*: O(prices * floor(N / g)), where there are more resources with the product of what is there
-    of each in place of the nodes. No code is shared with the solver.
+    *Complexity*: O(prices * floor(N / g)). No code is shared with the solver.
     """
     check_kind(problem, certificate, "job-prices", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
-    rows = job_rows(problem, objective, unit, tick)
-    if not problem.is_plain:
-        from allocsolve.judge.workload.machine_job_prices import (  # noqa: PLC0415 - has large kernels
-            total_on_machine,
-        )
-
-        total = total_on_machine(problem, certificate, windows, rows, divisor, tick)
-        return mean_of(problem, Fraction(total, unit * tick), objective)
     nodes, capacity = Machine.of(problem, divisor)
+    rows = job_rows(problem, objective, unit, tick)
     check_sums(rows, windows, capacity + 1)
     costs = np.empty(len(nodes), dtype=np.int64)
     least_job_costs(rows, windows, costs)

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import malformed
+from allocsolve.judge.certificates import malformed, positive_integer
 from allocsolve.judge.workload._kernels_machine_jobs import (
     fullest_sets_on_machine,
     least_costs_beside_windows,
 )
-from allocsolve.judge.workload.job_prices import _REALS, check_sums
+from allocsolve.judge.workload.job_prices import (
+    _REALS,
+    check_kind,
+    check_sums,
+    edges_of,
+    job_rows,
+    mean_of,
+    price_windows,
+    ticks_of,
+)
 from allocsolve.judge.workload.machine import needed
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
@@ -23,7 +32,6 @@ from allocsolve.model.checks import shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
     from allocsolve.model import IntArray, WorkloadProblem
 
 #: The most cells of the table of a knapsack (160 MB), slots times resources, and looks of jobs at slots.
@@ -35,28 +43,48 @@ _MAX_LOOKS: Final = 2 * 10**10
 _EARLIER: Final = 2
 
 
-def total_on_machine(
-    problem: WorkloadProblem,
-    certificate: Mapping[str, Any],
-    windows: WindowPrices,
-    rows: JobRows,
-    divisor: int,
-    tick: int,
-) -> int:
-    """Return the least cost of all jobs less what the machine earns, in units of the rows.
+def machine_job_price_bound(
+    problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str
+) -> float:
+    """Return a lower bound on a weighted mean, recomputed from prices per job on any machine.
 
     Parameters
     ----------
-    divisor
-        That of the nodes; the certificate has those of other resources.
-    tick
-        Ticks in a second.
+    problem
+        A problem of rigid jobs.
+    certificate
+        As for `allocsolve.judge.workload.job_prices.job_price_bound`, and perhaps ``units``: for the name of
+        each other resource that counts the divisor >= 1 by which its amounts are coarsened, as ``nodes`` is
+        that of the nodes.
+    objective
+        ``turnaround``, ``slowdown`` or ``wait``.
 
     Raises
     ------
     InvalidAnswer
-        If the units are not those of resources of the machine, or numbers are too large.
+        If the certificate does not have this form or is not for this problem and objective, if units are not
+        those of resources of the machine, if the sums of its numbers do not fit into 64 bits, or if checking
+        it would take minutes.
+
+    Notes
+    -----
+    *Proof.* That of `job_price_bound`, with two more things known. The jobs that run at an instant fit by
+    each resource, so the greatest sum W of their prices is a knapsack of several resources, each with the
+    most that is there within the slot; floor(n / g) of each fit into floor(c / g). And a job that needs more
+    than that runs nowhere in the slot: that bars starts, and of the spans of starts that are left the ends
+    are compared, too. Nothing is barred outside of the slots. With fewer resources even more fits.
+
+    *Rounding.* As there. Releases are rounded as submissions; where times are rounded closed windows begin at
+    the next tick and end 2 ticks earlier, which is more than the tolerance and the rounding of starts.
+
+    *Complexity*: O(jobs * slots + prices * product of what is there of each resource). No code is shared with
+    the solver.
     """
+    check_kind(problem, certificate, "job-prices", objective)
+    tick = ticks_of(problem)
+    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
+    windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
+    rows = job_rows(problem, objective, unit, tick)
     units = {"nodes": divisor, **_units(problem, certificate)}
     slots = len(windows.edges) - 1
     if slots * len(units) > _MAX_ROOMS or float(len(rows.submit)) * slots * len(units) > _MAX_LOOKS:
@@ -82,7 +110,7 @@ def total_on_machine(
     fullest_sets_on_machine(windows, amounts, there, cells, fullest)
     lengths = np.diff(windows.edges).tolist()
     paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True))
-    return int(sum(costs.tolist()) - paid)
+    return mean_of(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
 
 
 def _units(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, int]:
