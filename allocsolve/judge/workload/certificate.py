@@ -54,8 +54,8 @@ def workload_certified_bound(
         `allocsolve.judge.workload.job_prices.job_price_bound`, and for machines that are not plain
         `allocsolve.judge.workload.machine_job_prices.machine_job_price_bound`. ``date-tree``: see
         `allocsolve.judge.workload.date_tree.date_tree_bound`. ``date-trees``: see
-        `allocsolve.judge.workload.date_trees.date_trees_bound`. ``machine-prices``, the only kind for
-        machines that are not plain: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
+        `allocsolve.judge.workload.date_trees.date_trees_bound`. ``machine-prices``, for machines
+        that may be plain or not: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
     objective
         Its first term is that of the certificate.
 
