@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -178,8 +178,18 @@ class DateDual:
         return sum(fullest_slots(self._entries, room, levels, begin, end) for room, begin, end in self._runs)
 
 
+class SmoothDual(Protocol):
+    """A dual function of levels that can be climbed."""
+
+    def exact(self, levels: FloatArray) -> float:
+        """Return the bound that levels >= 0 give."""
+
+    def soft(self, levels: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+        """Return a smooth concave function of the levels and its gradient."""
+
+
 def climb(
-    dual: DateDual,
+    dual: SmoothDual,
     levels: FloatArray,
     free: IntArray,
     temperatures: Sequence[float],

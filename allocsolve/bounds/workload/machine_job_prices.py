@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from numpy.typing import NDArray
+
     from allocsolve.model import Clock, FloatArray, IntArray, PackedMachine, WorkloadProblem, WorkloadTerm
 
 #: The most cells of the table of a slot: amounts are coarsened to them, since time grows with their number.
@@ -152,7 +154,7 @@ class MachineJobDual:
         needs = np.ascontiguousarray(jobs.needs[owners[entries]])
         self._entries = MachineEntries(*map(read_only, (offsets, entries, needs, room)))
 
-    def _starts(self, fits: Any) -> Spans:  # noqa: ANN401 - a mask
+    def _starts(self, fits: NDArray[np.bool_]) -> Spans:
         """Return the spans of starts with which each job runs in no slot in which it does not fit."""
         edges, runtimes = self.windows.edges, self._jobs.priced.jobs.runtime
         lows: list[float] = []
