@@ -90,8 +90,8 @@ class PricesParams(Params):
     #: On a machine that is not plain: the most jobs whose order is annealed, how often, and the shares of the
     #: time for that, or of the moves.
     most_annealed_jobs: int = 500
-    anneals: int = 3
-    anneals_share: float = 0.75
+    anneals: int = 2
+    anneals_share: float = 0.8
     #: Those of the windows, and of the orders.
     windows: WindowParams = WindowParams()
     orders: OrderSearchParams = OrderSearchParams()
