@@ -31,6 +31,7 @@ from strategies import box_problems, evolution_problems, partition_problems, wor
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.workload import machine_prices, makespan_bound, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
+from allocsolve.bounds.workload.machine_job_prices import machine_job_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound, TreeKnapsack
 from allocsolve.exact.partition import _cut_search
@@ -179,15 +180,37 @@ def _job_prices(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
     found: dict[str, Any] = dict(job_prices(problem, term, by_time, clock=Clock(math.inf)).certificate)
     if found["kind"] == "job-prices":
         return found
-    slots, count = len(found["prices"]), len(problem.jobs)
+    return _of_each(problem, found, found["prices"])
+
+
+def _of_each(problem: WorkloadProblem, found: dict[str, Any], prices: list[int]) -> dict[str, Any]:
+    """Return the prices per job that those of node-seconds are."""
+    slots, count = len(prices), len(problem.jobs)
     return {
         **found,
         "kind": "job-prices",
         "nodes": 1,
         "first_slots": [0] * count,
         "offsets": [slots * job for job in range(count + 1)],
-        "prices": [job.nodes * price for job in problem.jobs for price in found["prices"]],
+        "prices": [job.nodes * price for job in problem.jobs for price in prices],
     }
+
+
+def _machine_job_prices(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
+    """Return prices per job of a machine; where prices of resources leave no gap, those of its nodes."""
+    if problem.is_plain:
+        return _job_prices(problem, term)
+    by_resource = machine_prices(problem, term)
+    found: dict[str, Any] = dict(
+        machine_job_prices(problem, term, by_resource, clock=Clock(math.inf)).certificate
+    )
+    if found["kind"] == "job-prices":
+        return found
+    slots = max(1, len(found["edges"]) - 1)
+    edges = found["edges"] if len(found["edges"]) > 1 else [0, 9]
+    prices = found["prices"].get("nodes", [0] * slots)
+    units = {name: 1 for name, _ in problem.resources}
+    return _of_each(problem, {**found, "edges": edges, "units": units}, prices)
 
 
 def _dates(problem: WorkloadProblem, term: Any, params: DateTreeParams = DateTreeParams()) -> dict[str, Any]:
@@ -375,6 +398,10 @@ ATTACKED: dict[str, Attacked] = {
     "job-prices": Attacked("job-prices", RIGID, MEANS, _job_prices, workload_optimum),
     "job-prices of real times": Attacked(
         "job-prices", RIGID_REALS, MEANS, _job_prices, workload_optimum, tolerance=1e-12
+    ),
+    "job-prices on machines": Attacked("job-prices", MACHINES, MEANS, _machine_job_prices, workload_optimum),
+    "job-prices on machines of real times": Attacked(
+        "job-prices", MACHINES_REALS, MEANS, _machine_job_prices, workload_optimum, tolerance=1e-12
     ),
     "date-tree": Attacked("date-tree", RIGID, MEANS, _dates, workload_optimum, _with_total),
     "date-tree of real times": Attacked(

@@ -255,8 +255,9 @@ _CERTIFICATES: Final = (
         verified_for=f"{_MOLDABLE}, for the turnaround",
     ),
     _kind(
-        *("job-prices", "prices per second, job by job", "job_prices:job_price_bound"),
-        verified_for="rigid jobs, whole weights, times in quarters of a second",
+        *("job-prices", "prices per second, job by job", "machine_job_prices:any_job_price_bound"),
+        general=True,
+        verified_for="rigid jobs on plain machines, whole weights, times in quarters of a second",
     ),
     _kind("date-tree", "a tree of cuts between starts", "date_trees:date_trees_bound"),
     _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound"),

@@ -10,6 +10,7 @@ import random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pytest
 from certificate_kinds import ATTACKED
 from hypothesis import Phase, given, settings, strategies as st
@@ -18,6 +19,7 @@ from tiers import examples
 from allocsolve.cli.schema import schemas
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge import certified_bound
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -239,6 +241,13 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
         "job-prices",
         "workload.job_prices:fullest_sets",
         lambda was, windows, nodes, capacity, full: was(windows, nodes, capacity - 1, full),
+    ),
+    "sets of jobs are looked for on one less of each resource": (
+        "job-prices on machines",
+        "workload.machine_job_prices:fullest_sets_on_machine",
+        lambda was, prices, needs, room, cells, full: was(
+            prices, needs, frozen(np.maximum(room - 1, 0)), cells, full
+        ),
     ),
     "a leaf has a node less": (
         "date-tree",

@@ -175,7 +175,7 @@ def test_prices_go_on_from_what_they_have_found() -> None:
     assert isinstance(first.objective, float)
     assert isinstance(first.bound, float)
     assert first.certificate is not None
-    assert first.certificate["kind"] == "machine-prices"
+    assert first.certificate["kind"] == "job-prices"
     assert first.bound <= first.objective <= 1.5 * first.bound
     again = Prices(start=first.answer, certificate=first.certificate)(problem, Budget(iterations=10))
     assert isinstance(again.objective, float)

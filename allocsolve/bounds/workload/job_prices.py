@@ -298,7 +298,7 @@ def job_prices(
     if search.best is None:
         return replace(start, interrupted=interrupted)
     windows = search.best.windows
-    certificate = _certificate(windows, priced, len(problem.jobs), term)
+    certificate = price_certificate(windows, priced, len(problem.jobs), term)
     try:
         value = job_price_bound(problem, certificate, term)
     except InvalidAnswer:  # it is too large for 64 bits
@@ -487,7 +487,7 @@ def _divisor(nodes: IntArray, num_nodes: int) -> int:
     return common * max(1, math.ceil(num_nodes / common / _CAPACITY))
 
 
-def _certificate(
+def price_certificate(
     windows: JobWindows, priced_jobs: PricedWorkload, num_jobs: int, term: WorkloadTerm
 ) -> dict[str, Any]:
     """Return the prices of each job as integers, from its first to its last one above 0."""

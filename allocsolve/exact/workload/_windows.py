@@ -22,6 +22,7 @@ from allocsolve.bounds.workload import (
     time_prices,
 )
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of, root_prices
+from allocsolve.bounds.workload.machine_job_prices import machine_job_prices, machine_job_prices_of
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.serial import plan_values
@@ -171,6 +172,8 @@ def _searched(
 
 #: The most jobs that get prices of their own in any case.
 ALWAYS_BY_JOB = 100
+#: The most jobs that get prices of their own on a machine that is not plain.
+_MOST_BY_JOB_ON_MACHINE = 1_200
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,8 @@ def bound_of_certificate(
 ) -> TermBound:
     """Return the bound that the judge computes from a certificate; those by time are for `bound_by_time`."""
     if certificate.get("kind") == "job-prices":
-        prices = job_prices_of(problem, term, certificate)
+        of_certificate = job_prices_of if problem.is_plain else machine_job_prices_of
+        prices = of_certificate(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)
     if certificate.get("kind") in ("date-tree", "date-trees"):
         value = certified_bound(problem, certificate, (term,))
@@ -242,11 +246,16 @@ def bound_by_jobs(
 ) -> TermBound:
     """Return the bound by prices per job, which begins with those of node-seconds and is never worse.
 
-    It knows rigid jobs on plain machines; of others the given bound is returned.
+    It knows rigid jobs; of others, and of many on a machine that is not plain, the given bound is returned.
     """
-    if start.prices is None or not problem.is_rigid or not problem.is_plain:
+    if start.prices is None or not problem.is_rigid:
         return start
-    prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)
+    if problem.is_plain:
+        prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)
+    elif len(problem.jobs) <= _MOST_BY_JOB_ON_MACHINE:
+        prices = machine_job_prices(problem, term, start.prices, clock=clock)
+    else:
+        return start
     if prices.interrupted:
         raise KeyboardInterrupt
     timed_out = start.timed_out or clock.remaining == 0

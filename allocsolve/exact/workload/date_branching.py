@@ -104,14 +104,14 @@ class DateBranching(Options):
     Notes
     -----
     `Prices` comes first, with a quarter of the time, or with all iterations; where it has no prices per job
-    (jobs that are not rigid, a gap below 1 %, the makespan), it has all of the time. Then the leaf with the
-    least bound is taken, again and again. A leaf is all schedules whose starts lie in certain windows: a job
-    surely runs between its latest start and its earliest end, where others share the rest. At first it has
-    the prices of the leaf that it is a part of; then its prices rise near the window that was cut last; then
-    a job is chosen, by the bounds that the parts would have, and its window is cut. Starts that cost more
-    than the best known schedule are cut off first. In each leaf a schedule is made: the jobs with windows not
-    before their cheapest starts, the others around them, then reinsertion. Workers are threads, each with a
-    leaf of its own.
+    (jobs that are not rigid, a gap below 1 %, the makespan), and on machines that are not plain, it has all
+    of the time. Then the leaf with the least bound is taken, again and again. A leaf is all schedules whose
+    starts lie in certain windows: a job surely runs between its latest start and its earliest end, where
+    others share the rest. At first it has the prices of the leaf that it is a part of; then its prices rise
+    near the window that was cut last; then a job is chosen, by the bounds that the parts would have, and its
+    window is cut. Starts that cost more than the best known schedule are cut off first. In each leaf a
+    schedule is made: the jobs with windows not before their cheapest starts, the others around them, then
+    reinsertion. Workers are threads, each with a leaf of its own.
 
     More than 1,000 jobs are divided into stretches of 100 to 400 that follow one another, each with a tree of
     its own. Where jobs of two stretches have prices, these stay as they are, and the bounds of the trees add
@@ -150,7 +150,8 @@ class DateBranching(Options):
             return replace(result, runtime=clock.elapsed)
         certificate = result.certificate
         priced = certificate is not None and certificate.get("kind") in _PER_JOB
-        if priced and problem.is_rigid and self.objective[0] in MEAN_TERMS and problem.packed.weight.any():
+        branched = priced and problem.is_plain and problem.is_rigid and self.objective[0] in MEAN_TERMS
+        if branched and problem.packed.weight.any():
             result = self._branched(problem, result, budget, clock)
             if _is_over(result, clock):
                 return replace(result, runtime=clock.elapsed)
@@ -169,7 +170,7 @@ class DateBranching(Options):
         """Search a tree, which problems that `Prices` proves never reach, below one job at a time."""
         result = Prices(self.objective)(problem, budget)
         kind = None if result.certificate is None else result.certificate["kind"]
-        if kind != "job-prices":
+        if kind != "job-prices" or not problem.is_plain:
             return result
         packed = problem.packed
         ends = packed.submit.max() + np.cumsum(packed.runtime)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds.workload import time_prices
+from allocsolve.exact.workload._order_search import OrderSearch, OrderSearchParams
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     Earlier,
@@ -87,8 +88,14 @@ class PricesParams(Params):
     #: Rounds without a gain in a row after which a window by CP-SAT follows each round. While moves gain,
     #: they gain far more in the same time.
     idle_rounds: int = 25
-    #: Those of the windows.
+    #: On a machine that is not plain: the most jobs whose order is annealed, how often, and the shares of the
+    #: time for that, or of the moves.
+    most_annealed_jobs: int = 500
+    anneals: int = 2
+    anneals_share: float = 0.8
+    #: Those of the windows, and of the orders.
     windows: WindowParams = WindowParams()
+    orders: OrderSearchParams = OrderSearchParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +131,10 @@ class Prices(Options):
     as the budget's iterations say; these count lists, too. Up to 40 rigid jobs (12 without a time limit) are
     left to `WorkloadCpSat`, which uses the same prices and closes the gap.
 
-    On *machines that are not plain*, with counted resources or closed windows, jobs are rigid, each resource
-    has prices (`allocsolve.bounds.workload.machine_prices`), and there are no prices per job; the makespan
-    then has a bound without a certificate.
+    On *machines that are not plain*, with counted resources or closed windows, jobs are rigid and each
+    resource has prices (`allocsolve.bounds.workload.machine_prices`); up to 1,200 jobs get prices of their
+    own (`allocsolve.bounds.workload.machine_job_prices`). The order of up to 500 jobs is annealed before
+    reinsertion. The makespan has a bound without a certificate.
 
     With *evolving jobs* the schedule is that of lists in whose order they are served
     (`allocsolve.heuristics.EvolvingAnnealing`), which get half of the time.
@@ -353,6 +361,8 @@ class _Search:
             left = self.budget.iterations
         elif clock.remaining == math.inf:
             left = default_moves(self.problem)
+        if self._is_annealed:
+            left -= self._anneal(clock, left)
         prices = None
         search = self._reinserter(0)
         restarts, idle = 0, 0
@@ -377,6 +387,28 @@ class _Search:
             if self._value <= self.bound.value and len(self.objective) == 1:
                 return
         self.limit = Limit.TIME if clock.remaining == 0 else Limit.ITERATIONS
+
+    @property
+    def _is_annealed(self) -> bool:
+        """Whether the order of jobs is annealed: of few jobs on a machine that is not plain."""
+        few = len(self.problem.jobs) <= self.params.most_annealed_jobs
+        return few and not self.problem.is_plain and self.objective[0] != "makespan"
+
+    def _anneal(self, clock: Clock, moves: float) -> int:
+        """Anneal the order of the best plan some times; return the moves that were made of so many."""
+        count, share = self.params.anneals, self.params.anneals_share
+        each = math.floor(share * moves / count) if moves < math.inf else math.inf
+        for number in range(count):
+            if self._value <= self.bound.value:
+                return int(each) * number if each < math.inf else 0
+            # Equal parts of the share of the time.
+            own = clock.stage(share / (count - share * number))
+            search = OrderSearch(
+                self.best.plan(), self.objective, self.budget.seed + number, self.params.orders
+            )
+            search.run(own, each, self._halt.is_set)
+            self.best.offer(search.best())
+        return int(each) * count if each < math.inf else 0
 
     def _reinserter(self, restarts: int) -> Reinserter:
         return Reinserter(self.best.plan(), self.objective, self.budget.seed + restarts, self._target)

@@ -79,12 +79,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
     nodes, capacity = Machine.of(problem, divisor)
     rows = job_rows(problem, objective, unit, tick)
-    steps = float(len(windows.prices)) * (capacity + 1) + len(windows.edges)
-    if steps > _MAX_STEPS:
-        msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
-        raise InvalidAnswer(msg)
-    last = np.maximum(rows.submit, windows.edges[windows.first + np.diff(windows.offsets)])
-    check_sums(rows, windows, windows.prices, last)
+    check_work(rows, windows, capacity + 1)
     costs = np.empty(len(nodes), dtype=np.int64)
     least_job_costs(rows, windows, costs)
     fullest = np.empty(len(windows.edges) - 1, dtype=np.int64)
@@ -139,7 +134,10 @@ def ticks_of(problem: WorkloadProblem) -> int:
 
     `InvalidAnswer` if there are too many ticks until the last job ends.
     """
-    times = np.concatenate((problem.packed.submit, problem.packed.runtime))
+    times = np.concatenate((problem.jobs.packed.submit, problem.jobs.packed.runtime))
+    if not problem.is_plain:
+        edges = [edge for window in problem.closed for edge in (window.start, window.end)]
+        times = np.concatenate((times, problem.jobs.requirements.release(problem.jobs.packed.submit), edges))
     quarters = times * _QUARTERS
     tick = _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
     if (times == np.floor(times)).all():
@@ -182,7 +180,7 @@ def price_windows(certificate: Mapping[str, object], edges: IntArray, jobs: int)
 
 def job_rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> JobRows:
     """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
     late = submit
     if tick == _REALS:
@@ -214,6 +212,19 @@ def _scaled(weights: NDArray[np.float64], unit: int, tick: int) -> IntArray:
     return np.array([math.floor(Fraction(weight) * unit) for weight in weights.tolist()], dtype=np.int64)
 
 
+def check_work(rows: JobRows, windows: WindowPrices, cells: int, latest: int = 0) -> None:
+    """Refuse sums that might not fit into 64 bits, and knapsacks of so many cells that would take minutes.
+
+    Starts are compared about the prices of a job and up to the tick `latest`.
+    """
+    steps = float(len(windows.prices)) * cells + len(windows.edges)
+    if steps > _MAX_STEPS:
+        msg = f"{len(windows.prices)} prices of the certificate on {cells - 1} units of nodes are too many"
+        raise InvalidAnswer(msg)
+    last = np.maximum(rows.submit, windows.edges[windows.first + np.diff(windows.offsets)])
+    check_sums(rows, windows, windows.prices, np.maximum(last, latest))
+
+
 def check_sums(rows: JobRows, windows: WindowPrices, prices: IntArray, last: IntArray) -> None:
     """Refuse prices whose sums might not fit into 64 bits, if each job starts by `last`, in ticks."""
     counts = np.diff(windows.offsets)
@@ -241,7 +252,7 @@ def check_slots(windows: WindowPrices) -> None:
 
 def mean_of(problem: WorkloadProblem, total: Fraction, objective: str) -> float:
     """Return the mean of a total, rounded down; for the wait, run times are subtracted."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     weight = _exact_sum(packed.weight)
     if not weight:
         return 0.0

@@ -50,7 +50,7 @@ def certificate_schema(kind: str) -> Document:
             {"term": term, "edges": edges(), "prices": prices("of a node in each slot"), "unit": unit()},
             "prices of node-seconds, slot by slot: one more edge than prices",
         ),
-        "job-prices": certificate("job-prices", {**by_job, **windows}, "prices per second, job by job"),
+        "job-prices": _by_job({**by_job, **windows}),
         "date-tree": certificate(
             "date-tree", {**by_job, **tree}, "a tree of cuts between starts, each leaf with prices job by job"
         ),
@@ -100,6 +100,16 @@ def certificate_schema(kind: str) -> Document:
         ),
     }
     return schemas[kind]
+
+
+def _by_job(fields: dict[str, Document]) -> Document:
+    """Return the schema of prices per job; only on machines that are not plain they have units."""
+    schema = certificate("job-prices", fields, "prices per second, job by job")
+    units = amounts(
+        whole(1, "the divisor by which its amounts are divided, rounded down"),
+        "by the name of a resource other than nodes; what is left out does not count",
+    )
+    return {**schema, "properties": {**schema["properties"], "units": units}}
 
 
 def _tree() -> dict[str, Document]:

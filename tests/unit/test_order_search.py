@@ -1,0 +1,71 @@
+"""Annealing of orders: plans are feasible and never cost more than the first; optima of few jobs are met."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from naive_workload_optimum import workload_optimum
+from resource_strategies import general_problems
+from tiers import examples
+
+from allocsolve.exact.workload._order_search import OrderSearch
+from allocsolve.heuristics.workload.serial import Plan, job_sizes
+from allocsolve.judge.workload.rules import workload_violations
+from allocsolve.model import Budget, Job, WorkloadProblem
+from allocsolve.model.arrays import frozen
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadTerm
+
+TERMS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
+
+
+def in_order(problem: WorkloadProblem) -> Plan:
+    """The jobs one after the other in order of submission."""
+    sizes = job_sizes(problem)
+    return Plan.in_order(problem, sizes, sizes.offsets[:-1].copy(), frozen(np.arange(len(problem.jobs))))
+
+
+def annealed(problem: WorkloadProblem, term: WorkloadTerm, seed: int, moves: int) -> tuple[Plan, float]:
+    """Return the best plan that so many moves meet, and the value of the first one."""
+    plan = in_order(problem)
+    before = plan.values((term,))[0]
+    search = OrderSearch(plan, (term,), seed)
+    search.run(Budget().start(), moves, lambda: False)
+    return search.best(), before
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(
+    problem=general_problems(min_jobs=1, max_jobs=12),
+    term=TERMS,
+    seed=st.integers(0, 2**30),
+)
+def test_plans_are_feasible_and_never_cost_more(
+    problem: WorkloadProblem, term: WorkloadTerm, seed: int
+) -> None:
+    best, before = annealed(problem, term, seed, 100)
+    assert best.values((term,))[0] <= before * (1 + 1e-12)
+    assert workload_violations(problem, best.schedule()) == ()
+    again, _ = annealed(problem, term, seed, 100)
+    assert again.placed.starts.tolist() == best.placed.starts.tolist()
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(problem=general_problems(min_jobs=3, max_jobs=5), seed=st.integers(0, 2**30))
+def test_optima_of_few_jobs(problem: WorkloadProblem, seed: int) -> None:
+    best, _ = annealed(problem, "turnaround", seed, 600)
+    optimum = float(workload_optimum(problem, "turnaround"))
+    assert best.values(("turnaround",))[0] == pytest.approx(optimum, rel=1e-9)
+
+
+def test_it_stops_when_it_is_told() -> None:
+    problem = WorkloadProblem(2, [Job(0, 2, seconds) for seconds in (30, 20, 10)])
+    plan = in_order(problem)
+    search = OrderSearch(plan, ("turnaround",), 1)
+    search.run(Budget().start(), math.inf, lambda: True)
+    assert search.best().values(("turnaround",)) == plan.values(("turnaround",))
