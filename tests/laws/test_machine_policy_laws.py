@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import naive_resources
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 from resource_strategies import general_problems
@@ -15,14 +14,11 @@ from strategies import workload_problems
 from tiers import examples
 
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
-from allocsolve.heuristics.workload._kernels_machines import run_on_machine
 from allocsolve.heuristics.workload._kernels_reservations import RESERVING
-from allocsolve.heuristics.workload.conservative import _CODES, conservative_plan
-from allocsolve.heuristics.workload.machines import conservative_plan_on_machine, machine_state
-from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, _prepared, run_queue
+from allocsolve.heuristics.workload.conservative import COMPRESSIONS, conservative_plan
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, run_queue
 from allocsolve.judge import workload_violations
-from allocsolve.model import WorkloadSchedule, packed_machine
-from allocsolve.simulation.kernels import NOBODY, initial_state
+from allocsolve.model import WorkloadSchedule
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -119,31 +115,17 @@ def test_of_any_number_of_reservations_one_is_easy_and_all_are_a_plan_made_anew(
     many=st.sampled_from([1, 2, 3, "all"]),
     source=st.sampled_from(["limit", "actual", "user-average"]),
     coalesce=st.booleans(),
+    compression=st.sampled_from(COMPRESSIONS),
 )
-def test_on_a_machine_that_is_all_there_any_order_and_reservations_are_those_of_the_plain_kernel(
-    problem: WorkloadProblem, order: Any, many: Any, source: Any, coalesce: bool
+def test_a_resource_that_nobody_needs_changes_nothing(
+    problem: WorkloadProblem, order: Any, many: Any, source: Any, coalesce: bool, compression: Any
 ) -> None:
-    """A resource that nobody needs takes the general kernel."""
-    easy = Easy(order=order, reservations=many, estimate=source, coalesce=coalesce)
+    """With it, kernels are compiled for machines."""
     beside = dataclasses.replace(problem, resources=(("licences", 1),))
-    assert seen(easy.simulated(beside)) == seen(easy.simulated(problem))
-
-
-@pytest.mark.parametrize("name", [*POLICIES, "no-extra"])
-@settings(max_examples=examples(300), deadline=None)
-@given(problem=workload_problems(max_jobs=9, max_nodes=6, moldable=False), coalesce=st.booleans())
-def test_on_a_plain_machine_the_general_kernel_does_what_the_plain_one_does(
-    name: str, problem: WorkloadProblem, coalesce: bool
-) -> None:
-    policy = {**POLICIES, "no-extra": Easy(extra_nodes=False, strict=True)}[name].queue_policy
-    rules = Easy(coalesce=coalesce).rules
-    packed = packed_machine(problem)
-    state = initial_state(problem.num_nodes, packed.release, ordered=True)
-    estimates, _ = _prepared(problem, policy)
-    machine = machine_state(packed, problem.packed.submit, remember=True)
-    run_on_machine(problem.packed, state, estimates, policy.rule, machine, coalesce, NOBODY)
-    plain = run_queue(problem, policy, rules)
-    assert np.array_equal(state.job["start"], plain.schedule.first_starts)
+    strict = Easy(extra_nodes=False, strict=True)
+    easy = Easy(order=order, reservations=many, estimate=source, coalesce=coalesce)
+    for policy in (Fcfs(), FirstFit(), strict, easy, Conservative(compression)):
+        assert seen(policy.simulated(beside)) == seen(policy.simulated(problem))
 
 
 @pytest.mark.parametrize("compression", ["compress", "replan", "none"])
@@ -157,15 +139,3 @@ def test_reservations_are_those_of_the_definition(compression: Any, problem: Wor
     assert plan.promised.tolist() == promised
     assert plan.starts.tolist() == starts
     assert workload_violations(problem, WorkloadSchedule.of(problem, plan.starts)) == ()
-
-
-@pytest.mark.parametrize("compression", ["compress", "replan", "none"])
-@settings(max_examples=examples(300), deadline=None)
-@given(problem=workload_problems(max_jobs=9, max_nodes=6, moldable=False))
-def test_on_a_plain_machine_reservations_are_those_of_the_plain_kernel(
-    compression: Any, problem: WorkloadProblem
-) -> None:
-    plain = conservative_plan(problem, compression)
-    general = conservative_plan_on_machine(problem, problem.packed.estimate, _CODES[compression])
-    assert np.array_equal(plain.starts, general.starts)
-    assert np.array_equal(plain.promised, general.promised)

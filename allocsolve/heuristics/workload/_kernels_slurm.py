@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_capacity import expect_running
 from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, sort_queue
-from allocsolve.heuristics.workload._kernels_reservations import expect_running
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.free_nodes import FreeNodes, change, earliest, least_free, limit_free
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED

@@ -6,12 +6,12 @@ whole workload, and one view) and the solvers, with the EASYs of other tools as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_easy_variants import (
     HPCOPT,
     MJS2023,
@@ -38,8 +38,8 @@ from allocsolve.heuristics.workload._kernels_reservations import (
     run_reserving,
 )
 from allocsolve.heuristics.workload.long_queue import long_queue
-from allocsolve.heuristics.workload.machines import queue_starts_on_machine, run_queue_on_machine
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
+from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels, held_now
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model.checks import shown
 from allocsolve.model.options import Options, Within
@@ -50,13 +50,13 @@ from allocsolve.simulation.kernels import (
     NOBODY,
     Continuation,
     Restart,
-    initial_state,
     queue_state,
     start_of,
 )
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.workload.resources import Given
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
@@ -134,33 +134,25 @@ class QueuePolicy:
 def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules) -> Simulation:
     """Run a workload to its end under a policy."""
     policy.check(rules)
-    problem = rules.applied(problem)
-    if not problem.is_plain:
-        return run_queue_on_machine(
-            problem,
-            policy.rule,
-            policy.reservations,
-            _prepared(problem, policy)[0],
-            coalesce=rules.coalesce,
-        )
-    rules.check(problem, answers=False)
-    packed = problem.packed
+    problem, rule = rules.applied(problem), policy.rule
     estimates, memory = _prepared(problem, policy)
-    state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _ORDERED)
-    if policy.rule.kind in _VARIANTS:
-        run_variant(packed, state, estimates, policy.rule, rules.coalesce)
-    elif policy.rule.kind == RESERVING:
-        free = new_free_nodes(problem.num_nodes, len(packed.submit))
-        run_reserving(
-            packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce, NOBODY
-        )
+    _check(problem, rule, estimates)
+    rules.check(problem, answers=False)
+    given = _given(problem, rule)
+    jobs, machine = given.jobs, given.machine
+    state = given.state(problem, None, ordered=rule.kind in _ORDERED)
+    if rule.kind in _VARIANTS:
+        run_variant(jobs, state, estimates, rule, rules.coalesce)
+    elif rule.kind == RESERVING:
+        which = policy.reservations, given.free
+        run_reserving(jobs, state, estimates, rule, *which, rules.coalesce, NOBODY, machine)
     else:
-        tree = _can_be_tree(policy.rule) and problem.is_rigid and has_long_queue(problem)
-        queue = long_queue(packed, estimates.queued, policy.rule.order) if tree else None
+        tree = machine is None and _can_be_tree(rule) and problem.is_rigid and has_long_queue(problem)
+        queue = long_queue(jobs, estimates.queued, rule.order) if tree else None
         if queue is None:
-            run(packed, state, estimates, policy.rule, memory, rules.coalesce, NOBODY)
+            run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine)
         else:
-            run_long(packed, state, estimates, policy.rule, memory, queue, rules.coalesce)
+            run_long(jobs, state, estimates, rule, memory, queue, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -169,33 +161,47 @@ def queue_starts_from(
 ) -> FloatArray:
     """Return the start of each job in each scenario if those `running` have started and a policy goes on."""
     then, rule = Continuation.of(problem, running, now), policy.rule
-    if not problem.is_plain:
-        problems = (replace(problem, jobs=problem.jobs.with_runtimes(row)) for row in runtimes)
-        return np.array(
-            [
-                queue_starts_on_machine(one, rule, policy.reservations, _prepared(one, policy)[0], then)
-                for one in problems
-            ]
-        )
-    packed, begun = problem.packed, np.empty(runtimes.shape)
+    begun = np.empty(runtimes.shape)
     estimates, memory = _prepared(problem, policy)
-    state = then.state(problem, ordered=rule.kind in _ORDERED)
-    free = new_free_nodes(problem.num_nodes, len(packed.submit) if rule.kind == RESERVING else 0)
+    given = _given(problem, rule)
+    machine = given.machine
+    state = given.state(problem, then, ordered=rule.kind in _ORDERED)
     learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
-    restart, coalesce = Restart(state[:2], learned, memory.flags), True
+    restart, coalesce = Restart(state[:2], learned, memory.flags, held_now(machine)), True
     for row, runtime in enumerate(runtimes):
         restart()
-        jobs = packed._replace(runtime=runtime)
+        jobs = given.jobs._replace(runtime=runtime)
         if policy.running == "actual":
             estimates.running[:] = runtime
         if policy.queued == "actual":
             estimates.queued[:] = runtime
+        _check(problem, rule, estimates, runtime, then.started.jobs)
         if rule.kind == RESERVING:
-            run_reserving(jobs, state, estimates, rule, policy.reservations, free, coalesce, then.started)
+            which = policy.reservations, given.free
+            run_reserving(jobs, state, estimates, rule, *which, coalesce, then.started, machine)
         else:
-            run(jobs, state, estimates, rule, memory, coalesce, then.started)
+            run(jobs, state, estimates, rule, memory, coalesce, then.started, machine)
         begun[row] = state.job["start"]
     return begun
+
+
+def _given(problem: WorkloadProblem, rule: QueueRule) -> Given:
+    """Return what kernels take of a workload."""
+    return given_to_kernels(problem, len(problem.jobs) if rule.kind == RESERVING else 0)
+
+
+def _check(
+    problem: WorkloadProblem,
+    rule: QueueRule,
+    estimates: Estimates,
+    runtime: FloatArray | None = None,
+    running: IntArray = NOBODY.jobs,
+) -> None:
+    """Refuse a machine for which a rule is not made; `runtime` (s) replaces the run times of the jobs."""
+    if rule.kind in _VARIANTS and problem.beyond_plain:
+        msg = f"the workload has {problem.beyond_plain}: like must be as it is by default"
+        raise UnsupportedProblem(msg)
+    check_machine(problem, estimates.queued, runtime, learning=rule.learning, running=running)
 
 
 def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates, Blocked]:
@@ -208,7 +214,6 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
         sources[policy.running],
         sources[policy.queued],
         users,
-        scored=policy.rule.order != 0,
     )
     # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
     # behind.
@@ -233,7 +238,6 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
         sources[policy.running],
         sources[policy.queued],
         np.empty(0, dtype=np.int64),
-        scored=policy.rule.order != 0,
     )
     if policy.rule.kind in _VARIANTS:
         decide_variant(jobs, state, estimates, policy.rule, running, starts)
@@ -257,14 +261,12 @@ def _can_be_tree(rule: QueueRule) -> bool:
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
-def _estimates(
-    limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray, *, scored: bool
-) -> Estimates:
+def _estimates(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
     return Estimates(
         limit=limit,
         running=running.copy(),
         queued=queued.copy(),
-        scores=np.empty(len(limit) if scored else 0),
+        scores=np.empty(len(limit)),
         user=users,
         last_runs=np.full((int(users.max(initial=-1)) + 1, 2), np.nan),
     )

@@ -113,7 +113,7 @@ def workload_certified_bound(
         )
 
         return machine_price_bound(problem, certificate, term)
-    if not problem.is_plain:
+    if problem.beyond_plain:
         msg = f"the workload has {problem.beyond_plain}, of which {kind} of the certificate know nothing"
         raise InvalidAnswer(msg)
     if kind == "makespan":
