@@ -35,8 +35,7 @@ from allocsolve.simulation.kernels import (
 from allocsolve.simulation.outcome import log_of, schedule_of
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_conservative import Reservations
-    from allocsolve.heuristics.workload._kernels_resources import Machine
+    from allocsolve.heuristics.workload.resources import Given
     from allocsolve.model import FloatArray
     from allocsolve.model.arrays import IntArray
     from allocsolve.simulation import Decision, QueueView
@@ -141,10 +140,8 @@ class Conservative(CompiledSolver):
         check_machine(problem, expected)
         EngineRules().check(problem, answers=False)
         given = given_to_kernels(problem, len(packed.submit))
-        state = given.state(problem, None, ordered=None)
-        order = _queue_order(given.jobs.submit, packed.submit)
+        state, order = _queue(given.state(problem, None, ordered=None), given, packed.submit)
         plan = no_reservations(given.free, order, packed.nodes, packed.runtime, expected)
-        state = _by_place(state, plan, given.machine)
         run_conservative(state, _CODES[self.compression], plan, packed, NOBODY, given.machine)
         promised = np.empty(len(packed.submit))
         promised[order] = plan.jobs["promised"][:-1]
@@ -163,11 +160,9 @@ class Conservative(CompiledSolver):
         """
         then, packed = Continuation.of(problem, running, now), problem.jobs.packed
         given, begun = given_to_kernels(problem, len(packed.submit)), np.empty(runtimes.shape)
-        waiting, machine = then.waiting, given.machine
-        order = waiting[_queue_order(given.jobs.submit[waiting], packed.submit[waiting])]
-        state = given.state(problem, then, ordered=None)
+        state, order = _queue(given.state(problem, then, ordered=None), given, packed.submit)
+        machine = given.machine
         plan = no_reservations(given.free, order, packed.nodes, packed.runtime, packed.estimate)
-        state = _by_place(state, plan, machine)
         restart = Restart(state[:2], plan, () if machine is None else tuple(machine))
         for row, runtime in enumerate(runtimes):
             restart()
@@ -197,21 +192,16 @@ class Conservative(CompiledSolver):
         return Simulation(schedule_of(state), log_of(state))
 
 
-def _queue_order(counted: FloatArray, submit: FloatArray) -> IntArray:
-    """Return jobs in the order of the queue: of when they count as submitted, then of when they are."""
-    order: IntArray = np.argsort(submit, kind="stable")
-    if counted is not submit:
-        order = order[np.argsort(counted[order], kind="stable")]
-    return order
-
-
-def _by_place(state: State, plan: Reservations, machine: Machine | None) -> State:
-    """Return a state in which jobs that come at one instant come in the order of the queue."""
-    if machine is None:  # as they do
-        return state
-    times, jobs = state.arrivals["time"], state.arrivals["item"]
-    by = np.lexsort((plan.place[jobs], times))
-    return state._replace(arrivals=records(Entry, len(by), frozen=True, time=times[by], item=jobs[by]))
+def _queue(state: State, given: Given, submit: FloatArray) -> tuple[State, IntArray]:
+    """Return a state in which jobs of one instant come in queue order, and the jobs to come in that order."""
+    jobs, times = np.ascontiguousarray(state.arrivals["item"]), state.arrivals["time"]
+    if given.machine is None:
+        return state, jobs
+    order = jobs[np.lexsort((jobs, submit[jobs], given.jobs.submit[jobs]))]
+    place = np.empty_like(submit)
+    place[order] = np.arange(len(order))
+    by = np.lexsort((place[jobs], times))
+    return state._replace(arrivals=records(Entry, len(by), frozen=True, time=times[by], item=jobs[by])), order
 
 
 def conservative_plan(
