@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import naive_resources
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 from resource_strategies import general_problems
@@ -18,10 +19,9 @@ from allocsolve.heuristics.workload._kernels_reservations import RESERVING
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, conservative_plan
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, run_queue
 from allocsolve.judge import workload_violations
-from allocsolve.model import WorkloadSchedule
+from allocsolve.model import ClosedWindow, Job, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:
-    from allocsolve.model import WorkloadProblem
     from allocsolve.simulation import Simulation
 
 POLICIES = {"fcfs": Fcfs(), "first-fit": FirstFit(), "easy": Easy()}
@@ -53,6 +53,16 @@ def test_starts_are_those_of_the_definition(name: str, problem: WorkloadProblem)
     assert workload_violations(problem, schedule) == ()
     estimates = problem.jobs.packed.estimate.tolist()
     assert schedule.first_starts.tolist() == naive_resources.naive_starts(problem, name, estimates)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(problem=general(), scan_limit=st.integers(0, 3))
+def test_who_starts_lets_another_one_be_looked_at_in_the_next_call(
+    problem: WorkloadProblem, scan_limit: int
+) -> None:
+    estimates = problem.jobs.packed.estimate.tolist()
+    starts = Easy(scan_limit=scan_limit).simulated(problem).schedule.first_starts.tolist()
+    assert starts == naive_resources.naive_starts(problem, "easy", estimates, scan_limit=scan_limit)
 
 
 @settings(max_examples=examples(1000), deadline=None)
@@ -139,3 +149,27 @@ def test_reservations_are_those_of_the_definition(compression: Any, problem: Wor
     assert plan.promised.tolist() == promised
     assert plan.starts.tolist() == starts
     assert workload_violations(problem, WorkloadSchedule.of(problem, plan.starts)) == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reservations_of_many_jobs_are_those_of_the_definition(seed: int) -> None:
+    """There are more facts of who finds no place than are kept."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        Job(
+            int(rng.integers(0, 40)),
+            int(rng.integers(1, 9)),
+            runtime := int(rng.integers(1, 30)),
+            runtime * float(rng.choice([1, 1.5, 3])),
+            needs={"gpus": int(rng.integers(0, 3))},
+            boost=int(rng.integers(-9, 9)),
+        )
+        for _ in range(50)
+    ]
+    closed = [ClosedWindow(20, 60, {"nodes": 6}), ClosedWindow(150, 170)]
+    problem = WorkloadProblem(10, jobs, resources={"gpus": 4}, closed=closed)
+    estimates = problem.jobs.packed.estimate.tolist()
+    for compression in COMPRESSIONS:
+        plan = conservative_plan(problem, compression)
+        starts, promised = naive_resources.naive_reservations(problem, compression, estimates)
+        assert (plan.starts.tolist(), plan.promised.tolist()) == (starts, promised)
