@@ -1,71 +1,105 @@
-"""A slow twin of Slurm's backfill: what is free at an instant is worked out anew from what is planned."""
+"""A slow twin of Slurm on any machine: what is free at an instant is worked out anew from what is planned."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from naive_workload_engine import expected_end, limit_of, score_of
+from naive_resources import available, needs_of, place_in_queue, release_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from naive_workload_engine import Cluster
-
     from allocsolve.heuristics import SlurmBackfill
+    from allocsolve.model import WorkloadProblem
 
 
 class Planned(NamedTuple):
-    """A job that is planned: it holds nodes from `start` to `end`; from `first` to `start` some are left."""
+    """A job that runs or is planned.
+
+    It holds what it needs from `start` to `end`; from `first` to `start` so much is left at most.
+    """
 
     first: float
     start: float
     end: float
-    nodes: int
-    left: int
+    needs: dict[str, int]
+    left: dict[str, int]
 
 
-def naive_slurm(policy: SlurmBackfill) -> Callable[[Cluster], None]:
-    """Slurm's two schedulers; whoever calls it has to do so at all multiples of the interval."""
+def naive_slurm(problem: WorkloadProblem, policy: SlurmBackfill) -> list[tuple[int, float, int]]:  # noqa: C901 - one step after the other
+    """Return who starts in which order, when, and before which blocked job (-1: as the head)."""
+    jobs, limits = list(problem.jobs), problem.jobs.packed.estimate.tolist()
     step, window = policy.bf_resolution, 60 * policy.bf_window
+    edges = {edge for closed in problem.closed for edge in (closed.start, closed.end)}
+    started: dict[int, float] = {}
+    order: list[tuple[int, float, int]] = []
+    now = -1.0
 
-    def schedule(cluster: Cluster) -> None:
-        now = cluster.now
-        queue = sorted(
-            cluster.queue, key=lambda job: (score_of(cluster, job, policy), cluster.rows[job].submit, job)
-        )
-        while queue and cluster.rows[queue[0]].nodes <= cluster.free:
-            cluster.start(queue[0], cluster.rows[queue.pop(0)].nodes)
+    def left_of(entries: list[Planned], at: float, there: dict[str, int]) -> dict[str, int]:
+        """Return what is free at an instant, if so much is there."""
+        free = dict(there)
+        for one in entries:
+            if one.first <= at < one.start:
+                free = {name: min(amount, one.left[name]) for name, amount in free.items()}
+            if one.start <= at < one.end:
+                free = {name: amount - one.needs.get(name, 0) for name, amount in free.items()}
+        return free
+
+    def has_room(idx: int, at: float, until: float, entries: list[Planned], moments: set[float]) -> bool:
+        """Tell whether a job has room; what is planned from `until` on counts, what closes then does not."""
+        for moment in {at, until, *(moment for moment in moments if at < moment < until)}:
+            open_at = max(edge for edge in (at, *edges) if edge < until) if moment == until else moment
+            free = left_of(entries, moment, available(problem, open_at))
+            if any(amount > free[name] for name, amount in needs_of(jobs[idx]).items()):
+                return False
+        return True
+
+    while len(started) < len(jobs):
+        ends = {at + jobs[idx].runtime for idx, at in started.items()}
+        next_pass = (now // policy.bf_interval + 1) * policy.bf_interval
+        now = min(time for time in (*map(release_of, jobs), *ends, *edges, next_pass) if time > now)
+        running = {idx: at for idx, at in started.items() if at + jobs[idx].runtime > now}
+        held = [Planned(now, now, math.inf, needs_of(jobs[idx]), {}) for idx in running]
+        entries = [
+            Planned(now, now, max(at + limits[idx], now), needs_of(jobs[idx]), {})
+            for idx, at in running.items()
+        ]
+        queue = [idx for idx, job in enumerate(jobs) if idx not in started and release_of(job) <= now]
+        queue.sort(key=lambda idx: place_in_queue(problem, idx, now, limits[idx], policy.order))
+
+        def fits(idx: int, now: float = now, held: list[Planned] = held) -> bool:
+            free = left_of(held, now, available(problem, now))
+            return all(amount <= free[name] for name, amount in needs_of(jobs[idx]).items())
+
+        def start(
+            idx: int,
+            blocked: int,
+            now: float = now,
+            held: list[Planned] = held,
+            entries: list[Planned] = entries,
+        ) -> None:
+            started[idx] = now
+            order.append((idx, now, blocked))
+            held.append(Planned(now, now, math.inf, needs_of(jobs[idx]), {}))
+            entries.append(Planned(now, now, now + limits[idx], needs_of(jobs[idx]), {}))
+
+        while queue and fits(queue[0]) and has_room(queue[0], now, now + limits[queue[0]], entries, edges):
+            start(queue.pop(0), -1)
         if now % policy.bf_interval:
-            return
-        holds = [(expected_end(cluster, run, "limit"), run.nodes) for run in cluster.running]
-        plans: list[Planned] = []
-
-        def free_at(time: float) -> int:
-            free = cluster.num_nodes - sum(nodes for end, nodes in holds if end > time)
-            for plan in plans:
-                if plan.first <= time < plan.start:
-                    free = min(free, plan.left)
-                if plan.start <= time < plan.end:
-                    free -= plan.nodes
-            return free
-
+            continue
         window_end = (now + window) // step * step
-        for job in queue[: policy.bf_max_job_test]:
-            nodes, limit = cluster.rows[job].nodes, limit_of(cluster.rows[job])
-            times = sorted({now, *(end for end, _ in holds), *(time for plan in plans for time in plan[:3])})
-            start = next(
+        for idx in queue[: policy.bf_max_job_test]:
+            limit, needs = limits[idx], needs_of(jobs[idx])
+            moments = {now, *edges, *(time for one in entries for time in one[:3])}
+            at = next(
                 time
-                for time in times
-                if time >= now
-                and min(free_at(at) for at in [time, *times, time + limit] if time <= at <= time + limit)
-                >= nodes
+                for time in sorted(moments)
+                if time >= now and has_room(idx, time, time + limit, entries, moments)
             )
-            if start == now and nodes <= cluster.free:
-                holds.append((now + limit, nodes))
-                cluster.start(job, nodes, queue[0])
-            elif start < window_end:
-                end = min(math.ceil((start + limit) / step) * step, window_end)
-                plans.append(Planned(start // step * step, start, end, nodes, free_at(start) - nodes))
-
-    return schedule
+            if at == now and fits(idx):
+                start(idx, queue[0])
+            elif at < window_end:
+                end = min(math.ceil((at + limit) / step) * step, window_end)
+                free = left_of(entries, at, available(problem, at))
+                left = {name: amount - needs.get(name, 0) for name, amount in free.items()}
+                entries.append(Planned(at // step * step, at, end, needs, left))
+    return order

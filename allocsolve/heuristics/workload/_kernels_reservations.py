@@ -68,7 +68,7 @@ def _size_beside(
 
 
 @inner_kernel
-def _fits(jobs: PackedJobs, state: State, job: int, machine: Machine | None = None) -> bool:
+def fits_now(jobs: PackedJobs, state: State, job: int, machine: Machine | None = None) -> bool:
     """Return whether what a job needs is there now, and nobody holds it."""
     if machine is not None and not is_open(machine, job):
         return False
@@ -76,14 +76,14 @@ def _fits(jobs: PackedJobs, state: State, job: int, machine: Machine | None = No
 
 
 @inner_kernel
-def _last_that_fits(jobs: PackedJobs, state: State, limit: int, machine: Machine | None = None) -> int:
+def last_that_fits(jobs: PackedJobs, state: State, limit: int, machine: Machine | None = None) -> int:
     """Return the last place of the queue, of those examined, whose job fits into what is idle; or the head.
 
     Jobs behind it cannot start in this call, so they need not be planned. O(queue).
     """
     engine = state.engine
     at = min(engine.tail, engine.head + 1 + limit) - 1
-    while at > engine.head and not _fits(jobs, state, state.queue[at], machine):
+    while at > engine.head and not fits_now(jobs, state, state.queue[at], machine):
         at -= 1
     return int(at)
 
@@ -103,7 +103,7 @@ def _one_pass(
     start_heads(jobs, state, estimates, rule.moldable, machine)
     if engine.free <= 0 or engine.head + 1 >= engine.tail:
         return
-    last = _last_that_fits(jobs, state, rule.scan_limit, machine)
+    last = last_that_fits(jobs, state, rule.scan_limit, machine)
     if last == engine.head:
         return
     expect_running(state, free, machine)
@@ -112,7 +112,7 @@ def _one_pass(
         job = queue[at]
         estimate, fewest = estimates.queued[job], jobs.min_nodes[job]
         nodes = 0
-        fits = _fits(jobs, state, job, machine)
+        fits = fits_now(jobs, state, job, machine)
         if fits:
             nodes = _size_beside(jobs, job, engine.free, estimate, now, rule.moldable, free, machine)
         if not nodes and planned < reservations:

@@ -102,6 +102,9 @@ EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 #: The scan limit and the number of reservations, in jobs, that stand for all: more than any queue holds.
 ALL_JOBS: Final = 2**62
 
+#: The users where nothing is learned from them.
+NO_USERS: Final = np.empty(0, dtype=np.int64)
+
 #: Kinds of policies that have kernels of their own.
 _VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
 #: Kinds of policies that need running jobs in the order of their expected ends.
@@ -208,8 +211,8 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     """Return the estimates and the memory with which a run begins."""
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
-    users = user_numbers(problem) if policy.rule.learning else np.empty(0, dtype=np.int64)
-    estimates = _estimates(
+    users = user_numbers(problem) if policy.rule.learning else NO_USERS
+    estimates = estimates_of(
         packed.estimate,
         sources[policy.running],
         sources[policy.queued],
@@ -233,11 +236,11 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
         raise InvalidOption(msg)
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
-    estimates = _estimates(
+    estimates = estimates_of(
         jobs.estimate,
         sources[policy.running],
         sources[policy.queued],
-        np.empty(0, dtype=np.int64),
+        NO_USERS,
     )
     if policy.rule.kind in _VARIANTS:
         decide_variant(jobs, state, estimates, policy.rule, running, starts)
@@ -261,7 +264,8 @@ def _can_be_tree(rule: QueueRule) -> bool:
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
-def _estimates(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
+def estimates_of(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
+    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs."""
     return Estimates(
         limit=limit,
         running=running.copy(),
@@ -361,7 +365,7 @@ class Fcfs(_QueueSolver):
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(_rule(FCFS, self.moldable))
+        return QueuePolicy(queue_rule(FCFS, self.moldable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +398,7 @@ class FirstFit(_QueueSolver):
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(_rule(FIRST_FIT, self.moldable))
+        return QueuePolicy(queue_rule(FIRST_FIT, self.moldable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,7 +508,7 @@ class Easy(_QueueSolver):
         """What the loop of events takes."""
         if self.like:
             return _PRESETS[self.like]
-        rule = _rule(
+        rule = queue_rule(
             EASY if self.reservations == 1 else RESERVING,
             self.moldable,
             extra_nodes=self.extra_nodes,
@@ -517,7 +521,7 @@ class Easy(_QueueSolver):
         return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce, reservations)
 
 
-def _rule(
+def queue_rule(
     kind: int,
     moldable: Moldable = "max",
     *,
@@ -527,20 +531,21 @@ def _rule(
     scan_limit: int = ALL_JOBS,
     learning: bool = False,
 ) -> QueueRule:
+    """Return a rule for kernels."""
     return QueueRule(kind, extra_nodes, strict, order, _MOLDABLE.index(moldable), scan_limit, learning)
 
 
 #: How the EASYs of other tools behave, defects included, see `Easy`.
 _PRESETS: Final = {
-    "flux": QueuePolicy(_rule(EASY)),
-    "accasim": QueuePolicy(_rule(FIRST_FIT)),
-    "cqsim": QueuePolicy(_rule(EASY, extra_nodes=True), queued="actual"),
-    "mjs2023": QueuePolicy(_rule(MJS2023), coalesce=False),
-    "hpcopt": QueuePolicy(_rule(HPCOPT), running="actual"),
-    "raps": QueuePolicy(_rule(RAPS)),
+    "flux": QueuePolicy(queue_rule(EASY)),
+    "accasim": QueuePolicy(queue_rule(FIRST_FIT)),
+    "cqsim": QueuePolicy(queue_rule(EASY, extra_nodes=True), queued="actual"),
+    "mjs2023": QueuePolicy(queue_rule(MJS2023), coalesce=False),
+    "hpcopt": QueuePolicy(queue_rule(HPCOPT), running="actual"),
+    "raps": QueuePolicy(queue_rule(RAPS)),
 }
 
 #: First fit, for which least areas come first, by true run times.
 SMALLEST_AREA_FIRST: Final = QueuePolicy(
-    _rule(FIRST_FIT, order=order_code("smallest-area")), running="actual", queued="actual"
+    queue_rule(FIRST_FIT, order=order_code("smallest-area")), running="actual", queued="actual"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -79,9 +79,11 @@ def machine_of(shown: PackedMachine, submit: FloatArray, others: Sequence[FreeNo
     others
         What is free over time of each resource but nodes.
     """
-    resources, rows = len(shown.names), []
+    resources = len(shown.names)
+    rows: list[Any] = []
+    column: Any
     for at, column in enumerate(others[0] if others else new_free_nodes(0, 0)):
-        rows.append(np.empty((len(others), *np.shape(column)), np.asarray(column).dtype))
+        rows.append(np.empty((len(others), *np.shape(column)), column.dtype))
         for row, part in enumerate(others):
             rows[at][row] = part[at]
     return Machine(

@@ -9,27 +9,31 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_reservations import RESERVING
 from allocsolve.heuristics.workload._kernels_slurm import Passes, decide_slurm, run_slurm
-from allocsolve.heuristics.workload.policies import QueueOrder, order_code
+from allocsolve.heuristics.workload.policies import (
+    NO_USERS,
+    QueueOrder,
+    estimates_of,
+    order_code,
+    queue_rule,
+)
+from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels, held_now
 from allocsolve.kernels.free_nodes import new_free_nodes
+from allocsolve.model.arrays import frozen
+from allocsolve.model.job_kinds import ALL_SIZES
 from allocsolve.model.options import Within
+from allocsolve.model.speedup import NO_SPEEDUP
 from allocsolve.simulation import EngineRules, Wake
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import (
-    NOBODY,
-    Continuation,
-    Restart,
-    initial_state,
-    queue_state,
-    start_of,
-)
+from allocsolve.simulation.kernels import NOBODY, Continuation, Restart, queue_state, start_of
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
-    from allocsolve.kernels.free_nodes import FreeNodes
+    from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.jobs import FloatArray, PackedJobs
     from allocsolve.simulation import Decision, QueueView
 
 
@@ -68,8 +72,10 @@ class SlurmBackfill(CompiledSolver):
     ``bf_max_time`` and ``bf_yield_interval``, which say what happens in a long pass, have no meaning, and the
     main scheduler goes through the queue as far as it can (``default_queue_depth`` is not a limit). Slurm
     counts an interval from the end of a pass; here passes are at the multiples. Not modelled are nodes that
-    are not alike, nodes by name, partitions, preemption, and the grouping of ends of running jobs
-    (``bf_window_linear``). A moldable job runs on `allocsolve.model.Job.nodes` nodes.
+    are not alike, nodes by name, preemption, and the grouping of ends of running jobs
+    (``bf_window_linear``). A moldable job runs on `allocsolve.model.Job.nodes` nodes. On a machine with
+    counted resources or closed windows a job fits, and has a plan, in all that it needs, no job starts that
+    would run for its limit into what is closed, and heads start also when windows begin or end.
 
     *Guarantee*: feasible; the head does not wait while it fits. Where nobody runs longer than estimated, no
     pass delays a job that has a plan. *Complexity*: O(running jobs + tested jobs x steps of the plan) for
@@ -111,48 +117,50 @@ class SlurmBackfill(CompiledSolver):
         if not rules.coalesce:
             msg = "coalesce=False: Slurm's passes are made once an instant"
             raise InvalidOption(msg)
-        rules.check(problem, answers=False)
         problem = rules.applied(problem)
-        packed = problem.packed
-        state = initial_state(problem.num_nodes, packed.submit, ordered=True)
-        run_slurm(packed, state, *self._given(problem.num_nodes, len(packed.submit)), NOBODY)
+        packed = problem.jobs.packed
+        check_machine(problem, packed.estimate)
+        rules.check(problem, answers=False)
+        given = given_to_kernels(problem, 2 * len(packed.submit))
+        state = given.state(problem, None, ordered=True)
+        run_slurm(_on_own_nodes(given.jobs), state, *self._given(packed), given.free, NOBODY, given.machine)
         return Simulation(schedule_of(state), log_of(state))
 
     def starts_from(
         self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
     ) -> FloatArray | None:
-        """Return the start of each job in each scenario, see `allocsolve.simulation.forecast.Continuing`.
-
-        None on a machine with counted resources or closed windows.
-        """
-        if not problem.is_plain:
-            return None
-        then, packed, begun = Continuation.of(problem, running, now), problem.packed, np.empty(runtimes.shape)
-        state = then.state(problem, ordered=True)
-        given = self._given(problem.num_nodes, len(packed.submit))
-        restart = Restart(state[:2], given)
+        """Return the start of each job in each scenario, see `allocsolve.simulation.forecast.Continuing`."""
+        then, packed = Continuation.of(problem, running, now), problem.jobs.packed
+        given, begun = given_to_kernels(problem, 2 * len(packed.submit)), np.empty(runtimes.shape)
+        state, jobs = given.state(problem, then, ordered=True), _on_own_nodes(given.jobs)
+        restart = Restart(state[:2], held_now(given.machine))
         for row, runtime in enumerate(runtimes):
             restart()
-            run_slurm(packed._replace(runtime=runtime), state, *given, then.started)
+            check_machine(problem, packed.estimate, runtime, running=then.started.jobs)
+            timed = jobs._replace(runtime=runtime)
+            run_slurm(timed, state, *self._given(packed), given.free, then.started, given.machine)
             begun[row] = state.job["start"]
         return begun
 
     def decide(self, view: QueueView) -> tuple[Decision, ...]:
         """Return the jobs that start now, and when the next pass is, if one is needed."""
         jobs, state, running, begun, listed = queue_state(view)
-        wake = decide_slurm(jobs, state, *self._given(view.num_nodes, len(listed)), running, begun)
+        free = new_free_nodes(view.num_nodes, 2 * len(listed))
+        wake = decide_slurm(_on_own_nodes(jobs), state, *self._given(jobs), free, running, begun)
         chosen = state.started[len(running) : state.engine["started"]].tolist()
         starts = [start_of(state, job, listed) for job in chosen]
         return (*starts, Wake(wake)) if wake < math.inf else tuple(starts)
 
-    def _given(self, num_nodes: int, num_jobs: int) -> tuple[Passes, FloatArray, FreeNodes]:
-        """Return the options for kernels, and room for scores and plans: three steps a job at most."""
-        order = order_code(self.order)
+    def _given(self, jobs: PackedJobs) -> tuple[Estimates, QueueRule, Passes]:
+        """Return the options for kernels."""
         passes = Passes(
-            float(self.bf_interval),
-            60.0 * self.bf_window,
-            float(self.bf_resolution),
-            self.bf_max_job_test,
-            order,
+            float(self.bf_interval), 60.0 * self.bf_window, float(self.bf_resolution), self.bf_max_job_test
         )
-        return passes, np.empty(num_jobs if order else 0), new_free_nodes(num_nodes, 2 * num_jobs)
+        rule = queue_rule(RESERVING, order=order_code(self.order))
+        return estimates_of(jobs.estimate, jobs.estimate, jobs.estimate, NO_USERS), rule, passes
+
+
+def _on_own_nodes(jobs: PackedJobs) -> PackedJobs:
+    """Return jobs that run on their own numbers of nodes only."""
+    law, sizes = (frozen(np.full_like(jobs.kind, code)) for code in (NO_SPEEDUP, ALL_SIZES))
+    return jobs._replace(min_nodes=jobs.nodes, max_nodes=jobs.nodes, speedup=law, size_step=sizes)
