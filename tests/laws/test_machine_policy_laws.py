@@ -15,7 +15,7 @@ from strategies import workload_problems
 from tiers import examples
 
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
-from allocsolve.heuristics.workload._kernels_reservations import RESERVING
+from allocsolve.heuristics.workload._kernels_queue import RESERVING
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, conservative_plan
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, run_queue
 from allocsolve.judge import workload_violations

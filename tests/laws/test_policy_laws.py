@@ -21,7 +21,7 @@ from naive_workload_engine import (
     naive_run,
 )
 
-from allocsolve.heuristics.workload._kernels_reservations import RESERVING
+from allocsolve.heuristics.workload._kernels_queue import RESERVING
 from allocsolve.heuristics.workload.conservative import Conservative
 from allocsolve.heuristics.workload.policies import (
     EASY_PRESETS,

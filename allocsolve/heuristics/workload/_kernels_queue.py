@@ -1,6 +1,6 @@
-"""Queue policies for kernels: one call, and the loop over a whole workload.
+"""Queue policies for kernels: one call.
 
-In a call, the head of the queue starts while it fits, then other jobs are backfilled around it. The module
+In it the head of the queue starts while it fits, then other jobs are backfilled around it. The module
 also holds the orders of the queue and the estimates that are learned from users.
 """
 
@@ -16,17 +16,14 @@ from allocsolve.heuristics.workload._kernels_resources import (
     can_start,
     hold,
     leaves_head,
-    move_on,
-    next_step,
     reserve,
     use_extra,
 )
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
     State,
-    advance,
     begin,
     largest_size,
     leave_queue,
@@ -37,7 +34,6 @@ from allocsolve.simulation.kernels import (
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation.kernels import Started
 
 #: Codes of the orders; from `FIRST_AGING` on, scores change with time. See
 #: `allocsolve.heuristics.workload.policies.QueueOrder` for their meaning.
@@ -151,6 +147,9 @@ FCFS: Final = 0
 FIRST_FIT: Final = 1
 EASY: Final = 2
 
+#: EASY with any number of reservations, see `_kernels_reservations`.
+RESERVING: Final = 6
+
 #: Codes of `QueueRule.moldable`, the choice of the size on which a job starts.
 MAX_SIZE: Final = 0
 MIN_SIZE: Final = 1
@@ -170,6 +169,8 @@ class QueueRule(NamedTuple):
     scan_limit: int
     #: Whether estimates are learned from completed jobs.
     learning: bool
+    #: How many jobs that cannot start have reservations, under the kind `RESERVING`.
+    reservations: int = 1
 
 
 class Blocked(NamedTuple):
@@ -409,99 +410,3 @@ def learn(state: State, estimates: Estimates) -> None:
             elif last == last:  # noqa: PLR0124 - true unless it is NaN
                 estimate = min(estimate, last)
         estimates.running[job] = estimates.queued[job] = estimate
-
-
-@inner_kernel
-def take_in(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    machine: Machine | None = None,
-) -> int:
-    """Learn from the jobs that have ended, and put those that were submitted in their places in the queue.
-
-    Return the first place that has changed.
-    """
-    if rule.learning:
-        learn(state, estimates)
-    first = state.engine.tail - state.engine.submitted
-    if machine is not None:
-        return sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first, machine.submit)
-    if rule.order:
-        return sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
-    return int(first)
-
-
-@inner_kernel
-def place(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    running: IntArray,
-    starts: FloatArray,
-    machine: Machine | None = None,
-) -> None:
-    """Let jobs run that have started at these times, on the sizes that the state has of them.
-
-    Where a part of a machine is closed by now or later, they keep what they hold.
-    """
-    for at in range(len(running)):
-        job = running[at]
-        state.engine.clock = starts[at]
-        start(jobs, state, estimates, job, state.job[job].size, -1, machine)
-
-
-@kernel
-def run(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    memory: Blocked,
-    coalesce: bool,
-    started: Started,
-    machine: Machine | None = None,
-) -> None:
-    """Run a workload to its end under a policy, after placing the jobs that have started."""
-    place(jobs, state, estimates, started.jobs, started.starts, machine)
-    wake = np.inf
-    while advance(state, wake, coalesce):
-        if machine is not None and move_on(state, machine):
-            memory.flags[1] = 0
-        new = take_in(jobs, state, estimates, rule, machine)
-        one_pass(jobs, state, estimates, rule, memory, new, machine)
-        if machine is not None:
-            wake = next_step(state, machine)
-
-
-@inner_kernel
-def resume(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    running: IntArray,
-    starts: FloatArray,
-) -> None:
-    """Place the running jobs of a state with a filled queue, at its present time; sort the queue."""
-    now = state.engine.clock
-    place(jobs, state, estimates, running, starts)
-    state.engine.clock = now
-    if rule.order:
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)
-
-
-@kernel
-def decide(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    memory: Blocked,
-    running: IntArray,
-    starts: FloatArray,
-) -> None:
-    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
-    resume(jobs, state, estimates, rule, running, starts)
-    one_pass(jobs, state, estimates, rule, memory, state.engine.head)

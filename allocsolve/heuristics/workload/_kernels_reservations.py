@@ -7,7 +7,7 @@ reservations as the rule says.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,27 +19,20 @@ from allocsolve.heuristics.workload._kernels_capacity import (
 )
 from allocsolve.heuristics.workload._kernels_queue import (
     FIT_SIZE,
-    place,
-    resume,
     size_now,
     start,
     start_heads,
-    take_in,
 )
-from allocsolve.heuristics.workload._kernels_resources import Machine, is_open, move_on, next_step
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.heuristics.workload._kernels_resources import Machine, is_open
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import FreeNodes, least_free
 from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.kernels import advance, largest_size, leave_queue, time_ratio
+from allocsolve.simulation.kernels import largest_size, leave_queue, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation.kernels import Started, State
-
-#: A code of `QueueRule.kind`, beside those of `_kernels_queue` and `_kernels_easy_variants`.
-RESERVING: Final = 6
+    from allocsolve.model.jobs import PackedJobs
+    from allocsolve.simulation.kernels import State
 
 
 @inner_kernel
@@ -89,12 +82,11 @@ def last_that_fits(jobs: PackedJobs, state: State, limit: int, machine: Machine 
 
 
 @inner_kernel
-def _one_pass(
+def reserving_pass(
     jobs: PackedJobs,
     state: State,
     estimates: Estimates,
     rule: QueueRule,
-    reservations: int,
     free: FreeNodes,
     machine: Machine | None = None,
 ) -> None:
@@ -115,7 +107,7 @@ def _one_pass(
         fits = fits_now(jobs, state, job, machine)
         if fits:
             nodes = _size_beside(jobs, job, engine.free, estimate, now, rule.moldable, free, machine)
-        if not nodes and planned < reservations:
+        if not nodes and planned < rule.reservations:
             seconds = estimate * time_ratio(jobs, job, fewest)
             begins = earliest_room(free, job, fewest, now, seconds, np.inf, machine)
             if begins == now and fits:
@@ -128,43 +120,3 @@ def _one_pass(
             leave_queue(state, at)
             start(jobs, state, estimates, job, nodes, blocked, machine)
         at += 1
-
-
-@kernel
-def run_reserving(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    reservations: int,
-    free: FreeNodes,
-    coalesce: bool,
-    started: Started,
-    machine: Machine | None = None,
-) -> None:
-    """Run a workload to its end under EASY with that many reservations, after placing who has started."""
-    place(jobs, state, estimates, started.jobs, started.starts, machine)
-    wake = np.inf
-    while advance(state, wake, coalesce):
-        if machine is not None:
-            move_on(state, machine)
-        take_in(jobs, state, estimates, rule, machine)
-        _one_pass(jobs, state, estimates, rule, reservations, free, machine)
-        if machine is not None:
-            wake = next_step(state, machine)
-
-
-@kernel
-def decide_reserving(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    reservations: int,
-    free: FreeNodes,
-    running: IntArray,
-    starts: FloatArray,
-) -> None:
-    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
-    resume(jobs, state, estimates, rule, running, starts)
-    _one_pass(jobs, state, estimates, rule, reservations, free)

@@ -11,23 +11,19 @@ from allocsolve.heuristics.workload._kernels_capacity import book, earliest_room
 from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_AGING,
     MAX_SIZE,
-    place,
-    resume,
     start,
     start_heads,
-    take_in,
 )
 from allocsolve.heuristics.workload._kernels_reservations import fits_now, last_that_fits
-from allocsolve.heuristics.workload._kernels_resources import Machine, move_on, next_step
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import FreeNodes, change, least_free, limit_free
-from allocsolve.simulation.kernels import advance, leave_queue
+from allocsolve.simulation.kernels import leave_queue
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation.kernels import Started, State
+    from allocsolve.heuristics.workload._kernels_resources import Machine
+    from allocsolve.model.jobs import PackedJobs
+    from allocsolve.simulation.kernels import State
 
 
 class Passes(NamedTuple):
@@ -91,7 +87,7 @@ def _backfill(
 
 
 @inner_kernel
-def _one_call(
+def slurm_pass(
     jobs: PackedJobs,
     state: State,
     estimates: Estimates,
@@ -114,49 +110,6 @@ def _one_call(
         _backfill(jobs, state, estimates, passes, last_that_fits(jobs, state, behind, machine), free, machine)
     if rule.order >= FIRST_AGING:
         behind = engine.tail
-    wake = np.inf
-    if last_that_fits(jobs, state, behind, machine) != engine.head:
-        wake = float((number + 1) * passes.interval)
-    if machine is not None:
-        wake = min(wake, next_step(state, machine))
-    return wake
-
-
-@kernel
-def run_slurm(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    passes: Passes,
-    free: FreeNodes,
-    started: Started,
-    machine: Machine | None = None,
-) -> None:
-    """Run a workload to its end, after placing the jobs that have started."""
-    place(jobs, state, estimates, started.jobs, started.starts, machine)
-    wake = np.inf
-    while advance(state, wake, True):
-        if machine is not None:
-            move_on(state, machine)
-        take_in(jobs, state, estimates, rule, machine)
-        wake = _one_call(jobs, state, estimates, rule, passes, free, machine)
-
-
-@kernel
-def decide_slurm(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    passes: Passes,
-    free: FreeNodes,
-    running: IntArray,
-    starts: FloatArray,
-) -> float:
-    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs.
-
-    Return the instant of the next pass, infinite if it would do nothing.
-    """
-    resume(jobs, state, estimates, rule, running, starts)
-    return _one_call(jobs, state, estimates, rule, passes, free)
+    if last_that_fits(jobs, state, behind, machine) == engine.head:
+        return np.inf
+    return float((number + 1) * passes.interval)

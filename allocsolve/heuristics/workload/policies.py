@@ -20,48 +20,50 @@ from allocsolve.heuristics.workload._kernels_easy_variants import (
     run_variant,
 )
 from allocsolve.heuristics.workload._kernels_long_queue import run_long
+from allocsolve.heuristics.workload._kernels_policies import decide, run
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
     FIRST_FIT,
     ORDER_CODES,
+    RESERVING,
     Blocked,
     Estimates,
     QueueRule,
-    decide,
     nothing_blocked,
-    run,
-)
-from allocsolve.heuristics.workload._kernels_reservations import (
-    RESERVING,
-    decide_reserving,
-    run_reserving,
 )
 from allocsolve.heuristics.workload.long_queue import long_queue
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
-from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels, held_now
+from allocsolve.heuristics.workload.resources import (
+    check_machine,
+    given_to_kernels,
+    held_now,
+    on_own_nodes,
+)
 from allocsolve.kernels.free_nodes import new_free_nodes
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
 from allocsolve.model.options import Options, Within
-from allocsolve.simulation import EngineRules
+from allocsolve.simulation import EngineRules, Wake
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.kernels import (
     NOBODY,
     Continuation,
     Restart,
+    Started,
     queue_state,
     start_of,
 )
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_slurm import Passes
     from allocsolve.heuristics.workload.resources import Given
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
-    from allocsolve.simulation import QueueView
-    from allocsolve.simulation.decisions import Start
+    from allocsolve.simulation import Decision, QueueView
 
 #: Which job comes first; ties go to the job that was submitted first. Let r be the estimate (s) of a job, n
 #: its size (nodes), s its submission (s, at least 1) and w its wait so far (s):
@@ -103,7 +105,7 @@ EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 ALL_JOBS: Final = 2**62
 
 #: The users where nothing is learned from them.
-NO_USERS: Final = np.empty(0, dtype=np.int64)
+_NO_USERS: Final = np.empty(0, dtype=np.int64)
 
 #: Kinds of policies that have kernels of their own.
 _VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
@@ -119,8 +121,20 @@ class QueuePolicy:
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
     coalesce: bool = True
-    #: How many jobs that cannot start have reservations, under the kind ``RESERVING``.
-    reservations: int = 1
+    #: The passes in which it plans; None if it makes no passes.
+    passes: Passes | None = None
+
+    @property
+    def plans(self) -> bool:
+        """Whether jobs are planned on what is free over time."""
+        return self.passes is not None or self.rule.kind == RESERVING
+
+    def given(self, problem: WorkloadProblem) -> Given:
+        """Return what kernels take of a workload: of a planned job in passes three steps at most."""
+        if self.passes is None:
+            return given_to_kernels(problem, len(problem.jobs) * self.plans)
+        given = given_to_kernels(problem, 2 * len(problem.jobs))
+        return given._replace(jobs=on_own_nodes(given.jobs))
 
     @property
     def rules(self) -> EngineRules:
@@ -128,7 +142,10 @@ class QueuePolicy:
         return EngineRules(self.coalesce, "actual" if "actual" in {self.running, self.queued} else "estimate")
 
     def check(self, rules: EngineRules) -> None:
-        """Refuse rules that hide what the policy needs."""
+        """Refuse rules that hide what the policy needs, or that call it more often than it makes passes."""
+        if self.passes is not None and not rules.coalesce:
+            msg = "coalesce=False: Slurm's passes are made once an instant"
+            raise InvalidOption(msg)
         if rules.knowledge != "actual" and "actual" in {self.running, self.queued}:
             msg = f"knowledge {rules.knowledge!r} hides actual run times, which the policy needs"
             raise InvalidOption(msg)
@@ -141,21 +158,17 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     estimates, memory = _prepared(problem, policy)
     _check(problem, rule, estimates)
     rules.check(problem, answers=False)
-    given = _given(problem, rule)
-    jobs, machine = given.jobs, given.machine
+    given = policy.given(problem)
+    jobs, machine, free = given.jobs, given.machine, given.free if policy.plans else None
     state = given.state(problem, None, ordered=rule.kind in _ORDERED)
+    tree = machine is None and _can_be_tree(rule) and problem.is_rigid and has_long_queue(problem)
+    queue = long_queue(jobs, estimates.queued, rule.order) if tree else None
     if rule.kind in _VARIANTS:
         run_variant(jobs, state, estimates, rule, rules.coalesce)
-    elif rule.kind == RESERVING:
-        which = policy.reservations, given.free
-        run_reserving(jobs, state, estimates, rule, *which, rules.coalesce, NOBODY, machine)
+    elif queue is not None:
+        run_long(jobs, state, estimates, rule, memory, queue, rules.coalesce)
     else:
-        tree = machine is None and _can_be_tree(rule) and problem.is_rigid and has_long_queue(problem)
-        queue = long_queue(jobs, estimates.queued, rule.order) if tree else None
-        if queue is None:
-            run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine)
-        else:
-            run_long(jobs, state, estimates, rule, memory, queue, rules.coalesce)
+        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free, policy.passes)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -166,8 +179,8 @@ def queue_starts_from(
     then, rule = Continuation.of(problem, running, now), policy.rule
     begun = np.empty(runtimes.shape)
     estimates, memory = _prepared(problem, policy)
-    given = _given(problem, rule)
-    machine = given.machine
+    given = policy.given(problem)
+    machine, free = given.machine, given.free if policy.plans else None
     state = given.state(problem, then, ordered=rule.kind in _ORDERED)
     learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
     restart, coalesce = Restart(state[:2], learned, memory.flags, held_now(machine)), True
@@ -179,18 +192,9 @@ def queue_starts_from(
         if policy.queued == "actual":
             estimates.queued[:] = runtime
         _check(problem, rule, estimates, runtime, then.started.jobs)
-        if rule.kind == RESERVING:
-            which = policy.reservations, given.free
-            run_reserving(jobs, state, estimates, rule, *which, coalesce, then.started, machine)
-        else:
-            run(jobs, state, estimates, rule, memory, coalesce, then.started, machine)
+        run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free, policy.passes)
         begun[row] = state.job["start"]
     return begun
-
-
-def _given(problem: WorkloadProblem, rule: QueueRule) -> Given:
-    """Return what kernels take of a workload."""
-    return given_to_kernels(problem, len(problem.jobs) if rule.kind == RESERVING else 0)
 
 
 def _check(
@@ -211,8 +215,8 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     """Return the estimates and the memory with which a run begins."""
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
-    users = user_numbers(problem) if policy.rule.learning else NO_USERS
-    estimates = estimates_of(
+    users = user_numbers(problem) if policy.rule.learning else _NO_USERS
+    estimates = _estimates(
         packed.estimate,
         sources[policy.running],
         sources[policy.queued],
@@ -224,33 +228,31 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     return estimates, nothing_blocked(usable=problem.is_rigid and lasting)
 
 
-def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
+def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
     """Return the decisions of a policy on a view. O(running^2 + queue) at worst, plus the cost of the policy.
 
     A policy that learns from users also examines all jobs that have ended.
     """
     jobs, state, running, starts, listed = queue_state(view)
+    if policy.passes is not None:
+        jobs = on_own_nodes(jobs)
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
     if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime).any():
         msg = "the view hides actual run times, which the policy needs"
         raise InvalidOption(msg)
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
-    estimates = estimates_of(
-        jobs.estimate,
-        sources[policy.running],
-        sources[policy.queued],
-        NO_USERS,
-    )
+    estimates = _estimates(jobs.estimate, sources[policy.running], sources[policy.queued], _NO_USERS)
+    free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
+    wake = np.inf
     if policy.rule.kind in _VARIANTS:
         decide_variant(jobs, state, estimates, policy.rule, running, starts)
-    elif policy.rule.kind == RESERVING:
-        free = new_free_nodes(view.num_nodes, len(listed))
-        decide_reserving(jobs, state, estimates, policy.rule, policy.reservations, free, running, starts)
     else:
-        decide(jobs, state, estimates, policy.rule, nothing_blocked(usable=False), running, starts)
+        memory, begun = nothing_blocked(usable=False), Started(frozen(running), frozen(starts))
+        wake = decide(jobs, state, estimates, policy.rule, memory, begun, free, policy.passes)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
-    return tuple(start_of(state, job, listed) for job in chosen)
+    starting = tuple(start_of(state, job, listed) for job in chosen)
+    return (*starting, Wake(wake)) if wake < np.inf else starting
 
 
 def _looks_at_all(rule: QueueRule) -> bool:
@@ -264,7 +266,7 @@ def _can_be_tree(rule: QueueRule) -> bool:
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
-def estimates_of(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
+def _estimates(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
     """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs."""
     return Estimates(
         limit=limit,
@@ -300,7 +302,7 @@ Preset: TypeAlias = Literal["", "flux", "accasim", "cqsim", "mjs2023", "hpcopt",
 EASY_PRESETS: tuple[Preset, ...] = get_args(Preset)[1:]
 
 
-class _QueueSolver(CompiledSolver):
+class QueueSolver(CompiledSolver):
     """The base of the queue policies."""
 
     __slots__ = ()
@@ -315,8 +317,8 @@ class _QueueSolver(CompiledSolver):
         """The rules of a simulation under this policy, unless others are given."""
         return self.queue_policy.rules
 
-    def decide(self, view: QueueView) -> tuple[Start, ...]:
-        """Return the jobs that start now; this method is a policy for `allocsolve.simulation.run_policy`."""
+    def decide(self, view: QueueView) -> tuple[Decision, ...]:
+        """Return who starts now, and when to call it; a policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self.queue_policy)
 
     def starts_from(
@@ -338,7 +340,7 @@ class _QueueSolver(CompiledSolver):
 
 
 @dataclass(frozen=True, slots=True)
-class Fcfs(_QueueSolver):
+class Fcfs(QueueSolver):
     """First come, first served: who does not fit blocks all that were submitted later.
 
     Parameters
@@ -369,7 +371,7 @@ class Fcfs(_QueueSolver):
 
 
 @dataclass(frozen=True, slots=True)
-class FirstFit(_QueueSolver):
+class FirstFit(QueueSolver):
     """Backfilling without a reservation: in the order of submission, every job starts that fits.
 
     Wide jobs may wait for as long as narrow ones come. What several tools call EASY behaves so.
@@ -402,7 +404,7 @@ class FirstFit(_QueueSolver):
 
 
 @dataclass(frozen=True, slots=True)
-class Easy(_QueueSolver):
+class Easy(QueueSolver):
     """EASY backfilling: the first job that does not fit has a reservation, others may not delay it.
 
     The head of the queue starts while it fits. The first one that does not is expected to start at the shadow
@@ -516,9 +518,9 @@ class Easy(_QueueSolver):
             order=order_code(self.order),
             scan_limit=ALL_JOBS if self.scan_limit is None else min(self.scan_limit, ALL_JOBS),
             learning=self.estimate == "user-average",
+            reservations=ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS),
         )
-        reservations = ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS)
-        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce, reservations)
+        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce)
 
 
 def queue_rule(
@@ -530,9 +532,11 @@ def queue_rule(
     order: int = 0,
     scan_limit: int = ALL_JOBS,
     learning: bool = False,
+    reservations: int = 1,
 ) -> QueueRule:
     """Return a rule for kernels."""
-    return QueueRule(kind, extra_nodes, strict, order, _MOLDABLE.index(moldable), scan_limit, learning)
+    sizes = _MOLDABLE.index(moldable)
+    return QueueRule(kind, extra_nodes, strict, order, sizes, scan_limit, learning, reservations)
 
 
 #: How the EASYs of other tools behave, defects included, see `Easy`.

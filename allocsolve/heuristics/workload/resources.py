@@ -10,7 +10,10 @@ from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_resources import Machine
 from allocsolve.kernels.free_nodes import free_steps, new_free_nodes
 from allocsolve.model import RIGID, packed_machine
+from allocsolve.model.arrays import frozen
 from allocsolve.model.columns import plain
+from allocsolve.model.job_kinds import ALL_SIZES
+from allocsolve.model.speedup import NO_SPEEDUP
 from allocsolve.simulation.kernels import NOBODY, initial_state
 
 if TYPE_CHECKING:
@@ -160,3 +163,9 @@ def check_rigid(problem: WorkloadProblem) -> None:
     job = problem.jobs[idx]
     msg = f"job {job.name!r} is {job.kind}: with {problem.beyond_plain} jobs must be rigid"
     raise UnsupportedProblem(msg)
+
+
+def on_own_nodes(jobs: PackedJobs) -> PackedJobs:
+    """Return jobs that run on their own numbers of nodes only."""
+    law, sizes = (frozen(np.full_like(jobs.kind, code)) for code in (NO_SPEEDUP, ALL_SIZES))
+    return jobs._replace(min_nodes=jobs.nodes, max_nodes=jobs.nodes, speedup=law, size_step=sizes)
