@@ -258,7 +258,7 @@ def test_windows_that_are_refused(simple: Path, capsys: Capture) -> None:
     assert "closes 5 nodes of 4" in refused(capsys, *args, "2024-03-05T14:00+1h,nodes=5")
     assert "closes 1 gpus of 0" in refused(capsys, *args, "2024-03-05T14:00+1h,gpus=1")
     assert "is for plain machines" in refused(
-        capsys, *args, "2024-03-05T14:00+1h", "--policy", "slurm-backfill"
+        capsys, *args, "2024-03-05T14:00+1h", "--policy", "malleable-min"
     )
 
 
