@@ -21,35 +21,6 @@ if TYPE_CHECKING:
 
 
 @inner_kernel
-def _one_call(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    memory: Blocked,
-    new: int,
-    machine: Machine | None = None,
-    free: FreeNodes | None = None,
-    passes: Passes | None = None,
-) -> float:
-    """Make the decisions of one call; return when the policy wants to be called, infinite for never.
-
-    The queue has changed from the place `new` on. With what is free over time, jobs are planned: in passes,
-    if there are any, else anew in each call.
-    """
-    wake = np.inf
-    if free is None:
-        one_pass(jobs, state, estimates, rule, memory, new, machine)
-    elif passes is None:
-        reserving_pass(jobs, state, estimates, rule, free, machine)
-    else:
-        wake = slurm_pass(jobs, state, estimates, rule, passes, free, machine)
-    if machine is not None:
-        wake = min(wake, next_step(state, machine))
-    return wake
-
-
-@inner_kernel
 def _place(
     jobs: PackedJobs, state: State, estimates: Estimates, started: Started, machine: Machine | None = None
 ) -> None:
@@ -61,6 +32,24 @@ def _place(
         job = started.jobs[at]
         state.engine.clock = started.starts[at]
         start(jobs, state, estimates, job, state.job[job].size, -1, machine)
+
+
+@inner_kernel
+def _take_in(
+    jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, machine: Machine | None = None
+) -> int:
+    """Learn from the jobs that have ended, and put those that were submitted in their places in the queue.
+
+    Return the first place that has changed.
+    """
+    if rule.learning:
+        learn(state, estimates)
+    first = state.engine.tail - state.engine.submitted
+    if machine is not None:
+        return sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first, machine.submit)
+    if rule.order:
+        return sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
+    return int(first)
 
 
 @kernel
@@ -76,20 +65,24 @@ def run(
     free: FreeNodes | None = None,
     passes: Passes | None = None,
 ) -> None:
-    """Run a workload to its end under a policy, after placing the jobs that have started."""
+    """Run a workload to its end under a policy, after placing the jobs that have started.
+
+    With what is free over time, jobs are planned: in passes, if there are any, else anew in each call.
+    """
     _place(jobs, state, estimates, started, machine)
-    engine, wake = state.engine, np.inf
+    wake = np.inf
     while advance(state, wake, coalesce):
         if machine is not None and move_on(state, machine):
             memory.flags[1] = 0
-        if rule.learning:
-            learn(state, estimates)
-        new = engine.tail - engine.submitted
+        new = _take_in(jobs, state, estimates, rule, machine)
+        if free is None:
+            one_pass(jobs, state, estimates, rule, memory, new, machine)
+        elif passes is None:
+            reserving_pass(jobs, state, estimates, rule, free, machine)
+        else:
+            wake = slurm_pass(jobs, state, estimates, rule, passes, free, machine)
         if machine is not None:
-            new = sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, new, machine.submit)
-        elif rule.order:
-            new = sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, new)
-        wake = _one_call(jobs, state, estimates, rule, memory, new, machine, free, passes)
+            wake = next_step(state, machine) if passes is None else min(wake, next_step(state, machine))
 
 
 @kernel
@@ -112,4 +105,10 @@ def decide(
     state.engine.clock = now
     if rule.order:
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, head)
-    return _one_call(jobs, state, estimates, rule, memory, head, None, free, passes)
+    if free is None:
+        one_pass(jobs, state, estimates, rule, memory, head)
+    elif passes is None:
+        reserving_pass(jobs, state, estimates, rule, free)
+    else:
+        return slurm_pass(jobs, state, estimates, rule, passes, free)
+    return np.inf
