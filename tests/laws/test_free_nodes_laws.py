@@ -146,7 +146,7 @@ def test_a_plan_that_is_written_anew_is_the_list_of_seconds(seed: int, count: in
 def test_steps_that_are_given_are_those_of_the_list(seed: int, steps: int) -> None:
     """Also after changes, for which there is room."""
     rng = np.random.default_rng(seed)
-    times = np.cumsum(rng.integers(1, 4, steps)) - 1.0
+    times = np.cumsum(rng.integers(1, 4, steps)).astype(np.float64) - 1.0
     times[0] = 0.0
     nodes = np.cumsum(rng.choice([-1, 1], steps)) + steps
     horizon = int(times[-1]) + 50
