@@ -70,6 +70,5 @@ def has_schedule(
     answer = done.stdout.strip()
     if answer not in _ANSWERS:
         last = (done.stderr or answer).strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        msg = f"{PACKAGE} does not run: {last[0]}"
-        raise SolverUnavailable(msg)
+        raise SolverUnavailable(f"{PACKAGE} does not run: {last[0]}")
     return _ANSWERS[answer]

@@ -122,11 +122,9 @@ class _Town(NamedTuple):
 def _town(size: int, shape: Sequence[int] | None) -> _Town:
     width, height = (_ENDLESS, _ENDLESS) if shape is None else _sides(shape)
     if size < 1:
-        msg = f"size {size} is below 1"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"size {size} is below 1")
     if size > width * height:
-        msg = f"size {size} is above the {width * height} nodes"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"size {size} is above the {width * height} nodes")
     for smaller in range(1, size):  # each size builds on the one before, so the recursion is not deep
         _best(smaller, width, height)
     return _best(size, width, height)
@@ -134,8 +132,7 @@ def _town(size: int, shape: Sequence[int] | None) -> _Town:
 
 def _sides(shape: Sequence[int]) -> tuple[int, int]:
     if len(shape) != 2 or min(shape) < 1:
-        msg = f"shape {list(shape)} is not that of a 2-D mesh"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"shape {list(shape)} is not that of a 2-D mesh")
     return min(shape), max(shape)  # a mesh and its mirror image share their cached towns
 
 

@@ -43,8 +43,7 @@ def items(certificate: Mapping[str, object], key: str) -> list[Any]:
     """Return a list of the certificate, whatever is in it."""
     value = certificate.get(key)
     if not isinstance(value, list):
-        msg = f"{key} of the certificate are {type(value).__name__}, not a list"
-        raise malformed(msg)
+        raise malformed(f"{key} of the certificate are {type(value).__name__}, not a list")
     return value
 
 
@@ -52,8 +51,7 @@ def positive_integer(certificate: Mapping[str, object], key: str) -> int:
     """Return an integer of the certificate, from 1 to 2^53."""
     value = certificate.get(key)
     if type(value) is not int or not 1 <= value <= MAX_INTEGER:
-        msg = f"{key} {shown(value)} of the certificate is not an integer in 1..2^53"
-        raise malformed(msg)
+        raise malformed(f"{key} {shown(value)} of the certificate is not an integer in 1..2^53")
     return value
 
 
@@ -63,8 +61,7 @@ def integers(certificate: Mapping[str, object], key: str, low: int) -> IntArray:
     fault = _first_fault(values, low)
     if fault is not None:
         wanted = f"in {low}..2^53" if type(values[fault]) is int else "an integer"
-        msg = f"{key}[{fault}] {shown(values[fault])} of the certificate is not {wanted}"
-        raise malformed(msg)
+        raise malformed(f"{key}[{fault}] {shown(values[fault])} of the certificate is not {wanted}")
     return np.array(values, dtype=np.int64)
 
 
@@ -137,23 +134,19 @@ def price_list(certificate: Mapping[str, object]) -> PriceList:
     edges, prices = (_whole_numbers(name, certificate.get(name)) for name in ("edges", "prices"))
     (unit,) = _whole_numbers("unit", [certificate.get("unit")])
     if len(prices) != len(edges) - 1:
-        msg = f"{len(prices)} prices between {len(edges)} edges of the certificate"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(prices)} prices between {len(edges)} edges of the certificate")
     for at, (earlier, later) in enumerate(pairwise(edges), start=1):
         if later <= earlier:
-            msg = f"edges of the certificate: {later} after {earlier}, at position {at}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"edges of the certificate: {later} after {earlier}, at position {at}")
     if unit < 1:
-        msg = f"unit {unit} of the certificate is below 1"
-        raise malformed(msg)
+        raise malformed(f"unit {unit} of the certificate is below 1")
     return PriceList(edges, prices, unit)
 
 
 def _whole_numbers(name: str, values: object) -> list[int]:
     """Return a list of integers from 0 to 2^53."""
     if not isinstance(values, list):
-        msg = f"{name} {shown(values)} of the certificate are not a list"
-        raise malformed(msg)
+        raise malformed(f"{name} {shown(values)} of the certificate are not a list")
     at = _first_fault(values, 0)
     if at is not None:
         msg = f"{name} of the certificate: {shown(values[at])} at position {at} is not an integer in 0..2^53"

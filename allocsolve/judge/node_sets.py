@@ -39,14 +39,11 @@ def checked_nodes(nodes: IntArray, num_nodes: int, answer: str) -> IntArray:
     calls them by the noun `answer`.
     """
     if not len(nodes):
-        msg = f"the {answer} has no nodes"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the {answer} has no nodes")
     outside = nodes[(nodes < 0) | (nodes >= num_nodes)]
     if len(outside):
-        msg = f"node {outside[0]} of the {answer} is not in 0..{num_nodes - 1}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"node {outside[0]} of the {answer} is not in 0..{num_nodes - 1}")
     twice = nodes[1:][nodes[1:] == nodes[:-1]]
     if len(twice):
-        msg = f"node {twice[0]} of the {answer} is chosen twice"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"node {twice[0]} of the {answer} is chosen twice")
     return nodes

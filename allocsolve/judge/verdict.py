@@ -27,8 +27,7 @@ def violations(problem: Problem, answer: object, *, tolerance: float = 0) -> tup
     family = family_of(problem)
     seconds = real("tolerance", tolerance, InvalidOption)
     if not 0 <= seconds < math.inf:
-        msg = f"tolerance {shown(tolerance)} is not a number of seconds >= 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"tolerance {shown(tolerance)} is not a number of seconds >= 0")
     if not seconds:
         return family.rules.violations(problem, answer)
     if family.rules.violations_within is None:
@@ -112,8 +111,7 @@ def certificate_kind(family: AnyFamily, certificate: Mapping[str, Any]) -> Certi
     """Return the kind of a certificate; `InvalidAnswer` if the family has none such."""
     kinds = family.rules.certificates
     if not kinds:
-        msg = f"the result has a certificate, bounds of {family.kind} problems carry none"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the result has a certificate, bounds of {family.kind} problems carry none")
     named = certificate.get("kind")
     for kind in kinds:
         if kind.name == named if kind.name else "kind" not in certificate:
@@ -134,12 +132,10 @@ def check_types(problem: Problem, result: object) -> None:
     `InvalidAnswer` has the name of the type.
     """
     if not isinstance(result, Result):
-        msg = f"the solver returned {type(result).__name__}, not a Result"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver returned {type(result).__name__}, not a Result")
     expected = family_of(problem).answer
     if not isinstance(result.answer, expected | None):
-        msg = f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}")
 
 
 def _check_shapes(result: Result[Any], objective: tuple[str, ...]) -> None:
@@ -149,8 +145,7 @@ def _check_shapes(result: Result[Any], objective: tuple[str, ...]) -> None:
     claims += [("incumbent", met, range(count, count + 1)) for _, met in result.incumbents]
     for what, claim, lengths in claims:
         if isinstance(claim, tuple) != (count > 1) or len(terms(claim)) not in lengths:
-            msg = f"the solver claims the {what} {claim} of {','.join(objective)}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the solver claims the {what} {claim} of {','.join(objective)}")
 
 
 def assess(
@@ -173,8 +168,7 @@ def assess(
     faults = violations(problem, result.answer, tolerance=tolerance)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        msg = f"the answer is not feasible: {faults[0]}{more}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the answer is not feasible: {faults[0]}{more}")
     measured = family.rules.metrics(problem, result.answer)
     judged = family.value(measured, objective)
     rounding = family.rules.tolerance
@@ -185,11 +179,9 @@ def assess(
         msg = f"the solver claims to have met {result.incumbents[-1][1]}, its answer has {judged}"
         raise InvalidAnswer(msg)
     if _below(judged, result.bound, rounding):
-        msg = f"the solver claims the bound {result.bound}, its own answer has {judged}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver claims the bound {result.bound}, its own answer has {judged}")
     if _below(judged, certified_bound, rounding):
-        msg = f"the certificate proves the bound {certified_bound}, the answer has {judged}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the certificate proves the bound {certified_bound}, the answer has {judged}")
     # A solver that claims no optimum may still have found an answer that meets its bound.
     closed = result.status is Status.OPTIMAL or terms(result.bound) >= terms(judged)
     confirmed = replace(

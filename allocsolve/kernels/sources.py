@@ -108,8 +108,7 @@ def _frozen(value: Any) -> str:  # noqa: ANN401 - any value that a kernel names
     module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
     if module.partition(".")[0] in _VERSIONED:
         return f"{module}:{getattr(value, '__qualname__', '')}"
-    msg = f"a kernel may not name {value!r}: nobody could tell whether it has changed"
-    raise TypeError(msg)
+    raise TypeError(f"a kernel may not name {value!r}: nobody could tell whether it has changed")
 
 
 def type_text(kind: Any) -> str:  # noqa: ANN401 - a type of numba, which has no types

@@ -59,6 +59,5 @@ def packed_integers(values: object, what: str = "values") -> IntArray:
     with np.errstate(invalid="ignore"):
         integers = array.astype(np.int64) if array.dtype.kind in "iuf" else None
     if integers is None or (integers != array).any():
-        msg = f"{what} {shown(values)} are not integers of at most 64 bits"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{what} {shown(values)} are not integers of at most 64 bits")
     return frozen(integers)

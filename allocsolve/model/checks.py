@@ -37,8 +37,7 @@ def integer(what: str, value: object, error: type[AllocsolveError] = InvalidProb
     try:
         return whole(value)
     except TypeError:
-        msg = f"{what} {shown(value)} is not an integer"
-        raise error(msg) from None
+        raise error(f"{what} {shown(value)} is not an integer") from None
 
 
 def whole_time(what: str, value: object, error: type[AllocsolveError] = InvalidProblem) -> int:
@@ -57,8 +56,7 @@ def natural(what: str, value: object) -> int:
     """Return an option that is a whole number of at least 0."""
     number = integer(what, value, InvalidOption)
     if number < 0:
-        msg = f"{what} {shown(number)} is negative"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{what} {shown(number)} is negative")
     return number
 
 
@@ -67,8 +65,7 @@ def real(what: str, value: object, error: type[AllocsolveError] = InvalidProblem
     try:
         return float(instance(what, value, Real, error))  # type: ignore[type-abstract]  # only used in a check
     except OverflowError:
-        msg = f"{what} {shown(value)} is not a float"
-        raise error(msg) from None
+        raise error(f"{what} {shown(value)} is not a float") from None
 
 
 def in_range(
@@ -81,8 +78,7 @@ def in_range(
 ) -> N:
     """Return a number that is in a range; `where` says more about the range."""
     if not low <= number <= high:
-        msg = f"{what} {shown(number)} is not in {low}..{'2^53' if high == 2**53 else high}{where}"
-        raise error(msg)
+        raise error(f"{what} {shown(number)} is not in {low}..{'2^53' if high == 2**53 else high}{where}")
     return number
 
 
@@ -91,8 +87,7 @@ def flag(what: str, value: object, error: type[AllocsolveError] = InvalidOption)
     if not isinstance(value, str):
         with contextlib.suppress(ValueError):  # of an array
             return bool(value)
-    msg = f"{what} {shown(value)} is not True or False"
-    raise error(msg)
+    raise error(f"{what} {shown(value)} is not True or False")
 
 
 def choice(what: str, value: T, choices: Sequence[T]) -> T:
@@ -106,8 +101,7 @@ def instance(what: str, value: object, type_: type[T], error: type[AllocsolveErr
     """Return a value that has this type."""
     if isinstance(value, type_):
         return value
-    msg = f"{what} {shown(value)} is not of the type {type_.__name__}"
-    raise error(msg)
+    raise error(f"{what} {shown(value)} is not of the type {type_.__name__}")
 
 
 def items(what: str, values: Iterable[T], error: type[AllocsolveError] = InvalidProblem) -> tuple[T, ...]:
@@ -115,8 +109,7 @@ def items(what: str, values: Iterable[T], error: type[AllocsolveError] = Invalid
     try:
         return tuple(values)
     except TypeError:
-        msg = f"{what} {shown(values)} is not a sequence"
-        raise error(msg) from None
+        raise error(f"{what} {shown(values)} is not a sequence") from None
 
 
 def shown(value: object) -> str:

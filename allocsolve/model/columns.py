@@ -82,8 +82,7 @@ def seconds_column(what: str, values: object) -> FloatArray:
     """Return numbers as a read-only column; other values are refused."""
     array = array_of(values if isinstance(values, np.ndarray) else list(items(what, values)))  # type: ignore[arg-type]
     if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {shown(values)} are not numbers")
     return frozen(array.astype(np.float64))
 
 
@@ -91,15 +90,13 @@ def times_column(what: str, values: object, *, has_gaps: bool = False) -> FloatA
     """Return numbers as a read-only column; finite ones, or NaN where there may be gaps."""
     array = array_of(values)
     if array.dtype.kind not in "iuf" and array.size:
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{what} {shown(values)} are not numbers")
     column = array.astype(np.float64)
     strange = ~(np.abs(column) <= MAX_INTEGER)
     if has_gaps:
         strange &= ~np.isnan(column)
     if strange.any():
-        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{what} {shown(values)} are not all in -2^53..2^53")
     column.setflags(write=False)
     return column
 
@@ -110,8 +107,7 @@ def counts_column(what: str, values: object) -> IntArray:
     good = within(numbers, -MAX_INTEGER) & (numbers == np.floor(numbers))
     if not good.all():
         idx = int(np.argmin(good))
-        msg = f"job {idx}: {what} {shown(plain(numbers[idx]))} is not an integer up to 2^53"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"job {idx}: {what} {shown(plain(numbers[idx]))} is not an integer up to 2^53")
     return frozen(numbers.astype(np.int64))
 
 
@@ -122,8 +118,7 @@ def texts_column(what: str, values: Iterable[Any], *, none: bool = False) -> tup
         return texts
     for idx, text in enumerate(texts):
         if not (isinstance(text, str) or (none and text is None)):
-            msg = f"job {idx}: {what} {shown(text)} is not of the type str"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {idx}: {what} {shown(text)} is not of the type str")
     return texts
 
 

@@ -115,26 +115,21 @@ class EvolutionProblem(Rebuilt):
         in_range("num_nodes", self.num_nodes, 1)
         for what, values in (("releases", self.releases), ("application names", self.application_names)):
             if len(values) != len(self.applications):
-                msg = f"{len(values)} {what} for {len(self.applications)} applications"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{len(values)} {what} for {len(self.applications)} applications")
         if len(set(self.application_names)) < len(self.application_names):
             twice = next(n for n in self.application_names if self.application_names.count(n) > 1)
-            msg = f"application name {twice!r} is used twice"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"application name {twice!r} is used twice")
         for app, release, name in zip(self.applications, self.releases, self.application_names, strict=True):
             if not app.steps:
-                msg = f"application {name!r} has no steps"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"application {name!r} has no steps")
             if app.peak > self.num_nodes:
                 idx = app.nodes.index(app.peak)
                 msg = f"application {name!r}, step {idx}: {app.peak} nodes on a cluster of {self.num_nodes}"
                 raise InvalidProblem(msg)
             if not 0 <= release <= MAX_INTEGER:
-                msg = f"application {name!r}: release {shown(release)} is not in 0..2^53"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"application {name!r}: release {shown(release)} is not in 0..2^53")
         if self.horizon > MAX_INTEGER:
-            msg = f"latest release plus all durations is {self.horizon} s, beyond 2^53"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"latest release plus all durations is {self.horizon} s, beyond 2^53")
         if self.horizon * self.num_nodes > UNLIMITED:
             msg = f"horizon {self.horizon} s times {self.num_nodes} nodes is beyond 2^62 node-seconds"
             raise InvalidProblem(msg)
@@ -208,8 +203,7 @@ class EvolutionSchedule(OfArrays):
             msg = f"starts of shape {self.starts.shape} do not go with offsets of shape {offsets.shape}"
             raise InvalidAnswer(msg)
         if offsets[0] != 0 or (len(offsets) > 1 and (offsets[1:] <= offsets[:-1]).any()):
-            msg = "offsets must start at 0 and grow: every application has a step"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer("offsets must start at 0 and grow: every application has a step")
         if self.durations.shape != (offsets[-1],) or self.nodes.shape != (offsets[-1],):
             msg = f"{self.durations.shape} durations and {self.nodes.shape} nodes for {offsets[-1]} steps"
             raise InvalidAnswer(msg)

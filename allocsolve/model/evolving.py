@@ -56,19 +56,16 @@ class Requests:
         for idx, (remaining, change) in enumerate(checked):
             share, nodes = real(f"request {idx}: remaining", remaining), integer(f"request {idx}", change)
             if not 0 < share < 1:
-                msg = f"request {idx}: remaining {shown(remaining)} is not in 0..1, exclusive"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"request {idx}: remaining {shown(remaining)} is not in 0..1, exclusive")
             if not 1 <= abs(nodes) <= MAX_INTEGER:
                 msg = f"request {idx}: a change of {shown(nodes)} nodes is none of 1..2^53 or -1..-2^53"
                 raise InvalidProblem(msg)
             rows.append((share, nodes))
         for idx, ((before, _), (after, _)) in enumerate(pairwise(rows)):
             if after >= before:
-                msg = f"request {idx + 1}: remaining {after} does not fall, after {before}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"request {idx + 1}: remaining {after} does not fall, after {before}")
         if not rows:
-            msg = "a job without requests does not evolve"
-            raise InvalidProblem(msg)
+            raise InvalidProblem("a job without requests does not evolve")
         object.__setattr__(self, "events", tuple(rows))
 
 
@@ -101,16 +98,13 @@ class Phases:
             given, limit = _pair("phase", idx, phase)
             work = real(f"phase {idx}: work", given)
             if not 0 < work <= MAX_INTEGER:
-                msg = f"phase {idx}: work {shown(given)} is not in 0..2^53, above 0"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"phase {idx}: work {shown(given)} is not in 0..2^53, above 0")
             useful = None if limit is None else integer(f"phase {idx}: useful nodes", limit)
             if useful is not None and not 1 <= useful <= MAX_INTEGER:
-                msg = f"phase {idx}: {shown(limit)} useful nodes are not in 1..2^53"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"phase {idx}: {shown(limit)} useful nodes are not in 1..2^53")
             rows.append((work, useful))
         if not rows:
-            msg = "a job without phases has no work"
-            raise InvalidProblem(msg)
+            raise InvalidProblem("a job without phases has no work")
         object.__setattr__(self, "phases", tuple(rows))
         object.__setattr__(self, "release_delay", _seconds("release_delay", release_delay))
 
@@ -141,8 +135,7 @@ class Profile:
     def __init__(self, steps: EvolutionProfile | Iterable[Step], expand_limit: float = math.inf) -> None:
         profile = steps if isinstance(steps, EvolutionProfile) else EvolutionProfile(tuple(steps))
         if not profile.steps:
-            msg = "a profile without steps has no work"
-            raise InvalidProblem(msg)
+            raise InvalidProblem("a profile without steps has no work")
         expand_ratio(expand_limit)  # refuses values that are not limits
         object.__setattr__(self, "steps", tuple(profile.steps))
         object.__setattr__(self, "expand_limit", float(expand_limit))
@@ -212,8 +205,7 @@ Reconfiguration: TypeAlias = Stall | Join
 def _pair(what: str, idx: int, row: object) -> tuple[Any, Any]:
     pair: tuple[Any, ...] = items(f"{what} {idx}", row)  # type: ignore[arg-type]  # it is refused if it is not a sequence
     if len(pair) != 2:
-        msg = f"{what} {idx}: {shown(row)} is no pair"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {idx}: {shown(row)} is no pair")
     return pair
 
 
@@ -284,8 +276,7 @@ def packed_evolving(
         if isinstance(cost, Stall):
             larger[idx] = cost.holds == "larger"
         elif cost is not None and not isinstance(cost, Join):
-            msg = f"reconfiguration {shown(cost)} of job {idx} is none of Stall and Join"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"reconfiguration {shown(cost)} of job {idx} is none of Stall and Join")
         for name in () if cost is None else costs:
             costs[name][idx] = getattr(cost, name, 0)
     return PackedEvolving(

@@ -65,12 +65,10 @@ def kind_columns(
         codes: dict[object, int] = {None: -1, **{kind: code for code, kind in enumerate(JOB_KINDS)}}
         for idx, kind in enumerate(listed):
             if not isinstance(kind, str | None) or kind not in codes:
-                msg = f"job {idx}: kind {shown(kind)} is none of {', '.join(JOB_KINDS)}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"job {idx}: kind {shown(kind)} is none of {', '.join(JOB_KINDS)}")
         given = np.array([codes[kind] for kind in listed], dtype=np.int64)
         if len(given) != len(by_law):
-            msg = f"{len(given)} kinds for {len(by_law)} jobs"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"{len(given)} kinds for {len(by_law)} jobs")
         by_law = np.where(given < 0, by_law, given)
     count = len(speedup)
     steps: IntArray = np.ones(count, dtype=np.int64)

@@ -342,8 +342,7 @@ class Jobs(Keyed, Sequence[Job]):
     def refuse(self, which: NDArray[np.bool_], why: str) -> None:
         """Raise `UnsupportedProblem` about the first job of a mask, if it has one."""
         if which.any():
-            msg = f"job {self.names[int(np.argmax(which))]!r} {why}"
-            raise UnsupportedProblem(msg)
+            raise UnsupportedProblem(f"job {self.names[int(np.argmax(which))]!r} {why}")
 
     def without_requirements(self) -> Jobs:
         """Return the jobs as if they needed nothing beside nodes."""
@@ -388,13 +387,11 @@ class Jobs(Keyed, Sequence[Job]):
         columns += [(name, getattr(self, name)) for name in listed if getattr(self, name)]
         for name, column in columns:
             if len(column) != count:
-                msg = f"{len(column)} {name} for {count} jobs"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{len(column)} {name} for {count} jobs")
         if len(set(self.names)) < count:
             seen: set[str] = set()
             twice = next(name for name in self.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            msg = f"job name {twice!r} is used twice"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job name {twice!r} is used twice")
         given = ~np.isnan(self.limit)
         for name, values, good, range_ in (
             ("submit", packed.submit, within(packed.submit, 0), "0..2^53"),
@@ -428,8 +425,7 @@ class Jobs(Keyed, Sequence[Job]):
         faults = chain(kind_faults(packed), evolving_faults(packed, self.evolving, self.reconfigurations))
         for at_fault, matter in faults:
             if at_fault.any():
-                msg = f"job {self.names[int(np.argmax(at_fault))]!r} {matter}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"job {self.names[int(np.argmax(at_fault))]!r} {matter}")
         for idx, seconds in wrong_run_times(packed, self.evolving, self.evolutions):
             lasts, takes = (shown(plain(value)) for value in (packed.runtime[idx], seconds))
             fault = f"job {self.names[idx]!r}: runtime {lasts}, but on its nodes it takes {takes} s"
@@ -449,13 +445,11 @@ class Jobs(Keyed, Sequence[Job]):
         rows = self.speedups[idx].rows  # type: ignore[union-attr]  # its code says that it is a table
         reference = int(packed.nodes[idx]), float(packed.runtime[idx])
         if reference not in rows:
-            msg = f"job {self.names[idx]!r}: the speedup table has no row {list(reference)}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {self.names[idx]!r}: the speedup table has no row {list(reference)}")
         low, high = packed.min_nodes[idx], packed.max_nodes[idx]
         if (rows[0][0], rows[-1][0]) != (low, high):
             stated = f"{rows[0][0]}..{rows[-1][0]} nodes, min_nodes..max_nodes are {low}..{high}"
-            msg = f"job {self.names[idx]!r}: the speedup table has {stated}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {self.names[idx]!r}: the speedup table has {stated}")
 
 
 def stated_range(nodes: int, how: Speedup | Evolution | None) -> tuple[int, int]:

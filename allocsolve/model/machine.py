@@ -40,12 +40,10 @@ def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
     try:
         pairs = dict(given)  # type: ignore[call-overload]  # whatever it is
     except (TypeError, ValueError):
-        msg = f"{place} {shown(given)} is not a mapping from names to amounts"
-        raise InvalidProblem(msg) from None
+        raise InvalidProblem(f"{place} {shown(given)} is not a mapping from names to amounts") from None
     for name, amount in pairs.items():
         if not (isinstance(name, str) and name):
-            msg = f"{place}: the name {shown(name)} of a resource is not a text"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"{place}: the name {shown(name)} of a resource is not a text")
         what = f"{place}: {name}"
         pairs[name] = in_range(what, integer(what, amount), low)
     return tuple(sorted(pairs.items()))
@@ -80,8 +78,7 @@ class ClosedWindow:
             object.__setattr__(self, name, real(f"closed window: {name}", getattr(self, name)))
         if not 0 <= self.start < self.end <= MAX_INTEGER:
             first, last = (shown(plain(time)) for time in (self.start, self.end))
-            msg = f"closed window from {first} s to {last} s: not 0 <= start < end <= 2^53"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"closed window from {first} s to {last} s: not 0 <= start < end <= 2^53")
         object.__setattr__(self, "amounts", checked_amounts(self.place, self.amounts))
 
     @property
@@ -100,19 +97,16 @@ def checked_machine(
     amounts = checked_amounts("resources", resources)
     for name, _ in amounts:
         if name in _RESERVED:
-            msg = f"resources: the name {name!r} is taken"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"resources: the name {name!r} is taken")
     windows: tuple[ClosedWindow, ...] = items("closed", closed)  # type: ignore[arg-type]  # whatever it is
     there = {NODES: num_nodes, **dict(amounts)}
     for idx, window in enumerate(windows):
         instance(f"closed[{idx}]", window, ClosedWindow)
         for name, amount in dict(window.amounts).items():
             if name not in there:
-                msg = f"{window.place}: the machine has no {name!r}, only {', '.join(there)}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{window.place}: the machine has no {name!r}, only {', '.join(there)}")
             if amount > there[name]:
-                msg = f"{window.place}: closes {amount} {name} of {there[name]}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{window.place}: closes {amount} {name} of {there[name]}")
     by_start = sorted(windows, key=lambda window: (window.start, window.end, tuple(window.amounts)))
     return amounts, tuple(by_start)
 
@@ -156,8 +150,7 @@ class Requirements(Keyed):
         self.boost = _times("boost", boost, 0.0)
         for what in self.__slots__:
             if len(getattr(self, what)) not in {0, len(names)}:
-                msg = f"{len(getattr(self, what))} {what} for {len(names)} jobs"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{len(getattr(self, what))} {what} for {len(names)} jobs")
         self._check_values(names)
         if len(self.eligible):  # what is not after the submission says nothing
             self.eligible = frozen(np.where(self.eligible > submit, self.eligible, np.nan))
@@ -180,12 +173,10 @@ class Requirements(Keyed):
             if not good.all():
                 idx = int(np.argmin(good))
                 value = shown(plain(values[idx]) if np.isfinite(values[idx]) else float(values[idx]))
-                msg = f"job {names[idx]!r}: {what} {value} is not in {range_}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"job {names[idx]!r}: {what} {value} is not in {range_}")
         for idx, partition in enumerate(self.partitions):
             if partition == "":
-                msg = f"job {names[idx]!r}: partition '' has no name"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"job {names[idx]!r}: partition '' has no name")
 
     def __bool__(self) -> bool:
         return any(len(getattr(self, what)) for what in self.__slots__)
@@ -227,16 +218,13 @@ class Requirements(Keyed):
                 msg = f"{place} is not rigid, but needs {asked[0][0]!r}: only rigid jobs need more than nodes"
                 raise InvalidProblem(msg)
             if partition is not None and partition in dict(needs):
-                msg = f"{place}: partition {partition!r} is also among its needs"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{place}: partition {partition!r} is also among its needs")
             for name, amount in asked:
                 if name not in there:
                     known = f"only {', '.join(there)}" if there else "and no other resource"
-                    msg = f"{place} needs {name!r}: the machine has no such resource, {known}"
-                    raise InvalidProblem(msg)
+                    raise InvalidProblem(f"{place} needs {name!r}: the machine has no such resource, {known}")
                 if amount > there[name]:
-                    msg = f"{place} needs {amount} {name} of {there[name]}"
-                    raise InvalidProblem(msg)
+                    raise InvalidProblem(f"{place} needs {amount} {name} of {there[name]}")
 
 
 _NOTHING: Final[FloatArray] = frozen(np.empty(0))

@@ -105,8 +105,7 @@ def node_order(topology: Topology, name: NodeOrder, *, bits: int | None = None) 
             )
             raise InvalidOption(msg)
     elif bits is not None:
-        msg = f"bits {shown(bits)} given for the order {name}, which has none"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"bits {shown(bits)} given for the order {name}, which has none")
     return _order(topology.shape, name, bits or 0)
 
 

@@ -34,11 +34,9 @@ def checked_free(
         raise InvalidProblem(msg)
     size = integer("size", size)
     if size < 1:
-        msg = f"size {shown(size)} is below 1"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"size {shown(size)} is below 1")
     if size > (num_free := int(np.count_nonzero(mask))):
-        msg = f"size {shown(size)} is above the {num_free} free nodes"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"size {shown(size)} is above the {num_free} free nodes")
     if mask.flags.writeable or not mask.flags.c_contiguous:
         mask = np.array(mask, order="C")
         mask.setflags(write=False)
@@ -50,11 +48,9 @@ def mask_without(busy: Sequence[int], num_nodes: int) -> BoolArray:
     free = np.ones(num_nodes, dtype=np.bool_)
     for node in (integer("busy node", node) for node in items("busy", busy)):
         if not 0 <= node < num_nodes:
-            msg = f"busy node {shown(node)} is not in 0..{num_nodes - 1}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"busy node {shown(node)} is not in 0..{num_nodes - 1}")
         if not free[node]:
-            msg = f"busy node {node} is named twice"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"busy node {node} is named twice")
         free[node] = False
     return free
 
@@ -68,7 +64,6 @@ class NodeSet(OfArrays):
     def __post_init__(self) -> None:
         nodes = packed_integers(self.nodes, "nodes")
         if nodes.ndim != 1:
-            msg = f"nodes of shape {nodes.shape} are not a list of integers"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"nodes of shape {nodes.shape} are not a list of integers")
         # A stable sort: the default has vector instructions that take eight times as long on some processors.
         object.__setattr__(self, "nodes", frozen(np.sort(nodes, kind="stable")))

@@ -161,8 +161,7 @@ class Option:
             return value
         if isinstance(value, str) and any(isinstance(choice, str) for choice in self.choices):
             raise UnknownName(self.name, value, map(str, self.choices))
-        msg = f"{self.name} takes {self.takes}, not {shown(value)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{self.name} takes {self.takes}, not {shown(value)}")
 
     def invalid_examples(self) -> Iterator[object]:
         """Yield values that it does not take, of every kind that there is."""
@@ -285,8 +284,7 @@ def _option(holder: type, field: dataclasses.Field[Any]) -> Option:
         hint = resolve(inspect.get_annotations(owner)[field.name], vars(sys.modules[owner.__module__]))
     except ValueError as error:  # imported for type checkers only: what the default is
         if issubclass(holder, Options):
-            msg = f"option {field.name} of {holder.__name__}: {error}"
-            raise TypeError(msg) from error
+            raise TypeError(f"option {field.name} of {holder.__name__}: {error}") from error
         hint = type(default)
     choices: list[OptionValue] = []
     accepted: list[type] = []
@@ -329,5 +327,4 @@ def resolve(annotation: object, namespace: Mapping[str, Any]) -> Any:  # noqa: A
         names = {**public, "model": model, "allocsolve": sys.modules["allocsolve"], **namespace}
         return typing.get_type_hints(holder, globalns=names, include_extras=True)["it"]
     except Exception as error:
-        msg = f"the annotation {annotation!r} cannot be resolved: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"the annotation {annotation!r} cannot be resolved: {error}") from error

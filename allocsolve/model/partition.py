@@ -67,37 +67,30 @@ class Topology:
         try:
             shape = tuple(map(whole, self.shape))
         except TypeError:
-            msg = f"shape {shown(self.shape)} is not a sequence of integers"
-            raise InvalidProblem(msg) from None
+            raise InvalidProblem(f"shape {shown(self.shape)} is not a sequence of integers") from None
         wrap, complete = (
             tuple(flag(name, value, InvalidProblem) for value in items(name, values)) or (False,) * len(shape)
             for name, values in (("wrap", self.wrap), ("complete", self.complete))
         )
         if not 1 <= len(shape) <= MAX_AXES:
-            msg = f"shape has {len(shape)} axes, not 1 to {MAX_AXES}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"shape has {len(shape)} axes, not 1 to {MAX_AXES}")
         if min(shape) < 1:
-            msg = f"shape {shown(list(shape))}: side {shown(min(shape))} is below 1"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"shape {shown(list(shape))}: side {shown(min(shape))} is below 1")
         if max(shape) > MAX_SIDE:
-            msg = f"shape: side {shown(max(shape))} is above 2^14"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"shape: side {shown(max(shape))} is above 2^14")
         if math.prod(shape) > MAX_NODES:
-            msg = f"shape {list(shape)} has {math.prod(shape)} nodes, more than 2^24"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"shape {list(shape)} has {math.prod(shape)} nodes, more than 2^24")
         for name, values in (("wrap", wrap), ("complete", complete)):
             if len(values) != len(shape):
                 msg = f"{name} has {len(values)} entries for the {len(shape)} axes of shape {list(shape)}"
                 raise InvalidProblem(msg)
         both = [axis for axis in range(len(shape)) if wrap[axis] and complete[axis]]
         if both:
-            msg = f"axis {both[0]} is a ring by wrap and complete: it is one of them at most"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"axis {both[0]} is a ring by wrap and complete: it is one of them at most")
         if any(complete):
             degree = sum(side - 1 if full else 2 for side, full in zip(shape, complete, strict=True))
             if math.prod(shape) * degree > 2 * MAX_LINKS:
-                msg = f"shape {list(shape)} with complete axes has more than 2^24 links"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"shape {list(shape)} with complete axes has more than 2^24 links")
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "wrap", wrap)
         object.__setattr__(self, "complete", complete)
@@ -133,8 +126,7 @@ class Topology:
         if len(coordinates) != len(self.shape) or not all(
             0 <= c < side for c, side in zip(coordinates, self.shape, strict=True)
         ):
-            msg = f"there is no node at {tuple(coordinates)} in shape {self.shape}"
-            raise IndexError(msg)
+            raise IndexError(f"there is no node at {tuple(coordinates)} in shape {self.shape}")
         return int(np.ravel_multi_index(tuple(coordinates), self.shape, order="F"))
 
     def hop_distance(self, one: int, other: int) -> int:
@@ -282,19 +274,16 @@ def _checked_box(box: object, topology: Topology, size: int) -> bool | tuple[int
     try:
         sides = tuple(map(whole, box))  # type: ignore[call-overload]  # anything else is refused
     except TypeError:
-        msg = f"box {shown(box)} is neither true, false nor a sequence of integers"
-        raise InvalidProblem(msg) from None
+        raise InvalidProblem(f"box {shown(box)} is neither true, false nor a sequence of integers") from None
     shape = topology.shape
     if len(sides) != len(shape):
-        msg = f"box has {len(sides)} sides for the {len(shape)} axes of shape {list(shape)}"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"box has {len(sides)} sides for the {len(shape)} axes of shape {list(shape)}")
     for axis, (side, length) in enumerate(zip(sides, shape, strict=True)):
         if not 1 <= side <= length:
             msg = f"box {list(sides)}: side {shown(side)} along axis {axis} is not in 1..{length}"
             raise InvalidProblem(msg)
     if math.prod(sides) != size:
-        msg = f"box {list(sides)} has {math.prod(sides)} nodes, but size is {size}"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"box {list(sides)} has {math.prod(sides)} nodes, but size is {size}")
     return sides
 
 

@@ -90,13 +90,11 @@ class SwitchTree(KeyedByFields):
         parent = _entries("parent", self.parent, None, -1)
         count = len(parent)
         if not 1 <= count <= MAX_TREE_NODES:
-            msg = f"parent has {count} entries, not one for each of 1 to 2^20 switches"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"parent has {count} entries, not one for each of 1 to 2^20 switches")
         _refuse(parent >= count, "parent", parent, f"is above the last switch {count - 1}")
         switch = _entries("switch", self.switch, None, 0)
         if not 1 <= len(switch) <= MAX_TREE_NODES:
-            msg = f"switch has {len(switch)} entries, not one for each of 1 to 2^20 nodes"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"switch has {len(switch)} entries, not one for each of 1 to 2^20 nodes")
         _refuse(switch >= count, "switch", switch, f"is above the last switch {count - 1}")
         weight = _entries("weight", self.weight, np.full(count, 2, dtype=np.int64), 0, MAX_HALF_HOPS)
         capacity = _entries("capacity", self.capacity, np.ones(count, dtype=np.int64), 1, MAX_CAPACITY)
@@ -104,8 +102,7 @@ class SwitchTree(KeyedByFields):
         in_range("node_weight", node_weight, 0, MAX_HALF_HOPS)
         for what, entries in ("weight", weight), ("capacity", capacity):
             if len(entries) != count:
-                msg = f"{what} has {len(entries)} entries for {count} switches"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{what} has {len(entries)} entries for {count} switches")
         is_root, depth = parent < 0, _depths(parent)
         has_children = np.zeros(count, dtype=np.bool_)
         has_children[parent[~is_root]] = True
@@ -149,8 +146,7 @@ class SwitchTree(KeyedByFields):
             msg = f"sizes {shown(list(sizes))} are not 1 to {MAX_TREE_LEVELS} sizes of at least 1"
             raise InvalidProblem(msg)
         if math.prod(sizes) > MAX_TREE_NODES:
-            msg = f"sizes {shown(list(sizes))} give more than 2^20 nodes"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"sizes {shown(list(sizes))} give more than 2^20 nodes")
         hops = tuple(integer("hop", hop) for hop in items("hops", hops)) or tuple(range(2, 2 * levels + 1, 2))
         capacities = items("capacities", capacities) or (1,) * (levels - 1)
         if len(hops) != levels or len(capacities) != levels - 1:
@@ -160,8 +156,7 @@ class SwitchTree(KeyedByFields):
             )
             raise InvalidProblem(msg)
         if any(low > high for low, high in zip((0, *hops), hops, strict=False)):
-            msg = f"hops {list(hops)} fall, or begin below 0"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"hops {list(hops)} fall, or begin below 0")
         counts = [math.prod(sizes[:depth]) for depth in range(levels)]
         starts = np.concatenate([[0], np.cumsum(counts)])
         parents, weights, links = [np.full(1, -1)], [np.zeros(1)], [np.ones(1)]
@@ -224,8 +219,7 @@ class SwitchTree(KeyedByFields):
             return 0
         top = self.common_switch(one, other)
         if top < 0:
-            msg = f"no switch is above node {one} and node {other}"
-            raise ValueError(msg)
+            raise ValueError(f"no switch is above node {one} and node {other}")
         halves = 2 * self.node_weight
         for path in self.path_up(one), self.path_up(other):
             halves += sum(int(self.weight[switch]) for switch in path[: path.index(top)])
@@ -275,8 +269,7 @@ def _entries(
     if default is not None and array.shape == (0,):
         return default
     if array.ndim != 1 or array.dtype.kind not in "iuf" or (array != (whole := array.astype(np.int64))).any():
-        msg = f"{what} {shown(values)} is not a list of integers"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {shown(values)} is not a list of integers")
     _refuse(whole < low, what, whole, f"is below {low}")
     _refuse(whole > high, what, whole, f"is above {high}")
     return whole
@@ -285,8 +278,7 @@ def _entries(
 def _refuse(wrong: BoolArray, what: str, values: IntArray, why: str) -> None:
     if wrong.any():
         first = int(np.argmax(wrong))
-        msg = f"{what}[{first}]: {values[first]} {why}"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what}[{first}]: {values[first]} {why}")
 
 
 def _depths(parent: IntArray) -> IntArray:
@@ -298,14 +290,12 @@ def _depths(parent: IntArray) -> IntArray:
             break
         depth[below] = reached + 1
     else:
-        msg = f"the tree has more than {MAX_TREE_LEVELS} levels of switches"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"the tree has more than {MAX_TREE_LEVELS} levels of switches")
     if (depth < 0).any():
         first = int(np.argmax(depth < 0))
         while first not in (seen := _above(parent, first)):
             first = seen[-1]
-        msg = f"parent[{first}]: switch {first} is below itself"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"parent[{first}]: switch {first} is below itself")
     return depth
 
 
@@ -395,8 +385,7 @@ class PlacementProblem(KeyedByFields):
         ):
             numbers[what] = in_range(what, integer(what, getattr(self, what)), low, high)
         if numbers["segment"] and size % numbers["segment"]:
-            msg = f"size {size} is no multiple of the segment {numbers['segment']}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"size {size} is no multiple of the segment {numbers['segment']}")
         if not numbers["segment"]:
             numbers["segment_level"] = 1
         for name, value in (("free", free), ("size", size), *numbers.items()):

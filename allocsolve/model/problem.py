@@ -52,8 +52,7 @@ def checked_labels(name: object, meta: Mapping[str, object]) -> Mapping[str, obj
     try:
         return MappingProxyType(dict(meta))
     except (TypeError, ValueError):
-        msg = f"meta {shown(meta)} is not a mapping"
-        raise InvalidProblem(msg) from None
+        raise InvalidProblem(f"meta {shown(meta)} is not a mapping") from None
 
 
 #: An answer to a problem of any family; its type is `allocsolve.families.Family.answer`.
@@ -80,15 +79,13 @@ def parse_objective(objective: str | Sequence[str], family_terms: Sequence[Term]
         objective.split(",") if isinstance(objective, str) else items("objective", objective, InvalidOption)
     )
     if not names:
-        msg = "the objective has no terms"
-        raise InvalidOption(msg)
+        raise InvalidOption("the objective has no terms")
     terms: list[Term] = []
     for name in map(str.strip, map(str, names)):
         term = next((known for known in family_terms if known == name), None)
         if term is None:
             raise UnknownName("objective", name, family_terms)
         if term in terms:
-            msg = f"objective {','.join(map(str, names))!r} names {term} twice"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"objective {','.join(map(str, names))!r} names {term} twice")
         terms.append(term)
     return tuple(terms)

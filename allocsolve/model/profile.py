@@ -35,13 +35,11 @@ def expand_ratio(expand_limit: float) -> Fraction | None:
     """
     limit = real("expand limit", expand_limit)
     if not limit >= 1:  # also catches NaN
-        msg = f"expand limit {expand_limit!r} is below 1"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"expand limit {expand_limit!r} is below 1")
     if math.isinf(limit):
         return None
     if limit > MAX_INTEGER:
-        msg = f"expand limit {limit:g} is beyond 2^53; no limit is inf"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"expand limit {limit:g} is beyond 2^53; no limit is inf")
     return Fraction(repr(limit))
 
 
@@ -78,11 +76,9 @@ def _checked_steps(steps: Iterable[Sequence[int]]) -> tuple[Step, ...]:
             msg = f"step {idx}: {shown(step)} is not a pair of integers (duration, nodes)"
             raise InvalidProblem(msg) from None
         if not 1 <= duration <= MAX_INTEGER:
-            msg = f"step {idx}: duration {shown(duration)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"step {idx}: duration {shown(duration)} is not in 1..2^53")
         if not 0 <= nodes <= MAX_INTEGER:
-            msg = f"step {idx}: nodes {shown(nodes)} is not in 0..2^53"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"step {idx}: nodes {shown(nodes)} is not in 0..2^53")
         checked.append((duration, nodes))
     return tuple(checked)
 
@@ -167,8 +163,7 @@ class EvolutionProfile:
 
     def _last_max(self, t0: int, t1: int) -> tuple[int, int]:
         if t0 > t1:
-            msg = f"interval [{t0}, {t1}) ends before it begins"
-            raise ValueError(msg)
+            raise ValueError(f"interval [{t0}, {t1}) ends before it begins")
         if t0 == t1:
             return 0, t1
         best, end = 0, t0
@@ -182,8 +177,7 @@ class EvolutionProfile:
     def delayed(self, delay: int) -> EvolutionProfile:
         """Return the profile with a leading step of `delay` seconds on 0 nodes (itself if the delay is 0)."""
         if delay < 0:
-            msg = f"delay {delay} is negative"
-            raise ValueError(msg)
+            raise ValueError(f"delay {delay} is negative")
         return EvolutionProfile(((delay, 0), *self.steps)) if delay else self
 
     def expanded(self, durations: Sequence[int]) -> EvolutionProfile:
@@ -192,12 +186,10 @@ class EvolutionProfile:
         `ValueError` if the number of durations differs from the number of steps, or a step would shrink.
         """
         if len(durations) != len(self.steps):
-            msg = f"{len(durations)} durations for {len(self.steps)} steps"
-            raise ValueError(msg)
+            raise ValueError(f"{len(durations)} durations for {len(self.steps)} steps")
         for idx, (new, (old, _)) in enumerate(zip(durations, self.steps, strict=True)):
             if new < old:
-                msg = f"step {idx}: duration {new} is shorter than the requested {old}"
-                raise ValueError(msg)
+                raise ValueError(f"step {idx}: duration {new} is shorter than the requested {old}")
         return EvolutionProfile(tuple(zip(durations, self.nodes, strict=True)))
 
     def is_expansion_of(self, other: EvolutionProfile, expand_limit: float = math.inf) -> bool:

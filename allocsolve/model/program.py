@@ -127,8 +127,7 @@ def _operation(place: str, operation: object) -> tuple[int, int, float]:
     fields: tuple[object, ...] = items(place, operation)  # type: ignore[arg-type]  # it is checked there
     name = instance(f"{place}[0]", fields[0] if fields else None, str)
     if name not in _CODES:
-        msg = f"{place} {shown(name)} is none of {', '.join(_CODES)}"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{place} {shown(name)} is none of {', '.join(_CODES)}")
     code = _CODES[name]
     _, has_target, has_amount = OPERATIONS[code]
     if len(fields) != 1 + has_target + has_amount:
@@ -137,11 +136,9 @@ def _operation(place: str, operation: object) -> tuple[int, int, float]:
     target = integer(f"{place}[1]", fields[1]) if has_target else -1
     amount = real(f"{place}[{1 + has_target}]", fields[-1]) if has_amount else 0.0
     if has_target and not 0 <= target < 2**31:
-        msg = f"{place}[1] {shown(target)} is not in 0..2^31 - 1"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{place}[1] {shown(target)} is not in 0..2^31 - 1")
     if not 0 <= amount < np.inf:
-        msg = f"{place}[{1 + has_target}] {shown(amount)} is not a finite number >= 0"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{place}[{1 + has_target}] {shown(amount)} is not a finite number >= 0")
     return code, target, amount
 
 
@@ -172,11 +169,9 @@ def _check(rows: list[list[tuple[int, int, float]]]) -> None:
         for at, (code, target, _) in enumerate(process):
             place = f"processes[{idx}][{at}]"
             if code in {FORK, JOIN} and not (target < len(rows) and target != idx):
-                msg = f"{place}: there is no other process {target} among {len(rows)}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{place}: there is no other process {target} among {len(rows)}")
             if code == FORK and parent.setdefault(target, idx * 2**32 + at) != idx * 2**32 + at:
-                msg = f"{place}: process {target} is forked twice"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{place}: process {target} is forked twice")
             if code == JOIN:
                 if parent.get(target, -1) >> 32 != idx or target in joined:
                     msg = f"{place}: process {target} is not forked here before, or joined twice"
@@ -185,9 +180,7 @@ def _check(rows: list[list[tuple[int, int, float]]]) -> None:
             if code in {SEND, RECEIVE}:
                 messages[target] = messages.get(target, 0) + (1 if code == SEND else -1)
     if len(parent) == len(rows):
-        msg = "every process is forked by another one: none is there from the start"
-        raise InvalidProblem(msg)
+        raise InvalidProblem("every process is forked by another one: none is there from the start")
     short = next((channel for channel, left in messages.items() if left < 0), None)
     if short is not None:
-        msg = f"channel {short}: {-messages[short]} more messages are received than sent"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"channel {short}: {-messages[short]} more messages are received than sent")

@@ -87,15 +87,13 @@ class ReservationSchedule:
             object.__setattr__(self, "computed", times_column("computed", self.computed))
         offsets, outcomes = self.offsets, self.outcomes
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
-            msg = "offsets must start at 0 and never fall"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer("offsets must start at 0 and never fall")
         jobs = {outcomes.shape, self.ends.shape, (len(offsets) - 1,)}
         jobs |= set() if self.computed is None else {self.computed.shape}
         holds = {self.nodes.shape, self.hold_starts.shape, self.hold_ends.shape, (int(offsets[-1]),)}
         for what, shapes in (("jobs", jobs), ("holds", holds)):
             if len(shapes) > 1:
-                msg = f"columns of {what} of the shapes {sorted(shapes)}"
-                raise InvalidAnswer(msg)
+                raise InvalidAnswer(f"columns of {what} of the shapes {sorted(shapes)}")
         if ((outcomes < REJECTED) | (outcomes > CANCELLED)).any():
             msg = f"outcome {outcomes[(outcomes < REJECTED) | (outcomes > CANCELLED)][0]} is not in 0..3"
             raise InvalidAnswer(msg)
@@ -378,14 +376,12 @@ class ReservationProblem(Rebuilt):
         for idx, job in enumerate(self.jobs):
             place = f"job {self.names[idx]!r}"
             if job.nodes > limit:
-                msg = f"{place}: {job.nodes} nodes on a machine of {limit}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{place}: {job.nodes} nodes on a machine of {limit}")
             if job.arrival < last:
                 msg = f"{place}: arrival {job.arrival} is before that of the job in front of it, {last}"
                 raise InvalidProblem(msg)
             if isinstance(job.program, str) and job.program not in self.programs:
-                msg = f"{place}: there is no program {job.program!r}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{place}: there is no program {job.program!r}")
             last = job.arrival
         if self.horizon > MAX_INTEGER or sum(job.weight * job.area for job in self.jobs) > MAX_INTEGER:
             msg = "latest deadline plus run times, or the sum of weighted areas, is beyond 2^53"

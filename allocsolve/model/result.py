@@ -125,18 +125,15 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not real("seconds", self.seconds, InvalidOption) > 0:
-            msg = f"seconds {self.seconds} is not above 0"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"seconds {self.seconds} is not above 0")
         if self.iterations is not None:
             object.__setattr__(self, "iterations", natural("iterations", self.iterations))
         object.__setattr__(self, "workers", integer("workers", self.workers, InvalidOption))
         object.__setattr__(self, "seed", integer("seed", self.seed, InvalidOption))
         if self.workers < 1:
-            msg = f"workers {shown(self.workers)} is below 1"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"workers {shown(self.workers)} is below 1")
         if not 0 <= self.seed < 2**31:
-            msg = f"seed {shown(self.seed)} is not in 0..2^31-1"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"seed {shown(self.seed)} is not in 0..2^31-1")
 
     def start(self) -> Clock:
         """Start the clock: the first thing that a solver does."""
@@ -189,8 +186,7 @@ class Result(Generic[A]):
     def __post_init__(self) -> None:
         fault = self._contradiction() or self._disorder()
         if fault:
-            msg = f"contradictory result: {fault}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"contradictory result: {fault}")
 
     def _contradiction(self) -> str:
         has_answer = self.answer is not None

@@ -88,8 +88,7 @@ class Overhead:
     def __post_init__(self) -> None:
         object.__setattr__(self, "overhead", _share("overhead", self.overhead))
         if self.overhead == 1:
-            msg = "overhead 1 leaves no work"
-            raise InvalidProblem(msg)
+            raise InvalidProblem("overhead 1 leaves no work")
 
     def time_ratio(self, nodes: float, reference: float) -> float:
         """Return the run time on `nodes` nodes over that on `reference` nodes, the nodes of the job."""
@@ -117,12 +116,10 @@ class SpeedupTable:
     def __init__(self, rows: Iterable[tuple[int, float]]) -> None:
         checked = tuple(_row(row) for row in items("speedup table", rows))
         if not checked:
-            msg = "a speedup table has no rows"
-            raise InvalidProblem(msg)
+            raise InvalidProblem("a speedup table has no rows")
         for (before, _), (nodes, _) in pairwise(checked):
             if nodes <= before:
-                msg = f"speedup table: {nodes} nodes after {before}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"speedup table: {nodes} nodes after {before}")
         object.__setattr__(self, "rows", checked)
 
 
@@ -139,13 +136,10 @@ def _share(what: str, value: float) -> float:
 def _row(row: tuple[int, float]) -> tuple[int, float]:
     pair = items("row of a speedup table", row)
     if len(pair) != 2:
-        msg = f"row {shown(row)} of a speedup table is no pair of nodes and seconds"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"row {shown(row)} of a speedup table is no pair of nodes and seconds")
     nodes, seconds = integer("nodes of a speedup table", pair[0]), real("seconds of a speedup table", pair[1])
     if not 1 <= nodes <= MAX_INTEGER:
-        msg = f"nodes {shown(nodes)} of a speedup table are not in 1..2^53"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"nodes {shown(nodes)} of a speedup table are not in 1..2^53")
     if not (0 < seconds <= MAX_INTEGER and math.isfinite(seconds)):
-        msg = f"seconds {shown(pair[1])} of a speedup table are not in 0..2^53, above 0"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"seconds {shown(pair[1])} of a speedup table are not in 0..2^53, above 0")
     return nodes, seconds

@@ -127,8 +127,7 @@ class WorkloadProblem(Rebuilt):
         if asked.needs or asked.partitions:
             asked.check(self.jobs.names, packed.nodes, packed.kind != RIGID, self.resources)
         if self.horizon > MAX_INTEGER:
-            msg = f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53")
 
     @property
     def answer_type(self) -> type[WorkloadSchedule]:
@@ -355,8 +354,7 @@ class WorkloadSchedule(OfArrays):
             object.__setattr__(self, name, times_column(name, getattr(self, name)))
         offsets = self.offsets
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
-            msg = "offsets must start at 0 and never fall"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer("offsets must start at 0 and never fall")
         shapes = {self.starts.shape, self.ends.shape, self.nodes.shape}
         if shapes != {(int(offsets[-1]),)}:
             msg = f"starts, ends and nodes of the shapes {sorted(shapes)} for {offsets[-1]} pieces"
@@ -375,13 +373,11 @@ class WorkloadSchedule(OfArrays):
         jobs = problem.jobs.packed
         nodes = jobs.nodes if sizes is None else packed_integers(sizes, "sizes")
         if begins.shape != (len(problem.jobs),) or nodes.shape != begins.shape:
-            msg = f"{begins.shape} starts and {nodes.shape} sizes for {len(problem.jobs)} jobs"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{begins.shape} starts and {nodes.shape} sizes for {len(problem.jobs)} jobs")
         times = jobs.runtime if sizes is None else problem.run_times(nodes)
         if np.isnan(times).any():
             idx = int(np.argmax(np.isnan(times)))
-            msg = f"job {problem.jobs.names[idx]!r} cannot run on {nodes[idx]} nodes"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"job {problem.jobs.names[idx]!r} cannot run on {nodes[idx]} nodes")
         return cls(frozen(np.arange(len(begins) + 1)), begins, begins + times, nodes)
 
     def pieces(self, job_idx: int) -> tuple[tuple[float, float, int], ...]:

@@ -64,8 +64,7 @@ class JobHistory:
         object.__setattr__(self, "nodes", frozen(np.array(self.nodes, dtype=np.int64)))
         shapes = {getattr(self, name).shape for name in ("submits", "starts", "ends", "nodes", "limits")}
         if len(shapes) > 1 or self.submits.ndim != 1:
-            msg = f"the columns of a history have the shapes {sorted(shapes)}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"the columns of a history have the shapes {sorted(shapes)}")
         faults = (
             (np.diff(self.submits, prepend=-np.inf) >= 0, "is submitted before the one above it"),
             (~(self.starts < self.submits), "starts before its submission"),
@@ -75,8 +74,7 @@ class JobHistory:
         )
         for is_right, fault in faults:
             if not is_right.all():
-                msg = f"job {int(np.argmin(is_right))} of a history {fault}"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"job {int(np.argmin(is_right))} of a history {fault}")
         known = np.flatnonzero(np.isfinite(self.ends) & np.isfinite(self.starts))
         spans = self.ends[known] - self.starts[known]
         longest = np.nanmax(np.concatenate([self.limits, spans, [1.0]]))

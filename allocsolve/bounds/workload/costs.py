@@ -51,8 +51,7 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
     if term == "wait" and problem.is_rigid:
         return JobCosts(weight, frozen(none), float((weight * packed.runtime).sum()), scale)
     reason = "of jobs that are not rigid" if term == "wait" else "is no mean over the jobs"
-    msg = f"{term} {reason}: prices bound {', '.join(MEAN_TERMS)} (of rigid jobs)"
-    raise InvalidOption(msg)
+    raise InvalidOption(f"{term} {reason}: prices bound {', '.join(MEAN_TERMS)} (of rigid jobs)")
 
 
 #: Relative; far above the rounding of a product of doubles.

@@ -170,8 +170,7 @@ def machine_prices(
     if not problem.is_rigid:
         idx = int(np.argmax(problem.jobs.packed.kind != RIGID))
         job = problem.jobs[idx]
-        msg = f"job {job.name!r} is {job.kind}: prices of resources bound rigid jobs only"
-        raise UnsupportedProblem(msg)
+        raise UnsupportedProblem(f"job {job.name!r} is {job.kind}: prices of resources bound rigid jobs only")
     costs = job_costs(problem, term)
     per_second = time_units(problem)
     dual = MachineDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)

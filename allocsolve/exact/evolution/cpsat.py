@@ -171,8 +171,7 @@ class _Search:
             if self.fits(starts, starts + start.durations):
                 self.offer(starts, starts + start.durations)
                 return
-        msg = "the start schedule is not a feasible schedule of the problem"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("the start schedule is not a feasible schedule of the problem")
 
     def offer_schedule(self, schedule: EvolutionSchedule) -> None:
         """Offer a schedule that is feasible."""

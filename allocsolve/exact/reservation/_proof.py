@@ -32,8 +32,7 @@ def offer_start(best: BestBookings, start: ReservationSchedule | None) -> None:
     if not faults and (start.outcomes > BOOKED).any():
         faults = ("it was executed: only schedules of bookings can be improved on",)
     if faults:
-        msg = f"the schedule to start from is not feasible: {faults[0]}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the schedule to start from is not feasible: {faults[0]}")
     best.offer(start)
 
 

@@ -288,8 +288,7 @@ class Earlier(NamedTuple):
         """
         faults = () if schedule is None else workload_violations(problem, schedule)
         if faults:
-            msg = f"the schedule to start from is not feasible: {faults[0]}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the schedule to start from is not feasible: {faults[0]}")
         bound = None if certificate is None else bound_of_certificate(problem, objective[0], certificate)
         return cls(problem, objective, schedule, bound)
 

@@ -47,8 +47,7 @@ def _segments(occupied: EvolutionProfile) -> Segments:
 def request_arrays(profile: EvolutionProfile, num_nodes: int, limit: float) -> Request:
     """Return the request as the kernels take it; refuse a request that never fits."""
     if not instance("profile", profile, EvolutionProfile).steps:
-        msg = "the requested profile has no steps"
-        raise InvalidProblem(msg)
+        raise InvalidProblem("the requested profile has no steps")
     if profile.peak > num_nodes:
         msg = f"step {profile.nodes.index(profile.peak)}: {profile.peak} nodes on a cluster of {num_nodes}"
         raise InvalidProblem(msg)
@@ -117,8 +116,7 @@ def fit(
     num_nodes = in_range("num_nodes", integer("num_nodes", num_nodes), 1)
     earliest_start = natural("earliest_start", earliest_start)
     if earliest_start > MAX_INTEGER:
-        msg = f"earliest_start {shown(earliest_start)} is above 2^53"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"earliest_start {shown(earliest_start)} is above 2^53")
     request = request_arrays(profile, num_nodes, expand_limit)
     starts = np.empty(len(profile.steps), dtype=np.int64)
     work = np.empty((2, len(profile.steps)), dtype=np.int64)
@@ -169,6 +167,5 @@ def compact(
     completion = instance("placement", placement, PlacedProfile).completion
     starts = np.empty(len(profile.steps), dtype=np.int64)
     if not compact_request(_segments(occupied), request, num_nodes, completion, starts):
-        msg = f"nothing fits that ends at {completion}"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"nothing fits that ends at {completion}")
     return placement_of(profile, starts)

@@ -79,8 +79,7 @@ def list_starts(problem: EvolutionProblem, order: IntArray, fit: Fit) -> IntArra
     """
     count, given = len(instance("problem", problem, EvolutionProblem).releases), array_of(order)
     if given.shape != (count,) or not np.array_equal(np.sort(given, kind="stable"), np.arange(count)):
-        msg = f"order {shown(order)} does not list each of {count} applications once"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"order {shown(order)} does not list each of {count} applications once")
     instance("fit", fit, Fit, InvalidOption)
     return _starts(problem, given.astype(np.int64, copy=False), fit)
 

@@ -197,8 +197,7 @@ class ResourceProfile:
         time = self._origin if since is None else self._time("since", since)
         held = self._reservations.pop(integer("reservation", reservation, InvalidOption), None)
         if held is None:
-            msg = f"reservation {shown(reservation)} is unknown: never made, released or past"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"reservation {shown(reservation)} is unknown: never made, released or past")
         if time < held.completion:
             first = max(int(np.searchsorted(held.starts, time, side="right")) - 1, 0)
             starts = np.maximum(held.starts[first:], time)

@@ -83,8 +83,7 @@ class Kueue(Rule):
         tree, free, k, within, *_ = request
         if self.mode == "unconstrained":
             if within:
-                msg = f"within {within}: Kueue's unconstrained jobs know nothing of it"
-                raise UnsupportedProblem(msg)
+                raise UnsupportedProblem(f"within {within}: Kueue's unconstrained jobs know nothing of it")
             return np.flatnonzero(free)[:k]
         below = tree.nodes_below(free)
         racks = None

@@ -31,8 +31,7 @@ def _configured(block_sizes: str, first: int) -> tuple[int, BoolArray]:
     texts = [text.strip() for text in block_sizes.split(",")] if block_sizes.strip() else []
     for text in texts:
         if not (text.isascii() and text.isdigit()):
-            msg = f"block_sizes {shown(block_sizes)}: {shown(text)} is no number of nodes"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"block_sizes {shown(block_sizes)}: {shown(text)} is no number of nodes")
     sizes = [int(text) for text in texts]
     if not sizes:
         levels[:_DEFAULT_LEVELS] = True

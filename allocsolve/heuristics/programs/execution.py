@@ -121,8 +121,7 @@ def _limits(problem: ReservationProblem, schedule: ReservationSchedule, overrun:
     """Return the time (s) by which each booked job has to end; refuse schedules that are not of bookings."""
     count = len(problem.jobs)
     if len(schedule.outcomes) != count:
-        msg = f"the schedule is of {len(schedule.outcomes)} jobs, the problem has {count}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the schedule is of {len(schedule.outcomes)} jobs, the problem has {count}")
     of, starts, ends = schedule.job_of_hold, schedule.hold_starts, schedule.hold_ends
     booked = schedule.outcomes == BOOKED
     wrong = ~(booked | (schedule.outcomes == REJECTED))
@@ -132,8 +131,7 @@ def _limits(problem: ReservationProblem, schedule: ReservationSchedule, overrun:
     wrong[of[(schedule.nodes < 0) | (schedule.nodes >= problem.topology.num_nodes)]] = True
     if wrong.any():
         name = problem.names[int(np.argmax(wrong))]
-        msg = f"job {name!r} is neither rejected nor booked on its nodes for its run time"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"job {name!r} is neither rejected nor booked on its nodes for its run time")
     order = np.lexsort((starts, schedule.nodes))
     after, before = order[1:], order[:-1]
     same = schedule.nodes[after] == schedule.nodes[before]

@@ -76,8 +76,7 @@ def linnert_program(kind: int, nodes: int, job_idx: int, seed: int = 0) -> Progr
     for name, (low, high) in limits.items():
         values[name] = integer(name, values[name], InvalidOption)
         if not low <= values[name] <= high:
-            msg = f"{name} {shown(values[name])} is not in {low}..{high}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} {shown(values[name])} is not in {low}..{high}")
     offsets, code, target, amount = linnert_arrays(*values.values())
     rows = list(starmap(_operation, zip(code.tolist(), target.tolist(), amount.tolist(), strict=True)))
     return Program([rows[begin:end] for begin, end in pairwise(offsets.tolist())])

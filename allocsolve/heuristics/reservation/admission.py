@@ -244,8 +244,7 @@ def _requests(topology: Topology, *columns: Sequence[int] | IntArray) -> Request
         strange = (array < low) | (array > high)
         if strange.any():
             idx = int(np.argmax(strange))
-            msg = f"job {idx}: {name} {array[idx]} is not in {low}..{high}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {idx}: {name} {array[idx]} is not in {low}..{high}")
     arrival = arrays[0]
     if (falls := np.flatnonzero(arrival[1:] < arrival[:-1])).size:
         idx = int(falls[0]) + 1

@@ -86,15 +86,13 @@ class ReservationCalendar:
         topology = machine if isinstance(machine, Topology) else None
         num_nodes = integer("machine", machine) if topology is None else topology.num_nodes
         if not 1 <= num_nodes <= MAX_INTEGER:
-            msg = f"machine: {shown(num_nodes)} nodes are not in 1..2^53"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"machine: {shown(num_nodes)} nodes are not in 1..2^53")
         choice("shape", shape, RESERVATION_SHAPES)
         if topology is not None and allocator == "count":
             msg = "the allocator count chooses no nodes: give the number of nodes instead of a mesh"
             raise InvalidOption(msg)
         if topology is None and shape != "any":
-            msg = f"sets of nodes that are {shape!r} need a mesh"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"sets of nodes that are {shape!r} need a mesh")
         self._now = 0
         self._now = self._time("origin", origin)
         rule = rule_of("count" if topology is None else allocator)
@@ -160,8 +158,7 @@ class ReservationCalendar:
             busy = taken[~self._table.free_nodes(begin, end)[taken]]
             fault = f"node {busy[0]} is not free" if len(busy) else ""
         if fault:
-            msg = f"{fault} on [{begin}, {end})"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{fault} on [{begin}, {end})")
         self._table.book(taken, begin, end)
         self._issued += 1
         self._bookings[self._issued] = Slot(begin, runtime, taken)
@@ -176,8 +173,7 @@ class ReservationCalendar:
         """
         slot = self._bookings.pop(integer("booking", booking, InvalidOption), None)
         if slot is None:
-            msg = f"booking {shown(booking)} is unknown: never made, cancelled or past"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"booking {shown(booking)} is unknown: never made, cancelled or past")
         self._table.give_back(slot.nodes, slot.start, slot.start + slot.runtime, self._now)
         if len(self._ends) > 2 * len(self._bookings) + 16:  # most entries are of cancelled bookings
             self._ends = [(slot.start + slot.runtime, number) for number, slot in self._bookings.items()]
@@ -198,8 +194,7 @@ class ReservationCalendar:
         """
         begin, finish = self._time("start", start), self._time("end", end)
         if finish <= begin:
-            msg = f"end {finish} is not after the start {begin}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"end {finish} is not after the start {begin}")
         if self._table.topology is None:
             return self.num_nodes - self._table.most_busy(begin, finish)
         return self._table.free_nodes(begin, finish)
@@ -222,6 +217,5 @@ class ReservationCalendar:
             raise InvalidProblem(str(error)) from None
         ids = np.unique(given)
         if given.shape != ids.shape or not len(ids) or ids[0] < 0 or ids[-1] >= self.num_nodes:
-            msg = f"nodes {shown(nodes)} are not some of 0..{self.num_nodes - 1}, each once"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"nodes {shown(nodes)} are not some of 0..{self.num_nodes - 1}, each once")
         return frozen(ids)

@@ -83,8 +83,7 @@ def execute_leaking(
     rules, leak = rules or ExecutionRules(), leak or LeakRules()
     for name, job in zip(problem.names, problem.jobs, strict=True):
         if job.program is None:
-            msg = f"job {name!r} has no program: only programs can leak"
-            raise UnsupportedProblem(msg)
+            raise UnsupportedProblem(f"job {name!r} has no program: only programs can leak")
     if not problem.leaking:
         msg = "the problem asks for bookings: jobs leak only where it says that they may (leaking)"
         raise UnsupportedProblem(msg)

@@ -244,6 +244,5 @@ def _checked(answer: object, free: BoolArray, size: int) -> IntArray:
     if nodes.shape == (size,) and nodes.min() >= 0 and nodes.max() < len(free):
         taken[nodes] = True
     if np.count_nonzero(taken & free) != size:
-        msg = f"the allocator took {shown(nodes.tolist())}, which are not {size} free nodes"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the allocator took {shown(nodes.tolist())}, which are not {size} free nodes")
     return nodes

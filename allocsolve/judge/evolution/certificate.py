@@ -120,12 +120,10 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
                 break
             base = _with_room(base)
         if outcome != kernels.MORE:
-            msg = f"item {int(base.state[kernels.ITEMS])} of the log {_FAULTS[outcome]}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"item {int(base.state[kernels.ITEMS])} of the log {_FAULTS[outcome]}")
         left = data
     place = f"{'within' if left else 'after'} item {int(base.state[kernels.ITEMS])}"
-    msg = f"the log ends {place}, nothing is refuted"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer(f"the log ends {place}, nothing is refuted")
 
 
 def _is_pair(point: object) -> bool:
@@ -148,8 +146,7 @@ _FAULTS: Final = (
 def log_parts(log: object) -> Iterator[bytes]:
     """Yield the decompressed bytes of a log, up to `_PART` at a time."""
     if not isinstance(log, str):
-        msg = f"log {shown(log)} of the certificate is not a text"
-        raise malformed(msg)
+        raise malformed(f"log {shown(log)} of the certificate is not a text")
     try:
         packed = base64.b64decode(log, validate=True)
         stream = zlib.decompressobj()
@@ -157,8 +154,7 @@ def log_parts(log: object) -> Iterator[bytes]:
             part = stream.decompress(packed, _PART)
             packed = stream.unconsumed_tail
             if not part and not packed and not stream.eof:
-                msg = "log of the certificate is cut short"
-                raise InvalidAnswer(msg)
+                raise InvalidAnswer("log of the certificate is cut short")
             yield part
     except (ValueError, binascii.Error, zlib.error) as error:
         msg = f"log of the certificate is not compressed by zlib in base 64: {error}"

@@ -80,16 +80,14 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object], bound
     for part in log_parts(certificate.get("log")):
         data += part
         if len(data) > _LONGEST_LOG:
-            msg = f"the log has more than {_LONGEST_LOG} bytes"
-            raise UnsupportedProblem(msg)
+            raise UnsupportedProblem(f"the log has more than {_LONGEST_LOG} bytes")
     replay = _replay(problem, bound - 1)
     items = np.frombuffer(bytearray(data), dtype=np.uint8)
     n = len(problem.applications) + 1
     while (outcome := kernels.replay(replay, n, items)) == reasons.ROOM:
         replay = _with_room(replay)
     if outcome != reasons.REFUTED:
-        msg = "the log refutes no schedule under its last horizon"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("the log refutes no schedule under its last horizon")
     return _refutation(replay, n, bound)
 
 

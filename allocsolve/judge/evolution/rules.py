@@ -26,8 +26,7 @@ def _step_starts(schedule: EvolutionSchedule) -> IntArray:
         ("node counts", float(np.abs(schedule.nodes.astype(float)).sum())),
     ):
         if total > UNLIMITED:
-            msg = f"{what} of the schedule add up to {total:.3g}, beyond 2^62"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{what} of the schedule add up to {total:.3g}, beyond 2^62")
     before = np.cumsum(schedule.durations) - schedule.durations
     sizes = np.diff(schedule.offsets)
     starts: IntArray = before + np.repeat(schedule.starts - before[schedule.offsets[:-1]], sizes)

@@ -41,8 +41,7 @@ def partition_box_bound(problem: PartitionProblem, certificate: Mapping[str, obj
     *Complexity*: O(nodes) for each choice of the sides of the first axes. No code is shared with the solver.
     """
     if not problem.box:
-        msg = "the certificate is for boxes, but the problem asks for none"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("the certificate is for boxes, but the problem asks for none")
     topology, bound = problem.topology, certificate.get("bound")
     highest = topology.diameter * problem.size**2
     if type(bound) is not int or bound > highest:

@@ -335,13 +335,11 @@ def checked_sums(axes: PartitionAxes, multipliers: IntArray, name: str) -> None:
     """
     counts = int(axes.counts[-1])
     if counts * (axes.size + 1) > _MAX_TABLE:
-        msg = f"{axes.size} nodes on sides of {[*axes.sides]} are too many for {name}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{axes.size} nodes on sides of {[*axes.sides]} are too many for {name}")
     greatest, least = int(multipliers.max(initial=0)), int(multipliers.min(initial=0))
     paid = 2 * axes.size * multipliers.shape[-1] * max(greatest, -least)
     if paid + axes.scale * axes.size**2 * counts >= _MAX_UNITS:
-        msg = f"multipliers or scale of {name} are too large for sums of 64 bits"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"multipliers or scale of {name} are too large for sums of 64 bits")
 
 
 #: Nodes of a machine: the sums of distances from all of them are recomputed, which takes long beyond this.
@@ -449,8 +447,7 @@ def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int)
     steps, depth = _checked_steps(axes, root)
     counts, num = int(axes.counts[-1]), len(axes.cells)
     if depth * (2 * counts + num) > _MAX_TABLE:
-        msg = f"{root.name} is {depth} splits deep, too deep to be checked"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{root.name} is {depth} splits deep, too deep to be checked")
     row = open_leaf(
         windows,
         axes.first_branch(first, depth),
@@ -474,22 +471,19 @@ def _checked_steps(axes: PartitionAxes, root: _Root) -> tuple[IntArray, int]:
     splits = kind >= LOWER_FIRST
     left = 1 + np.cumsum(splits.astype(np.int64) - (kind == LEAF))
     if not len(steps) or left[-1] != 0 or (left[:-1] < 1).any() or kind.min() < LEAF or kind.max() > CELL:
-        msg = f"{root.name} has steps that make no tree"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{root.name} has steps that make no tree")
     counts = int(axes.counts[-1])
     numbers = {NARROW: len(root.multipliers), LOWER_FIRST: counts, UPPER_FIRST: counts}
     for step, end in numbers.items():
         wrong = (kind == step) & ((which < 0) | (which >= end))
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            msg = f"{root.name} names {which[row]} in step {row}, which is not in 0..{end - 1}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{root.name} names {which[row]} in step {row}, which is not in 0..{end - 1}")
     of_node = (kind == CELL) | (kind == REACH) & (which >= 0)
     cells = np.searchsorted(axes.cells, which[of_node])
     known = axes.cells[np.minimum(cells, len(axes.cells) - 1)] == which[of_node]
     if not known.all():
-        msg = f"{root.name} names node {which[of_node][~known][0]}, which is in no answer"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{root.name} names node {which[of_node][~known][0]}, which is in no answer")
     steps[of_node, 1] = cells
     return steps, int(left.max(initial=1))
 
@@ -499,8 +493,7 @@ def _checked_tree(problem: PartitionProblem, certificate: Mapping[str, object]) 
     axes = checked_axes(problem, certificate.get("axes"))
     scale, bound = certificate.get("scale"), certificate.get("bound")
     if type(scale) is not int or scale < 2 or scale % 2:
-        msg = f"scale {scale} of the certificate is not an even integer above 0"
-        raise malformed(msg)
+        raise malformed(f"scale {scale} of the certificate is not an even integer above 0")
     highest = problem.topology.diameter * problem.size**2
     if type(bound) is not int or bound > highest:
         msg = f"bound {bound} of the certificate is not an integer, or above the cost {highest} of all sets"
@@ -514,12 +507,10 @@ def _roots(listed: list[object], width: int) -> dict[Medians, _Root]:
     for i, root in enumerate(listed):
         name = f"root {i} of the certificate"
         if not isinstance(root, dict):
-            msg = f"{name} is {type(root).__name__}, not a record"
-            raise malformed(msg)
+            raise malformed(f"{name} is {type(root).__name__}, not a record")
         medians = root.get("medians")
         if not are_integers(medians):
-            msg = f"{name} has the medians {medians}, which are not a list of integers"
-            raise malformed(msg)
+            raise malformed(f"{name} has the medians {medians}, which are not a list of integers")
         steps = rows_of_integers(f"steps of {name}", root.get("steps"), _STEP)
         multipliers = rows_of_integers(f"multipliers of {name}", root.get("multipliers"), width)
         roots[tuple(medians)] = _Root(name, steps, multipliers)

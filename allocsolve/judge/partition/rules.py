@@ -245,8 +245,7 @@ def _ranks(topology: Topology, order: IntArray | None) -> IntArray:
         return nodes
     order = np.asarray(order)
     if order.shape != nodes.shape or not np.array_equal(np.sort(order), nodes):
-        msg = f"order is not a permutation of the {len(nodes)} nodes"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"order is not a permutation of the {len(nodes)} nodes")
     ranks = np.empty_like(nodes)
     ranks[order] = nodes
     return ranks

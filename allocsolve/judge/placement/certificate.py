@@ -50,16 +50,13 @@ def placement_certificate_bound(
     if type(bound) is not int and not (
         term == "bottleneck" and type(bound) is float and math.isfinite(bound)
     ):
-        msg = f"bound {shown(bound)} of the certificate is not a number of {term}"
-        raise malformed(msg)
+        raise malformed(f"bound {shown(bound)} of the certificate is not a number of {term}")
     assert isinstance(bound, int | float)
     optimum = least_placement(problem, term)
     if optimum is None:
-        msg = "no placement answers the problem, the certificate is of another one"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("no placement answers the problem, the certificate is of another one")
     if bound > optimum:
-        msg = f"the certificate claims the bound {bound} of {term}, the optimum is {optimum}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the certificate claims the bound {bound} of {term}, the optimum is {optimum}")
     return bound
 
 

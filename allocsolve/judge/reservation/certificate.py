@@ -59,8 +59,7 @@ def reservation_price_bound(
     """
     method = certificate.get("method")
     if method != "prices":
-        msg = f"method {shown(method)} of the certificate is not 'prices'"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"method {shown(method)} of the certificate is not 'prices'")
     listed = price_list(certificate)
     packed, num_nodes = problem.packed, problem.topology.num_nodes
     total, unit = listed.total, listed.unit

@@ -295,11 +295,9 @@ def reservation_metrics(problem: ReservationProblem, schedule: ReservationSchedu
     """
     jobs, outcomes = problem.packed, schedule.outcomes
     if len(outcomes) != len(problem.jobs):
-        msg = f"outcomes of {len(outcomes)} jobs, the problem has {len(problem.jobs)}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"outcomes of {len(outcomes)} jobs, the problem has {len(problem.jobs)}")
     if ((schedule.nodes < 0) | (schedule.nodes >= problem.topology.num_nodes)).any():
-        msg = f"a node of the schedule is not in 0..{problem.topology.num_nodes - 1}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"a node of the schedule is not in 0..{problem.topology.num_nodes - 1}")
     accepted, cancelled = outcomes != REJECTED, outcomes == CANCELLED
     area = jobs.nodes.astype(np.float64) * jobs.runtime
     hops = mean_hops(problem.topology, schedule.offsets, schedule.nodes)

@@ -74,8 +74,7 @@ def time_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object]
     start)), for each size of a moldable job.
     """
     if term == "wait" and not problem.is_rigid:
-        msg = "prices do not bound the wait of jobs that are not rigid"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("prices do not bound the wait of jobs that are not rigid")
     listed = price_list(certificate)
     unit = listed.unit
     packed = problem.packed
@@ -153,8 +152,7 @@ def makespan_rule_bound(problem: WorkloadProblem, certificate: Mapping[str, obje
     del term  # the makespan, the only one
     rule, after = choice(certificate, "rule", ("longest", "area", "wide")), certificate.get("after")
     if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:
-        msg = f"after {shown(after)} of the certificate is not a number in 0..2^53"
-        raise malformed(msg)
+        raise malformed(f"after {shown(after)} of the certificate is not a number in 0..2^53")
     packed, exact = problem.packed, problem.is_exact
     late = packed.submit >= after
     if not late.any():

@@ -604,8 +604,7 @@ def workload_breaches(
         if claim not in WORKLOAD_CLAIMS:
             raise UnknownName("claim", claim, WORKLOAD_CLAIMS)
     if len(schedule.offsets) != len(problem.jobs) + 1:
-        msg = f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted")
     for claim in claims:
         if claim in _EXPECTING:
             _check_expected(problem, schedule, claim)
@@ -619,8 +618,7 @@ def _check_expected(problem: WorkloadProblem, schedule: WorkloadSchedule, claim:
     elastic = np.flatnonzero(problem.packed.kind >= MALLEABLE)
     if len(elastic):
         name, kind = problem.jobs.names[elastic[0]], JOB_KINDS[problem.packed.kind[elastic[0]]]
-        msg = f"the claim {claim} is about jobs that keep their size, job {name!r} is {kind}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"the claim {claim} is about jobs that keep their size, job {name!r} is {kind}")
     pieces = np.diff(schedule.offsets)
     if (pieces > 1).any():
         job = int(np.argmax(pieces > 1))

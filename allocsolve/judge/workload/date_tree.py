@@ -35,8 +35,7 @@ def check_totals(certificate: Mapping[str, object], totals: list[int | None], wh
     """Refuse ``totals`` that are not those which the judge has found."""
     said = items(certificate, "totals")
     if len(said) != len(totals):
-        msg = f"{len(said)} totals{where} in the certificate for {len(totals)} leaves"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(said)} totals{where} in the certificate for {len(totals)} leaves")
     for leaf, (total, claim) in enumerate(zip(totals, said, strict=True)):
         if type(claim) is not type(total) or claim != total:
             msg = f"totals[{leaf}] {shown(claim)}{where} of the certificate: the judge finds {total}"
@@ -46,8 +45,7 @@ def check_totals(certificate: Mapping[str, object], totals: list[int | None], wh
 def check_steps(steps: float, leaves: int) -> None:
     """Refuse what would take minutes to check."""
     if steps > _MAX_STEPS:
-        msg = f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many")
 
 
 class DateTree(NamedTuple):
@@ -130,25 +128,21 @@ def _leaves(certificate: Mapping[str, object], num_jobs: int, num_lists: int, ti
     """Yield the leaves of the tree in order."""
     jobs, cuts = integers(certificate, "jobs", -1).tolist(), integers(certificate, "cuts", 0).tolist()
     if len(jobs) != len(cuts):
-        msg = f"{len(jobs)} jobs and {len(cuts)} cuts in the certificate"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(jobs)} jobs and {len(cuts)} cuts in the certificate")
     path: list[tuple[int, int, bool]] = []
     for at, (job, cut) in enumerate(zip(jobs, cuts, strict=True)):
         if job >= num_jobs:
-            msg = f"jobs[{at}] {job} of the certificate is none of {num_jobs} jobs"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"jobs[{at}] {job} of the certificate is none of {num_jobs} jobs")
         if at and not path:
             msg = f"the tree of the certificate has {len(jobs)} entries and ends before entry {at}"
             raise InvalidAnswer(msg)
         if job >= 0:
             if cut > MAX_INTEGER // tick:
-                msg = f"cuts[{at}] {cut} of the certificate is beyond 2^53 ticks of 1/{tick} s"
-                raise InvalidAnswer(msg)
+                raise InvalidAnswer(f"cuts[{at}] {cut} of the certificate is beyond 2^53 ticks of 1/{tick} s")
             path.append((job, cut * tick, False))
             continue
         if cut >= num_lists:
-            msg = f"cuts[{at}] {cut} of the certificate is none of {num_lists} lists"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"cuts[{at}] {cut} of the certificate is none of {num_lists} lists")
         yield _Leaf(cut, [*path])
         while path and path[-1][2]:
             path.pop()
@@ -156,8 +150,7 @@ def _leaves(certificate: Mapping[str, object], num_jobs: int, num_lists: int, ti
             path[-1] = (*path[-1][:2], True)
         elif at == len(jobs) - 1:
             return
-    msg = f"the tree of the certificate has {len(jobs)} entries and does not end"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer(f"the tree of the certificate has {len(jobs)} entries and does not end")
 
 
 class _Added(NamedTuple):
@@ -179,8 +172,7 @@ def _price_lists(
         for number, each in enumerate(items(certificate, "lists"))
     ]
     if not added:
-        msg = "the certificate has no lists of prices"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("the certificate has no lists of prices")
     counts = np.diff(shared.offsets)
     first = np.where(counts > 0, shared.first, len(edges) - 1)
     end = np.where(counts > 0, shared.first + counts, 0)
@@ -190,8 +182,7 @@ def _price_lists(
     first = np.minimum(first, end)
     offsets = np.concatenate(([0], np.cumsum(end - first)))
     if float(offsets[-1]) * len(added) > _MAX_PRICES:
-        msg = f"{len(added)} lists of {offsets[-1]} prices in the certificate are too many"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(added)} lists of {offsets[-1]} prices in the certificate are too many")
     lists: list[WindowPrices] = []
     room = frozen(edges), frozen(first), frozen(offsets)
     for number, each in enumerate(added):
@@ -202,8 +193,7 @@ def _price_lists(
         begin = offsets[each.jobs] + each.first - first[each.jobs]
         prices[np.arange(own[-1]) + np.repeat(begin - own[:-1], each.counts)] += each.differences
         if len(prices) and not 0 <= prices.min() <= prices.max() <= MAX_INTEGER:
-            msg = f"lists[{number}] of the certificate has prices that are not in 0..2^53"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"lists[{number}] of the certificate has prices that are not in 0..2^53")
         lists.append(WindowPrices(*room, frozen(prices)))
     return lists
 
@@ -211,31 +201,24 @@ def _price_lists(
 def _added(each: Any, number: int, num_jobs: int, num_slots: int) -> _Added:  # noqa: ANN401 - JSON
     name = f"lists[{number}]"
     if not isinstance(each, dict):
-        msg = f"{name} of the certificate is {type(each).__name__}, not an object"
-        raise malformed(msg)
+        raise malformed(f"{name} of the certificate is {type(each).__name__}, not an object")
     parent = each.get("parent")
     if type(parent) is not int or parent < -1:
-        msg = f"parent {shown(parent)} of {name} in the certificate is not an integer from -1 on"
-        raise malformed(msg)
+        raise malformed(f"parent {shown(parent)} of {name} in the certificate is not an integer from -1 on")
     if parent >= number:
-        msg = f"parent {shown(parent)} of {name} in the certificate is not in -1..{number - 1}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"parent {shown(parent)} of {name} in the certificate is not in -1..{number - 1}")
     jobs, first, offsets = (integers(each, key, 0) for key in ("jobs", "first_slots", "offsets"))
     differences = integers(each, "differences", -MAX_INTEGER)
     if len(first) != len(jobs) or len(offsets) != len(jobs) + 1:
         lengths = f"{len(jobs)} jobs, {len(first)} first slots and {len(offsets)} offsets"
-        msg = f"{lengths} in {name} of the certificate"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{lengths} in {name} of the certificate")
     if (np.diff(jobs) <= 0).any() or (len(jobs) and jobs[-1] >= num_jobs):
-        msg = f"jobs of {name} in the certificate do not rise to at most {num_jobs - 1}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"jobs of {name} in the certificate do not rise to at most {num_jobs - 1}")
     counts = np.diff(offsets)
     if offsets[0] != 0 or offsets[-1] != len(differences) or (counts < 0).any():
-        msg = f"offsets of {name} in the certificate do not rise from 0 to {len(differences)}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"offsets of {name} in the certificate do not rise from 0 to {len(differences)}")
     if (first + counts > num_slots).any():
-        msg = f"{name} of the certificate has prices beyond the last of {num_slots} slots"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{name} of the certificate has prices beyond the last of {num_slots} slots")
     return _Added(parent, jobs, first, counts, differences)
 
 

@@ -76,8 +76,7 @@ def _shared(certificate: Mapping[str, object], edges: IntArray, jobs: int) -> Wi
         return WindowPrices(frozen(edges), frozen(nowhere[1:]), frozen(nowhere), frozen(nowhere[:0]))
     listed = certificate.get("shared")
     if not isinstance(listed, dict):
-        msg = f"shared of the certificate is {type(listed).__name__}, not an object"
-        raise malformed(msg)
+        raise malformed(f"shared of the certificate is {type(listed).__name__}, not an object")
     shared = price_windows(listed, edges, jobs)
     check_slots(shared)
     return shared
@@ -95,8 +94,7 @@ def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], obj
         reached = [each for each in tree["totals"] if each is not None]
         if not reached:
             where = name and f"{name} of "
-            msg = f"no leaf of {where}the certificate has room for a schedule, which cannot be"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"no leaf of {where}the certificate has room for a schedule, which cannot be")
         total += min(reached)
     return mean_of(problem, Fraction(total, unit * tick), objective)
 
@@ -115,12 +113,10 @@ def tree_totals(
     shared, trees = _shared(certificate, edges, count), _trees(certificate)
     owner = np.zeros(count, dtype=np.int64) if is_one else integers(certificate, "stretches", 0)
     if len(owner) != count:
-        msg = f"{len(owner)} stretches in the certificate for {count} jobs"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(owner)} stretches in the certificate for {count} jobs")
     if count and owner.max() >= len(trees):
         job = int(np.argmax(owner))
-        msg = f"stretches[{job}] {owner[job]} of the certificate is none of {len(trees)} trees"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"stretches[{job}] {owner[job]} of the certificate is none of {len(trees)} trees")
     nodes, capacity = Machine.of(problem, divisor)
     order = np.argsort(owner, kind="stable")
     begins = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(trees)))))
@@ -136,8 +132,7 @@ def tree_totals(
         except InvalidAnswer as fault:
             if is_one:
                 raise
-            msg = f"{name}: {fault}"
-            raise InvalidAnswer(msg, breaks_schema=fault.breaks_schema) from fault
+            raise InvalidAnswer(f"{name}: {fault}", breaks_schema=fault.breaks_schema) from fault
         read.append((one, Machine(frozen(nodes[own]), capacity)))
         steps += one.steps * (capacity + 1)
         leaves += len(one.leaves)
@@ -148,8 +143,7 @@ def tree_totals(
 def _slots(tree: Any, name: str, num_edges: int) -> tuple[int, int]:  # noqa: ANN401 - JSON
     """Return the numbers of the first and the last edge of a tree."""
     if not isinstance(tree, dict):
-        msg = f"{name} of the certificate is {type(tree).__name__}, not an object"
-        raise malformed(msg)
+        raise malformed(f"{name} of the certificate is {type(tree).__name__}, not an object")
     slots = integers(tree, "slots", 0).tolist()
     if len(slots) != 2 or not slots[0] < slots[1] < num_edges:
         msg = f"slots {shown(slots)} of {name} in the certificate are not two of {num_edges} edges"
@@ -163,8 +157,7 @@ def _part(shared: WindowPrices, jobs: IntArray, low: int, high: int, name: str) 
     first = np.where(counts > 0, shared.first[jobs] - low, 0)
     if (first < 0).any() or (first + counts > high - low).any():
         job = int(jobs[np.argmax((first < 0) | (first + counts > high - low))])
-        msg = f"job {job} has shared prices outside of the slots of {name} in the certificate"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"job {job} has shared prices outside of the slots of {name} in the certificate")
     offsets = np.concatenate(([0], np.cumsum(counts)))
     entries = np.arange(int(offsets[-1])) + np.repeat(shared.offsets[jobs] - offsets[:-1], counts)
     return WindowPrices(

@@ -118,15 +118,12 @@ def check_kind(
 ) -> None:
     """Refuse a certificate that is of another kind or term, or whose kind is not for this problem or term."""
     if objective not in _TERMS:
-        msg = f"certificates of the kind {kind} bound {', '.join(_TERMS)}, not {objective}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"certificates of the kind {kind} bound {', '.join(_TERMS)}, not {objective}")
     for key, value in (("kind", kind), ("term", objective)):
         if certificate.get(key) != value:
-            msg = f"{key} {shown(certificate.get(key))} of the certificate is not {value!r}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{key} {shown(certificate.get(key))} of the certificate is not {value!r}")
     if not problem.is_rigid:
-        msg = f"certificates of the kind {kind} are for rigid jobs only"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"certificates of the kind {kind} are for rigid jobs only")
 
 
 def ticks_of(problem: WorkloadProblem) -> int:
@@ -152,11 +149,9 @@ def edges_of(certificate: Mapping[str, object], tick: int) -> IntArray:
     """Return the edges of a certificate in ticks."""
     edges = integers(certificate, "edges", -MAX_INTEGER // _REALS)
     if len(edges) < 2 or (np.diff(edges) <= 0).any():
-        msg = f"{len(edges)} edges of the certificate do not rise"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(edges)} edges of the certificate do not rise")
     if edges[-1] > MAX_INTEGER // tick:
-        msg = f"edges of the certificate end at {edges[-1]} s, beyond 2^53 ticks of 1/{tick} s"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"edges of the certificate end at {edges[-1]} s, beyond 2^53 ticks of 1/{tick} s")
     return edges * tick
 
 
@@ -168,8 +163,7 @@ def price_windows(certificate: Mapping[str, object], edges: IntArray, jobs: int)
         msg = f"{len(first)} first slots and {len(offsets)} offsets in the certificate for {jobs} jobs"
         raise InvalidAnswer(msg)
     if offsets[0] != 0 or offsets[-1] != len(prices) or (np.diff(offsets) < 0).any():
-        msg = f"offsets of the certificate do not rise from 0 to its {len(prices)} prices"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"offsets of the certificate do not rise from 0 to its {len(prices)} prices")
     beyond = first + np.diff(offsets) > len(edges) - 1
     if beyond.any():
         job = int(np.argmax(beyond))

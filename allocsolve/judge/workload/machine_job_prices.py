@@ -95,16 +95,14 @@ def machine_job_price_bound(
     units = {"nodes": divisor, **_units(problem, certificate)}
     slots = len(windows.edges) - 1
     if slots * len(units) > _MAX_ROOMS or float(len(rows.submit)) * slots * len(units) > _MAX_LOOKS:
-        msg = f"{slots} slots of the certificate for {len(rows.submit)} jobs are too many"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{slots} slots of the certificate for {len(rows.submit)} jobs are too many")
     needs = [needed(problem, name) // unit for name, unit in units.items()]
     room = np.stack(
         [_room(problem, name, windows.edges, tick) // unit for name, unit in units.items()], axis=1
     )
     cells = max(math.prod(each + 1 for each in row) for row in np.unique(room, axis=0).tolist())
     if cells > _MAX_CELLS:
-        msg = f"units of the certificate make {cells} sums in a slot, which are too many"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"units of the certificate make {cells} sums in a slot, which are too many")
     release = np.floor(problem.jobs.requirements.release(problem.jobs.packed.submit) * tick).astype(np.int64)
     if tick == _REALS:
         release -= 1
@@ -132,8 +130,7 @@ def _units(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str
             msg = f"units of the certificate: the machine has no {shown(name)} beside its nodes"
             raise InvalidAnswer(msg)
         if type(unit) is not int or not 1 <= unit <= MAX_INTEGER:
-            msg = f"units of the certificate: {name} {shown(unit)} is not an integer in 1..2^53"
-            raise malformed(msg)
+            raise malformed(f"units of the certificate: {name} {shown(unit)} is not an integer in 1..2^53")
     return dict(listed)
 
 

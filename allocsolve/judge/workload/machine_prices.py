@@ -74,11 +74,9 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     start) * resources).
     """
     if term not in _TERMS:
-        msg = f"prices of resources bound no {shown(term)}, only {', '.join(_TERMS)}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"prices of resources bound no {shown(term)}, only {', '.join(_TERMS)}")
     if not problem.is_rigid:
-        msg = "prices of resources bound rigid jobs only"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("prices of resources bound rigid jobs only")
     lists = _price_lists(problem, certificate)
     (edges, _, unit), *_ = lists.values()
     exact = problem.is_exact

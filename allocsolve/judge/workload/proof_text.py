@@ -48,14 +48,12 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     """
     kind = certificate.get("kind")
     if not isinstance(kind, str) or kind not in _TERMS:
-        msg = f"certificates of the kind {kind} are not verified: {', '.join(_TERMS)} are"
-        raise UnsupportedProblem(msg)
+        raise UnsupportedProblem(f"certificates of the kind {kind} are not verified: {', '.join(_TERMS)} are")
     if term not in _TERMS[kind]:
         msg = f"bounds on {term} by {kind} are not verified: those on {', '.join(_TERMS[kind])} are"
         raise UnsupportedProblem(msg)
     if kind != "machine-prices" and problem.beyond_plain:
-        msg = f"the workload has {problem.beyond_plain}: its bounds are not verified"
-        raise UnsupportedProblem(msg)
+        raise UnsupportedProblem(f"the workload has {problem.beyond_plain}: its bounds are not verified")
     ticks = _ticks(problem)
     if kind == "machine-prices":
         jobs = _machine_jobs(problem, ticks)
@@ -108,8 +106,7 @@ def _moldable_jobs(problem: WorkloadProblem, ticks: int, term: str) -> Iterator[
     """Yield the lines of jobs of which some may run with one of several sizes."""
     packed = problem.jobs.packed
     if term not in ("turnaround", "makespan"):
-        msg = f"bounds on the {term} of jobs that are not rigid are not verified"
-        raise UnsupportedProblem(msg)
+        raise UnsupportedProblem(f"bounds on the {term} of jobs that are not rigid are not verified")
     changing = packed.kind > MOLDABLE
     if changing.any():
         msg = (

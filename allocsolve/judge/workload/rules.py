@@ -285,8 +285,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     packed = problem.jobs.packed
     idle = np.diff(schedule.offsets) == 0
     if idle.any():
-        msg = f"job {problem.jobs.names[int(np.argmax(idle))]!r} never runs"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"job {problem.jobs.names[int(np.argmax(idle))]!r} never runs")
     if not len(problem.jobs):
         return WorkloadMetrics(**dict.fromkeys(WorkloadMetrics.__slots__, 0))
     starts, ends = schedule.first_starts, schedule.last_ends
