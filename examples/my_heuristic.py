@@ -29,11 +29,7 @@ class LongestFirst:
         busy, starts, held = EvolutionProfile(), [0] * len(apps), list(apps)
         for app in sorted(range(len(apps)), key=lambda app: -apps[app].duration):
             placed = fit(
-                apps[app],
-                busy,
-                problem.num_nodes,
-                problem.expand_limit,
-                earliest_start=problem.releases[app],
+                apps[app], busy, problem.num_nodes, problem.expand_limit, earliest_start=problem.releases[app]
             )
             starts[app], held[app] = placed.start, placed.profile
             busy += placed.profile.delayed(placed.start)

@@ -130,12 +130,7 @@ def assert_through(axis: Axis, walks: list[Walk], through: IntArray) -> None:
 
 
 def assert_trimmed(
-    axis: Axis,
-    walks: list[Walk],
-    limit: int,
-    low: IntArray,
-    high: IntArray,
-    removed: int,
+    axis: Axis, walks: list[Walk], limit: int, low: IntArray, high: IntArray, removed: int
 ) -> None:
     """The intervals are the hull of the counts of the walks within the limit."""
     within = np.array([walk.counts for walk in walks if walk.cost <= limit])

@@ -194,8 +194,7 @@ def naive_easy(easy: Easy) -> Callable[[Cluster], None]:
 
     def policy(cluster: Cluster) -> None:
         order = sorted(
-            cluster.queue,
-            key=lambda job: (score_of(cluster, job, easy), cluster.rows[job].submit, job),
+            cluster.queue, key=lambda job: (score_of(cluster, job, easy), cluster.rows[job].submit, job)
         )
         while order and (nodes := size_now(cluster, order[0], easy.moldable)):
             cluster.start(order.pop(0), nodes)
@@ -234,8 +233,7 @@ def naive_reservations(easy: Easy) -> Callable[[Cluster], None]:
 
     def policy(cluster: Cluster) -> None:
         order = sorted(
-            cluster.queue,
-            key=lambda job: (score_of(cluster, job, easy), cluster.rows[job].submit, job),
+            cluster.queue, key=lambda job: (score_of(cluster, job, easy), cluster.rows[job].submit, job)
         )
         while order and (nodes := size_now(cluster, order[0], easy.moldable)):
             cluster.start(order.pop(0), nodes)

@@ -40,11 +40,7 @@ from .job_kinds import (
     JobKind as JobKind,
     SizeSet as SizeSet,
 )
-from .jobs import (
-    DEFAULT_LIMIT_FACTOR as DEFAULT_LIMIT_FACTOR,
-    Job as Job,
-    Jobs as Jobs,
-)
+from .jobs import DEFAULT_LIMIT_FACTOR as DEFAULT_LIMIT_FACTOR, Job as Job, Jobs as Jobs
 from .machine import (
     NODES as NODES,
     Amounts as Amounts,
@@ -80,11 +76,7 @@ from .profile import (
     expand_ratio as expand_ratio,
     max_expanded_durations as max_expanded_durations,
 )
-from .program import (
-    Operation as Operation,
-    PackedProgram as PackedProgram,
-    Program as Program,
-)
+from .program import Operation as Operation, PackedProgram as PackedProgram, Program as Program
 from .reservation import (
     BOOKED as BOOKED,
     CANCELLED as CANCELLED,

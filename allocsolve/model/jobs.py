@@ -395,18 +395,8 @@ class Jobs(Keyed, Sequence[Job]):
         given = ~np.isnan(self.limit)
         for name, values, good, range_ in (
             ("submit", packed.submit, within(packed.submit, 0), "0..2^53"),
-            (
-                "runtime",
-                packed.runtime,
-                within(packed.runtime, 0) & (packed.runtime > 0),
-                "0..2^53, above 0",
-            ),
-            (
-                "limit",
-                self.limit,
-                ~given | (within(self.limit, 0) & (self.limit > 0)),
-                "0..2^53, above 0",
-            ),
+            ("runtime", packed.runtime, within(packed.runtime, 0) & (packed.runtime > 0), "0..2^53, above 0"),
+            ("limit", self.limit, ~given | (within(self.limit, 0) & (self.limit > 0)), "0..2^53, above 0"),
             ("weight", packed.weight, within(packed.weight, 0), "0..2^53"),
             ("nodes", packed.nodes, packed.nodes >= 1, "1..2^53"),
             ("min_nodes", packed.min_nodes, packed.min_nodes >= 1, "1..2^53"),

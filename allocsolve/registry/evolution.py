@@ -23,18 +23,8 @@ from allocsolve.families import (
 from allocsolve.instances.formats.own import evolution as codec, evolution as tables
 from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
-from allocsolve.judge.evolution.rules import (
-    EVOLUTION_TERMS,
-    evolution_metrics,
-    evolution_violations,
-)
-from allocsolve.model import (
-    MAX_INTEGER,
-    EvolutionProblem,
-    EvolutionProfile,
-    EvolutionSchedule,
-    expand_ratio,
-)
+from allocsolve.judge.evolution.rules import EVOLUTION_TERMS, evolution_metrics, evolution_violations
+from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile, EvolutionSchedule, expand_ratio
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers
 
@@ -202,12 +192,7 @@ EVOLUTION: Final = Family(
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
     objectives=EVOLUTION_TERMS,
-    rules=Rules(
-        evolution_violations,
-        evolution_metrics,
-        _CERTIFICATES,
-        finds_below=_finds_below,
-    ),
+    rules=Rules(evolution_violations, evolution_metrics, _CERTIFICATES, finds_below=_finds_below),
     codec=Codec(
         answer_kind="evolution-schedule",
         problem=codec.PROBLEM,

@@ -12,11 +12,7 @@ from allocsolve.families import Alias, CertificateKind, Codec, Family, Feature, 
 from allocsolve.instances.formats.own import partition as codec, partition as tables
 from allocsolve.instances.generators.examples import partition_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
-from allocsolve.judge.partition.rules import (
-    PARTITION_TERMS,
-    partition_metrics,
-    partition_violations,
-)
+from allocsolve.judge.partition.rules import PARTITION_TERMS, partition_metrics, partition_violations
 from allocsolve.model import NODE_ORDERS, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 from allocsolve.registry.table import exact, heuristic, quick_solvers

@@ -11,11 +11,7 @@ from allocsolve.families import CertificateKind, Codec, Family, Feature, Rules, 
 from allocsolve.instances.formats.own import placement as codec
 from allocsolve.instances.generators.examples import placement_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
-from allocsolve.judge.placement.rules import (
-    PLACEMENT_TERMS,
-    placement_metrics,
-    placement_violations,
-)
+from allocsolve.judge.placement.rules import PLACEMENT_TERMS, placement_metrics, placement_violations
 from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
 from allocsolve.pictures.placement import PLACEMENT_VIEW
 from allocsolve.registry.table import exact, heuristic, quick_solvers
@@ -100,11 +96,7 @@ PLACEMENT: Final = Family(
     answer=Placement,
     objectives=PLACEMENT_TERMS,
     rules=Rules(placement_violations, placement_metrics, _CERTIFICATES),
-    codec=Codec(
-        answer_kind="placement-set",
-        problem=codec.PROBLEM,
-        answer=codec.ANSWER,
-    ),
+    codec=Codec(answer_kind="placement-set", problem=codec.PROBLEM, answer=codec.ANSWER),
     view=PLACEMENT_VIEW,
     solvers=_TABLE,
     baseline="tree-knapsack",

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve.families import Alias, CertificateKind, Codec, Family, Feature, Rules, SolverRow, imported
 from allocsolve.instances.formats.own import reservation as codec
 from allocsolve.instances.generators.examples import leaking_reservations, reservation_examples
-from allocsolve.judge.reservation.rules import (
-    RESERVATION_TERMS,
-    reservation_metrics,
-    reservation_violations,
-)
+from allocsolve.judge.reservation.rules import RESERVATION_TERMS, reservation_metrics, reservation_violations
 from allocsolve.model import (
     PROGRAM_KINDS,
     RESERVATION_OBJECTIVES,
@@ -118,17 +114,8 @@ RESERVATION: Final = Family(
     problem=ReservationProblem,
     answer=ReservationSchedule,
     objectives=RESERVATION_TERMS,
-    rules=Rules(
-        reservation_violations,
-        reservation_metrics,
-        _CERTIFICATES,
-        tolerance=_TOLERANCE,
-    ),
-    codec=Codec(
-        answer_kind="reservation-schedule",
-        problem=codec.PROBLEM,
-        answer=codec.ANSWER,
-    ),
+    rules=Rules(reservation_violations, reservation_metrics, _CERTIFICATES, tolerance=_TOLERANCE),
+    codec=Codec(answer_kind="reservation-schedule", problem=codec.PROBLEM, answer=codec.ANSWER),
     view=RESERVATION_VIEW,
     solvers=_TABLE,
     aliases=(

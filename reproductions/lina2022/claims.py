@@ -188,11 +188,7 @@ def _apart(on: Figures, logs: Sequence[str], name: str, other: str) -> float:
     )
 
 
-@claim(
-    "5.3",
-    "Application and Default are mostly the same on KIT [.5 %, but slowdown]",
-    by_reading=False,
-)
+@claim("5.3", "Application and Default are mostly the same on KIT [.5 %, but slowdown]", by_reading=False)
 def _same_as_default(on: Figures) -> Judgement:
     on.need("KIT")
     apart = _apart(on, ["KIT"], "application", "default")

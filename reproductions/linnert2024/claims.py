@@ -112,9 +112,7 @@ def _median_slightly_above(on: Figures) -> Judgement:
 
 
 @claim(
-    "5.1",
-    "at very heavy load MM accepts about half [.4 to .6] of what Hilbert does there",
-    by_reading=False,
+    "5.1", "at very heavy load MM accepts about half [.4 to .6] of what Hilbert does there", by_reading=False
 )
 def _half_of_hilbert(on: Figures) -> Judgement:
     ratio = on.ratio(_VERY_HEAVY, MEDIAN, HILBERT)

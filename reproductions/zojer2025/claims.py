@@ -189,10 +189,7 @@ class _Count(NamedTuple):
 
 
 #: The thesis does not say whether a change of several nodes counts once, or as many times as nodes.
-_COUNTS: Final = (
-    _Count("changes", "expansions", "shrinks"),
-    _Count("nodes", "nodes_gained", "nodes_lost"),
-)
+_COUNTS: Final = (_Count("changes", "expansions", "shrinks"), _Count("nodes", "nodes_gained", "nodes_lost"))
 
 
 def _either(check: Callable[[Figures, _Count], tuple[bool, str]]) -> Callable[[Figures], Judgement]:

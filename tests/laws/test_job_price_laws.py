@@ -15,13 +15,7 @@ from tiers import draws, examples
 
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.bounds.workload._kernels_job_prices import SlotEntries, soft_slots
-from allocsolve.bounds.workload.job_price_dual import (
-    PRIOR,
-    DualJobs,
-    JobDual,
-    JobWindows,
-    slots_of,
-)
+from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobDual, JobWindows, slots_of
 from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Clock, Job, WorkloadProblem, WorkloadTerm, frozen

@@ -25,13 +25,7 @@ from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBoundP
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import certified_bound, confirm
 from allocsolve.judge.partition import _kernels_tree as tree
-from allocsolve.judge.partition.certificate import (
-    PartitionAxes,
-    is_complete,
-    is_line,
-    is_ring,
-    stars,
-)
+from allocsolve.judge.partition.certificate import PartitionAxes, is_complete, is_line, is_ring, stars
 from allocsolve.model import Budget, HyperX, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:

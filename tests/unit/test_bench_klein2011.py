@@ -146,10 +146,7 @@ def _nothing(_: EvolutionProblem, __: Budget) -> Result[EvolutionSchedule]:
     ],
 )
 def test_schedules_are_judged_within_the_limit_of_their_algorithm(
-    replaced: Callable[[str, AnySolver], None],
-    name: str,
-    solver: AnySolver,
-    message: str,
+    replaced: Callable[[str, AnySolver], None], name: str, solver: AnySolver, message: str
 ) -> None:
     replaced(name, solver)
     with pytest.raises(InvalidAnswer, match=message):

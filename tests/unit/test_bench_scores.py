@@ -70,10 +70,7 @@ def test_gaps_above_zero_are_infinite() -> None:
 
 
 def test_lexicographic_objectives_compare_whole_and_gap_the_first_term() -> None:
-    rows = [
-        _row("a", "fast", (10, 7), floor=(8,)),
-        _row("a", "exact", (10, 2), (10, -math.inf), floor=(8,)),
-    ]
+    rows = [_row("a", "fast", (10, 7), floor=(8,)), _row("a", "exact", (10, 2), (10, -math.inf), floor=(8,))]
     (known,) = best(rows).values()
     assert (known.value, known.bound, known.proven) == ((10, 2), (10, -math.inf), False)
     fast, exact = solver_scores(rows)

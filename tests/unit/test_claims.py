@@ -155,10 +155,7 @@ def test_a_claim_of_another_machine_is_kept_until_its_time_is_over(tmp_path: Pat
     assert "waiting for process 77 on far-away" in said
 
 
-@pytest.mark.parametrize(
-    "runner",
-    [["far-away/1", 77, 1.5, 0], "nonsense", {}, ["host", "pid"], 5],
-)
+@pytest.mark.parametrize("runner", [["far-away/1", 77, 1.5, 0], "nonsense", {}, ["host", "pid"], 5])
 def test_claims_of_no_sense_or_of_the_past_are_void(tmp_path: Path, runner: object) -> None:
     path = tmp_path / "records.sqlite"
     tasks = _tasks(3)

@@ -63,8 +63,7 @@ def test_without_the_past_there_are_no_chances(queue: Path, capsys: Capture) -> 
 
 
 @pytest.mark.parametrize(
-    ("column", "cell"),
-    [("TIME_LIMIT", "9999999-00:00:00"), ("START_TIME", "9007199254740992")],
+    ("column", "cell"), [("TIME_LIMIT", "9999999-00:00:00"), ("START_TIME", "9007199254740992")]
 )
 def test_times_beyond_the_last_date_are_refused(
     column: str, cell: str, tmp_path: Path, capsys: Capture

@@ -94,9 +94,7 @@ def test_nodes_given_up_at_a_point_serve_starts_in_the_same_call_and_growth_in_t
         Spec(JobType.MALLEABLE, 0.5, 1, 4, same(40), iterations=4),
         Spec(JobType.RIGID, 1, 1, 1, same(5)),
     ]
-    policy = Recorder(
-        [[Start(0, 3)], [Start(1, 1)], [Resize(0, 1)], [Start(2, 1), Resize(1, 2)]],
-    )
+    policy = Recorder([[Start(0, 3)], [Start(1, 1)], [Resize(0, 1)], [Start(2, 1), Resize(1, 2)]])
     runs = FakeElastiSim(4, specs).run(ElastisimScheduler(policy))
     assert runs[0].pieces == [(0, 3), (10, 1)]
     assert runs[2].start == 10

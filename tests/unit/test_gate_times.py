@@ -20,13 +20,7 @@ from hypothesis import given, strategies as st
 from allocsolve.bench import run_gate
 from allocsolve.bench.gate import timing
 from allocsolve.bench.gate.baseline import read_baseline
-from allocsolve.bench.gate.timing import (
-    References,
-    Stopwatch,
-    ladder_problem,
-    rung,
-    timing_problems,
-)
+from allocsolve.bench.gate.timing import References, Stopwatch, ladder_problem, rung, timing_problems
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import digest
 from allocsolve.model import Budget, EvolutionProblem, Limit, Result, Status

@@ -19,16 +19,7 @@ from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedu
 if TYPE_CHECKING:
     from pathlib import Path
 
-from json_tools import (
-    MINIMAL,
-    PROBLEM,
-    changed,
-    faults_of,
-    problem_faults,
-    saved,
-    solution_faults,
-    without,
-)
+from json_tools import MINIMAL, PROBLEM, changed, faults_of, problem_faults, saved, solution_faults, without
 
 
 def test_absent_fields_have_their_defaults(tmp_path: Path) -> None:
@@ -64,10 +55,7 @@ FAULTY_PROBLEMS = {
     "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
     "format list": ({**MINIMAL, "format": [1]}, "format: a list of 1 is not 'allocsolve/1'"),
     "missing format": (without(MINIMAL, "format"), "format: missing"),
-    "kind": (
-        {**MINIMAL, "kind": "evolution-schedule"},
-        f"kind: 'evolution-schedule' is not {KINDS}",
-    ),
+    "kind": ({**MINIMAL, "kind": "evolution-schedule"}, f"kind: 'evolution-schedule' is not {KINDS}"),
     "missing kind": (without(MINIMAL, "kind"), "kind: missing"),
     "schema": ({"$schema": 5, **MINIMAL}, "$schema: must be a string, not 5"),
     "list": ([MINIMAL], "must be an object, not a list of 1"),

@@ -211,9 +211,7 @@ def test_what_cannot_be_made_again(meta: dict[str, Any], message: str) -> None:
         lambda rigid: lina_workload(rigid, share=0.7, seed=2, flexibility="full", holds="larger"),
     ],
 )
-def test_a_workload_made_of_another_is_made_again(
-    made: Callable[[WorkloadProblem], WorkloadProblem],
-) -> None:
+def test_a_workload_made_of_another_is_made_again(made: Callable[[WorkloadProblem], WorkloadProblem]) -> None:
     rigid = replace(lublin1999([5, 1], num_jobs=20), name="rigid jobs")
     problem = made(rigid)
     assert regenerate(problem.meta, make_allocator) == problem

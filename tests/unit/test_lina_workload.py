@@ -13,13 +13,7 @@ from hypothesis import given, strategies as st
 from workload_traces import kit_problem
 
 from allocsolve.errors import AllocsolveError
-from allocsolve.instances import (
-    lina_workload,
-    lublin1999,
-    read_problem,
-    shrunk_arrivals,
-    write_problem,
-)
+from allocsolve.instances import lina_workload, lublin1999, read_problem, shrunk_arrivals, write_problem
 from allocsolve.model import Job, Overhead, Requests, Stall, WorkloadProblem
 
 if TYPE_CHECKING:

@@ -7,24 +7,11 @@ import math
 
 import pytest
 from hypothesis import assume, given, strategies as st
-from naive import (
-    NaiveFit,
-    all_schedules,
-    earliest_fit,
-    latest_fit,
-    longest,
-    objective_values,
-    violates,
-)
+from naive import NaiveFit, all_schedules, earliest_fit, latest_fit, longest, objective_values, violates
 from naive_optimum import optimum
 from strategies import EXPAND_LIMITS, evolution_problems, evolution_profiles, occupied_profiles
 
-from allocsolve.model import (
-    EvolutionObjective,
-    EvolutionProblem,
-    EvolutionProfile,
-    EvolutionSchedule,
-)
+from allocsolve.model import EvolutionObjective, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 LIMITS = st.sampled_from(EXPAND_LIMITS)
 OBJECTIVES: tuple[EvolutionObjective, ...] = (
@@ -136,10 +123,7 @@ def test_the_optimum_is_the_least_of_all_schedules(problem: EvolutionProblem) ->
 # --- violations ----------------------------------------------------------------------------------------
 
 PAIR = EvolutionProblem(
-    3,
-    (EvolutionProfile(((2, 2), (3, 1))), EvolutionProfile(((2, 2),))),
-    releases=(1, 0),
-    expand_limit=1.5,
+    3, (EvolutionProfile(((2, 2), (3, 1))), EvolutionProfile(((2, 2),))), releases=(1, 0), expand_limit=1.5
 )
 
 

@@ -111,8 +111,7 @@ def test_jobs_that_are_nearly_done_are_no_victims() -> None:
 
 
 @pytest.mark.parametrize(
-    ("victims", "first"),
-    [("gain", 1), ("shrinkable", 2), ("expansions", 1), ("remaining", 0), ("cost", 3)],
+    ("victims", "first"), [("gain", 1), ("shrinkable", 2), ("expansions", 1), ("remaining", 0), ("cost", 3)]
 )
 def test_orders_of_victims(victims: str, first: int) -> None:
     rows: Any = ((2, 90, (1, 2), 0.5), (2, 180, (1, 3), 0.5), (4, 120, (1, 4), 0.5), (2, 110, (1, 2), 0.1))

@@ -262,11 +262,7 @@ def test_a_problem_keeps_the_names(tmp_path: Path) -> None:
     assert isinstance(problem, PlacementProblem)
     assert problem.tree == SwitchTree(np.array([-1, 0, 0]), np.repeat([1, 2], 4))
     assert (problem.free.nonzero()[0].tolist(), problem.segment, problem.name) == ([1, 6, 7], 2, "c")
-    assert problem.meta == {
-        "nodes": "c[01-08]",
-        "switches": ["(cluster)", "b1", "b2"],
-        "block_sizes": [4, 8],
-    }
+    assert problem.meta == {"nodes": "c[01-08]", "switches": ["(cluster)", "b1", "b2"], "block_sizes": [4, 8]}
 
 
 def test_a_free_node_must_be_one_of_the_network(tmp_path: Path) -> None:

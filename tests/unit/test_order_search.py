@@ -40,11 +40,7 @@ def annealed(problem: WorkloadProblem, term: WorkloadTerm, seed: int, moves: int
 
 
 @settings(max_examples=examples(50), deadline=None)
-@given(
-    problem=general_problems(min_jobs=1, max_jobs=12),
-    term=TERMS,
-    seed=st.integers(0, 2**30),
-)
+@given(problem=general_problems(min_jobs=1, max_jobs=12), term=TERMS, seed=st.integers(0, 2**30))
 def test_plans_are_feasible_and_never_cost_more(
     problem: WorkloadProblem, term: WorkloadTerm, seed: int
 ) -> None:

@@ -12,14 +12,7 @@ from hypothesis import given, strategies as st
 from strategies import partition_problems, topologies
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model import (
-    HyperX,
-    Mesh,
-    Partition,
-    PartitionProblem,
-    Topology,
-    Torus,
-)
+from allocsolve.model import HyperX, Mesh, Partition, PartitionProblem, Topology, Torus
 
 MESH = Mesh((4, 3))
 PROBLEM = PartitionProblem.of(MESH, busy=[5, 1], size=4, name="small", meta={"seed": 7})

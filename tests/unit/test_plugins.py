@@ -122,9 +122,7 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, EvolutionProblem, Problem, Result
 """
     third.module(
-        "acme",
-        f"def greedy(problem: {annotation}, budget: Budget) -> Nowhere[Result]: ...",
-        head=head,
+        "acme", f"def greedy(problem: {annotation}, budget: Budget) -> Nowhere[Result]: ...", head=head
     )
     _, families = load_plugin("acme:greedy")
     assert families[0].kind == "evolution"

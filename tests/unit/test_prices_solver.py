@@ -10,12 +10,7 @@ import pytest
 from allocsolve.errors import InvalidOption
 from allocsolve.exact.workload import Prices, prices
 from allocsolve.exact.workload._windows import search_window
-from allocsolve.heuristics.workload import (
-    EvolvEasyback,
-    EvolvingAnnealing,
-    Reinsertion,
-    StaticPrice,
-)
+from allocsolve.heuristics.workload import EvolvEasyback, EvolvingAnnealing, Reinsertion, StaticPrice
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import BestPlan, job_sizes, serial_order
 from allocsolve.judge import certified_bound

@@ -55,10 +55,7 @@ RULES: list[tuple[str, Any, Any, Any, str]] = [
     ("maxLength", DIGEST, "0" * 4, "0" * 5, "f: '00000' is not a digest"),
     ("properties", FIELDS, {"a": 1, "c": None}, {"a": "1"}, "f.a: must be an integer, not '1'"),
     ("required", {"required": ["a"]}, {"a": None}, {"b": 1}, "f.a: missing"),
-    (
-        *("additionalProperties", CLOSED, {"b": "y"}, {"c": 1}),
-        "f: unknown field 'c' (known: a, b)",
-    ),
+    (*("additionalProperties", CLOSED, {"b": "y"}, {"c": 1}), "f: unknown field 'c' (known: a, b)"),
     (
         *("additionalProperties", {"additionalProperties": {"minimum": 1}}, {"x": 1}, {"y": 0}),
         "f.y: 0 is below 1",

@@ -21,15 +21,7 @@ from allocsolve.instances import evotree_batch
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.instances.generators.lina import lina_workload
 from allocsolve.judge.workload.rules import workload_metrics, workload_violations
-from allocsolve.model import (
-    Amdahl,
-    Budget,
-    Clock,
-    Job,
-    Profile,
-    Stall,
-    WorkloadProblem,
-)
+from allocsolve.model import Amdahl, Budget, Clock, Job, Profile, Stall, WorkloadProblem
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.model.result import terms
 from allocsolve.simulation import run_policy

@@ -13,10 +13,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.exact.reservation._model import connected_sets, scaled_term
 from allocsolve.instances import shape_counterexamples
-from allocsolve.instances.generators.examples import (
-    random_reservations,
-    reservation_examples,
-)
+from allocsolve.instances.generators.examples import random_reservations, reservation_examples
 from allocsolve.judge import certified_bound, reservation_violations
 from allocsolve.model import (
     SUCCESSFUL,

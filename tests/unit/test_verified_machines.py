@@ -16,15 +16,7 @@ from allocsolve.backends.verified_checker import agrees
 from allocsolve.instances import write_certificate, write_problem
 from allocsolve.judge import certify, value, violations
 from allocsolve.judge.workload.proof_text import workload_proof_text
-from allocsolve.model import (
-    ClosedWindow,
-    Job,
-    Result,
-    Status,
-    WorkloadProblem,
-    WorkloadSchedule,
-    terms,
-)
+from allocsolve.model import ClosedWindow, Job, Result, Status, WorkloadProblem, WorkloadSchedule, terms
 
 if TYPE_CHECKING:
     from pathlib import Path

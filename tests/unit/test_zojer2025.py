@@ -152,9 +152,7 @@ def small() -> tuple[Reproduction, RecordStore, list[str]]:
     return found, store, told
 
 
-def test_runs_are_measured_as_the_thesis_does(
-    small: tuple[Reproduction, RecordStore, list[str]],
-) -> None:
+def test_runs_are_measured_as_the_thesis_does(small: tuple[Reproduction, RecordStore, list[str]]) -> None:
     found, store, told = small
     assert [run.policy for run in found.runs] == ["first-fit", "easy"]
     assert told == ["1/3", "2/3", "3/3"]
@@ -266,9 +264,7 @@ def test_sentences_without_runs_say_so() -> None:
     assert (quartiles.verdict, quartiles.figures) == ("not run", "less than 4 seeds")
 
 
-def test_the_picture_has_a_line_for_each_policy(
-    small: tuple[Reproduction, RecordStore, list[str]],
-) -> None:
+def test_the_picture_has_a_line_for_each_policy(small: tuple[Reproduction, RecordStore, list[str]]) -> None:
     text = str(reproduction_picture(replace(fake(as_printed), bounds=small[0].bounds)))
     root = ET.fromstring(text)  # noqa: S314 - our own
     titles = [element.text for element in root.iter() if element.tag.endswith("title")]

@@ -378,9 +378,7 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
         ),
     ),
     SuiteDesign(
-        "malleable-load",
-        "60 jobs, all or a half of them malleable, loads of 90 and 120 %",
-        _loaded_malleable,
+        "malleable-load", "60 jobs, all or a half of them malleable, loads of 90 and 120 %", _loaded_malleable
     ),
     SuiteDesign(
         "moldable-load",

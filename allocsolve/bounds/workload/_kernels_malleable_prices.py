@@ -49,12 +49,7 @@ class Held(NamedTuple):
 
 @inner_kernel
 def _sums(
-    jobs: PackedJobs,
-    job: WorkLaw,
-    listed: PriceList,
-    slots: tuple[int, int],
-    end: float,
-    work_price: float,
+    jobs: PackedJobs, job: WorkLaw, listed: PriceList, slots: tuple[int, int], end: float, work_price: float
 ) -> tuple[float, float]:
     """Return the gain of a work price from the submission to an end, which is negative, and the work done."""
     gain, work = 0.0, 0.0

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload.costs import MEAN_TERMS, job_costs
-from allocsolve.bounds.workload.job_price_dual import (
-    DualJobs,
-    JobDual,
-    JobWindows,
-    climb,
-    joined,
-    slots_of,
-)
+from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual, JobWindows, climb, joined, slots_of
 from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.quantiles import quantile
@@ -146,12 +139,7 @@ _COARSE_ROUNDS = (
     Round(8, (0.02,)),
 )
 #: The rounds of a log.
-_ROUNDS = (
-    Round(1, (0.14, 0.042)),
-    Round(2, (0.028, 0.0083)),
-    Round(4, (0.028, 0.011)),
-    Round(8, (0.022,)),
-)
+_ROUNDS = (Round(1, (0.14, 0.042)), Round(2, (0.028, 0.0083)), Round(4, (0.028, 0.011)), Round(8, (0.022,)))
 #: The rounds that go on from the prices of an earlier ascent.
 _FURTHER_ROUNDS = (Round(1, (0.022, 0.011)), Round(2, (0.022, 0.011)), Round(4, (0.022, 0.011)))
 #: The first rounds of a log of many jobs, piece by piece.
@@ -448,13 +436,7 @@ class _Search:
 
     def _together(self, windows: JobWindows, temperatures: Sequence[float], clock: Clock) -> Ascended:
         return ascended(
-            self.jobs,
-            self.capacity,
-            windows,
-            temperatures,
-            steps=_STEPS,
-            clock=clock,
-            workers=self.workers,
+            self.jobs, self.capacity, windows, temperatures, steps=_STEPS, clock=clock, workers=self.workers
         )
 
     def _pieces(self, windows: JobWindows, temperatures: Sequence[float], clock: Clock) -> Ascended:

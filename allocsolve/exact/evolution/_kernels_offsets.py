@@ -111,16 +111,7 @@ class Engine(NamedTuple):
 def arcs_of(e: Engine) -> Arcs:
     """Return the arrays that `raise_arc` takes."""
     return Arcs(
-        e.values,
-        e.latest,
-        e.trail,
-        e.hole_offsets,
-        e.holes,
-        e.heads,
-        e.beyond,
-        e.inside,
-        e.waits,
-        e.state,
+        e.values, e.latest, e.trail, e.hole_offsets, e.holes, e.heads, e.beyond, e.inside, e.waits, e.state
     )
 
 
@@ -199,10 +190,7 @@ def propagate(e: Engine, n: int) -> bool:
         # This entry made the facts on the reverse arc with a bound in lowest..highest false.
         reverse = reverses[arc]
         lowest, highest = 1 - value, -trail[entry, OLD]
-        for bucket in range(
-            _bucket(state, reverse, lowest),
-            _bucket(state, reverse, highest) + 1,
-        ):
+        for bucket in range(_bucket(state, reverse, lowest), _bucket(state, reverse, highest) + 1):
             at = int(buckets[bucket, BEGIN])
             end = at + int(buckets[bucket, COUNT])
             while at < end:

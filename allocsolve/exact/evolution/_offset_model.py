@@ -84,13 +84,7 @@ class OffsetModel:
     """
 
     def __init__(
-        self,
-        problem: EvolutionProblem,
-        horizon: int,
-        clock: Clock,
-        *,
-        seed: int,
-        log: ProofLog | None = None,
+        self, problem: EvolutionProblem, horizon: int, clock: Clock, *, seed: int, log: ProofLog | None = None
     ) -> None:
         self.blocks = blocks_of(problem)
         self._problem = problem
@@ -143,14 +137,7 @@ class OffsetModel:
             for first, second in permutations(cover, 2)
         ]
 
-    def _empty(
-        self,
-        holes: Holes,
-        pairs: list[list[Fact]],
-        horizon: int,
-        clauses: int,
-        facts: int,
-    ) -> Engine:
+    def _empty(self, holes: Holes, pairs: list[list[Fact]], horizon: int, clauses: int, facts: int) -> Engine:
         """Return an engine with holes and choices, without clauses or facts."""
         n = self._points
         arcs = n * n

@@ -375,11 +375,7 @@ def _objective(term: str, problem: EvolutionProblem, variables: _Variables) -> A
 
 
 def _minimise(
-    problem: EvolutionProblem,
-    places: list[Window],
-    objective: EvolutionObjective,
-    clock: Clock,
-    workers: int,
+    problem: EvolutionProblem, places: list[Window], objective: EvolutionObjective, clock: Clock, workers: int
 ) -> tuple[Times | None, int]:
     """Return the best times, and the number of first terms whose minima are proven."""
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without

@@ -209,12 +209,7 @@ def _limit_tables(switches: Switches, tables: Tables, size: int, count: int) -> 
 
 @kernel
 def lay_out(
-    switches: Switches,
-    tables: Tables,
-    queue: IntArray,
-    is_used: BoolArray,
-    size: int,
-    by_free: bool,
+    switches: Switches, tables: Tables, queue: IntArray, is_used: BoolArray, size: int, by_free: bool
 ) -> int:
     """Write which tables there are and how long, and return how many; their memory follows from `offset`.
 

@@ -163,11 +163,7 @@ class DateForest:
             "unit": self._unit,
         }
         if self.is_one:
-            certificate = {
-                "kind": "date-tree",
-                **common,
-                **_moved(written[0], self.stretches[0].first_slot),
-            }
+            certificate = {"kind": "date-tree", **common, **_moved(written[0], self.stretches[0].first_slot)}
             trees = [certificate]
         else:
             trees = [

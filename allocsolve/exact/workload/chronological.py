@@ -108,12 +108,7 @@ def chronological_search(
 
 
 def _instance(
-    problem: WorkloadProblem,
-    costs: Costs,
-    sizes: Sizes,
-    grid: Grid,
-    latest: Sequence[int],
-    counted: IntArray,
+    problem: WorkloadProblem, costs: Costs, sizes: Sizes, grid: Grid, latest: Sequence[int], counted: IntArray
 ) -> tuple[Instance, IntArray]:
     """Return the jobs that count, and the index of each of their sizes among all sizes."""
     packed = problem.packed

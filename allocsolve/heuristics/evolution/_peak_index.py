@@ -48,13 +48,7 @@ def duration_classes(windows: IntArray, spans: IntArray) -> IntArray:
 
 
 def make_index(
-    times: IntArray,
-    used: IntArray,
-    *,
-    num_nodes: int,
-    until: int,
-    segments: int,
-    classes: IntArray,
+    times: IntArray, used: IntArray, *, num_nodes: int, until: int, segments: int, classes: IntArray
 ) -> PeakIndex:
     """Return an index of a flat profile, with room to grow.
 

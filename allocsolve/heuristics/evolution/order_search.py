@@ -195,13 +195,7 @@ def anneal_in_rounds(
             np.random.SeedSequence([seed, number]).generate_state(1)[0]
         )  # rounds of different seeds differ
         for tried, starts in anneal(
-            towards,
-            fit,
-            objective,
-            iterations=length,
-            max_schedules=max_schedules,
-            seed=own,
-            params=params,
+            towards, fit, objective, iterations=length, max_schedules=max_schedules, seed=own, params=params
         ):
             yield tried, starts if towards is problem else mirrored_starts(problem, starts)
 

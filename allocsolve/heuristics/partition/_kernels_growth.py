@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 @allocating_kernel
-def grow(
-    lattice: Lattice,
-    free: BoolArray,
-    nodes: IntArray,
-    bound: int,
-) -> int:
+def grow(lattice: Lattice, free: BoolArray, nodes: IntArray, bound: int) -> int:
     """Fill `nodes` behind its first entry, each time with the cheapest free neighbour; return the cost.
 
     The component of ``nodes[0]`` must have enough free nodes. On ties the neighbour met first is taken:
@@ -130,13 +125,7 @@ def grow_first(lattice: Lattice, free: BoolArray, nodes: IntArray) -> bool:
 
 
 @kernel
-def grow_cheapest(
-    lattice: Lattice,
-    free: BoolArray,
-    seeds: IntArray,
-    nodes: IntArray,
-    bound: int,
-) -> int:
+def grow_cheapest(lattice: Lattice, free: BoolArray, seeds: IntArray, nodes: IntArray, bound: int) -> int:
     """Grow from each seed; write the first cheapest set to `nodes` if it is below `bound`; return its cost.
 
     Returns `bound`, and leaves `nodes` alone, if none is.

@@ -112,13 +112,7 @@ def _last_shell(
 
 @inner_kernel
 def take_greedily(
-    shape: IntArray,
-    wrap: IntArray,
-    points: IntArray,
-    among: IntArray,
-    own: IntArray,
-    count: int,
-    need: int,
+    shape: IntArray, wrap: IntArray, points: IntArray, among: IntArray, own: IntArray, count: int, need: int
 ) -> None:
     """Move the points that are taken to the front of `among`: one by one that of least total distance.
 

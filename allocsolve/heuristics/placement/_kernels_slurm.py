@@ -85,13 +85,7 @@ def _compare(
 
 @kernel
 def fill_blocks(
-    nodes: IntArray,
-    starts: IntArray,
-    base: int,
-    levels: BoolArray,
-    size: int,
-    segment: int,
-    consolidate: int,
+    nodes: IntArray, starts: IntArray, base: int, levels: BoolArray, size: int, segment: int, consolidate: int
 ) -> IntArray:
     """Take nodes from base blocks, trying again without one more node while a hint says so.
 

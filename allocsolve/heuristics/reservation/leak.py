@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 
 def execute_leaking(
-    problem: ReservationProblem,
-    rules: ExecutionRules | None = None,
-    leak: LeakRules | None = None,
+    problem: ReservationProblem, rules: ExecutionRules | None = None, leak: LeakRules | None = None
 ) -> ReservationSchedule:
     """Run the programs of all jobs, which take their nodes as they go.
 

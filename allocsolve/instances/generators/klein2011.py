@@ -90,11 +90,5 @@ def klein2011(
         ),
         expand_limit=expand_limit,
         name=f"klein2011-s{seed_name(words)}",
-        meta=recipe(
-            "klein2011",
-            seed=words,
-            **told,
-            num_nodes=num_nodes,
-            expand_limit=expand_limit,
-        ),
+        meta=recipe("klein2011", seed=words, **told, num_nodes=num_nodes, expand_limit=expand_limit),
     )

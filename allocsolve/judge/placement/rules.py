@@ -145,8 +145,7 @@ PLACEMENT_TERMS: Final = (
         value=attrgetter("leftover"),
     ),
     _term(
-        *("bottleneck", "largest load of a link for its capacity", "pairs"),
-        value=attrgetter("bottleneck"),
+        *("bottleneck", "largest load of a link for its capacity", "pairs"), value=attrgetter("bottleneck")
     ),
 )
 

@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 @kernel
-def cheapest_windows(
-    times: tuple[IntArray, IntArray, IntArray],
-    prices: Prices,
-    least: IntArray,
-) -> None:
+def cheapest_windows(times: tuple[IntArray, IntArray, IntArray], prices: Prices, least: IntArray) -> None:
     """Fill in for each job the least cost of a node for the run time, between arrival and deadline.
 
     Jobs that cannot end in time are skipped. The cost is piecewise linear in the start and bends where the

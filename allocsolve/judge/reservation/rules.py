@@ -365,9 +365,7 @@ RESERVATION_TERMS: Final = (
 
 
 def reservation_value(
-    problem: ReservationProblem,
-    schedule: ReservationSchedule,
-    objective: Sequence[str] = ("rejected",),
+    problem: ReservationProblem, schedule: ReservationSchedule, objective: Sequence[str] = ("rejected",)
 ) -> Value:
     """Return the value of a schedule, to be minimised; see `allocsolve.model.ReservationProblem`."""
     return value_of(RESERVATION_TERMS, reservation_metrics(problem, schedule), objective)

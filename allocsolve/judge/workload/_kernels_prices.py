@@ -377,13 +377,7 @@ def _after_phase(
 
 @inner_kernel
 def _end_of_phases(
-    run: PhasedRun,
-    slots: Slots,
-    held: _Held,
-    ready: float,
-    most: float,
-    before: FloatArray,
-    steps: int,
+    run: PhasedRun, slots: Slots, held: _Held, ready: float, most: float, before: FloatArray, steps: int
 ) -> tuple[float, int]:
     """Return the least cost of the job from the prices up to its last but one phase, and the steps left."""
     last, i = len(slots.begins) - 1, len(run.seconds) - 1

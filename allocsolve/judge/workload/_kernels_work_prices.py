@@ -203,12 +203,7 @@ def _trial(
 
 @inner_kernel
 def _proven(
-    jobs: PackedJobs,
-    costs: WorkCosts,
-    slots: Slots,
-    j: int,
-    span: tuple[int, int, float],
-    goal: float,
+    jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, span: tuple[int, int, float], goal: float
 ) -> tuple[float, float, int]:
     """Return a bound on the cost of a job that ends in a slot, its mu, and the number of mu tried.
 
@@ -262,12 +257,7 @@ def _proven(
 
 @inner_kernel
 def _with_earlier(
-    jobs: PackedJobs,
-    costs: WorkCosts,
-    slots: Slots,
-    j: int,
-    run: tuple[int, int, int],
-    best: float,
+    jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, run: tuple[int, int, int], best: float
 ) -> tuple[float, int]:
     """Return the lesser of `best` and the bounds on some earlier slots, and the steps taken.
 

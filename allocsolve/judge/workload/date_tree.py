@@ -10,12 +10,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, malformed
 from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
-from allocsolve.judge.workload.job_prices import (
-    LARGEST,
-    Machine,
-    check_sums,
-    earned,
-)
+from allocsolve.judge.workload.job_prices import LARGEST, Machine, check_sums, earned
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
