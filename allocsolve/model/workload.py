@@ -161,8 +161,6 @@ class WorkloadProblem(Rebuilt):
     @property
     def beyond_plain(self) -> str:
         """What there is besides jobs on nodes, for messages; empty if the problem is plain."""
-        if self.is_plain:
-            return ""
         asked = self.jobs.requirements
         parts = {
             "closed windows": self.closed,
@@ -170,7 +168,7 @@ class WorkloadProblem(Rebuilt):
             "jobs that are eligible later": len(asked.eligible),
             "head starts": len(asked.boost),
         }
-        *first, last = [what for what, there in parts.items() if there]
+        *first, last = [what for what, there in parts.items() if there] or [""]
         return f"{', '.join(first)} and {last}" if first else last
 
     def on_plain_machine(self) -> WorkloadProblem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -234,10 +235,6 @@ def _proof_text(
     return workload_proof_text(problem, certificate, term)
 
 
-def _beyond_plain(problem: WorkloadProblem) -> str:
-    return "" if problem.is_plain else problem.beyond_plain
-
-
 def _kind(
     name: str, title: str, place: str, *, general: bool = False, verified_for: str = ""
 ) -> CertificateKind[WorkloadProblem, WorkloadSchedule]:
@@ -247,7 +244,7 @@ def _kind(
         *(name, _MEANS if is_mean else (name,), title, imported(f"allocsolve.judge.workload.{place}")),
         schema=functools.partial(workload_certificates.certificate_schema, name),
         names_term=is_mean,
-        beyond=(lambda _: "") if general else _beyond_plain,
+        beyond=(lambda _: "") if general else attrgetter("beyond_plain"),
         proof_text=_proof_text,
         verified_for=verified_for,
     )

@@ -149,8 +149,7 @@ class DateBranching(Options):
         if _is_over(result, clock):
             return replace(result, runtime=clock.elapsed)
         certificate = result.certificate
-        priced = certificate is not None and certificate.get("kind") in _PER_JOB
-        branched = priced and problem.is_plain and problem.is_rigid and self.objective[0] in MEAN_TERMS
+        branched = _knows(problem, certificate) and problem.is_rigid and self.objective[0] in MEAN_TERMS
         if branched and problem.packed.weight.any():
             result = self._branched(problem, result, budget, clock)
             if _is_over(result, clock):
@@ -169,8 +168,7 @@ class DateBranching(Options):
     def warm_up(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search a tree, which problems that `Prices` proves never reach, below one job at a time."""
         result = Prices(self.objective)(problem, budget)
-        kind = None if result.certificate is None else result.certificate["kind"]
-        if kind != "job-prices" or not problem.is_plain:
+        if not _knows(problem, result.certificate):
             return result
         packed = problem.packed
         ends = packed.submit.max() + np.cumsum(packed.runtime)
@@ -217,6 +215,11 @@ class DateBranching(Options):
             certificate=certificate,
         )
         return Earlier(problem, self.objective, result.answer, None).or_better(found)
+
+
+def _knows(problem: WorkloadProblem, certificate: Mapping[str, object] | None) -> bool:
+    """Return whether trees begin with this certificate: one of prices per job on a plain machine."""
+    return certificate is not None and certificate.get("kind") in _PER_JOB and problem.is_plain
 
 
 def _is_over(result: Result[WorkloadSchedule], clock: Clock) -> bool:

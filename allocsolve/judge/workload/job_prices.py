@@ -131,10 +131,9 @@ def ticks_of(problem: WorkloadProblem) -> int:
 
     `InvalidAnswer` if there are too many ticks until the last job ends.
     """
-    times = np.concatenate((problem.jobs.packed.submit, problem.jobs.packed.runtime))
-    if not problem.is_plain:
-        edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-        times = np.concatenate((times, problem.jobs.requirements.release(problem.jobs.packed.submit), edges))
+    submit, edges = problem.jobs.packed.submit, [(window.start, window.end) for window in problem.closed]
+    release = problem.jobs.requirements.release(submit)
+    times = np.concatenate((submit, problem.jobs.packed.runtime, release, np.ravel(edges)))
     quarters = times * _QUARTERS
     tick = _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
     if (times == np.floor(times)).all():
