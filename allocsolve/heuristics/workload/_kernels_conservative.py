@@ -69,8 +69,9 @@ class Fact(Record):
     time: float
 
 
-#: The most facts that are kept.
+#: The most facts that are kept, and how many reservations make none worth their time.
 _MOST_FACTS: Final = 16
+_FEW_JOBS: Final = 32
 
 
 class Reservations(NamedTuple):
@@ -179,9 +180,11 @@ def _note(
 def _reserve(plan: Reservations, place: int, now: float, machine: Machine | None = None) -> None:
     """Give a job without a reservation the earliest possible one."""
     row, job = plan.jobs[place], plan.order[place]
-    begin = max(now, _known(plan, row.nodes, row.estimate))
+    begin, many = now, plan.numbers.in_use > _FEW_JOBS
+    if many:
+        begin = max(now, _known(plan, row.nodes, row.estimate))
     start = earliest_room(plan.free, job, row.nodes, begin, row.estimate, np.inf, machine)
-    if start > begin:
+    if many and start > begin:
         _note(plan, job, row.nodes, row.estimate, start, machine)
     _book(plan, place, start)
     book(plan.free, job, row.nodes, start, start + row.estimate, -1, machine)
@@ -216,20 +219,21 @@ def _compress(plan: Reservations, now: float, machine: Machine | None = None) ->
     jobs, end, free = plan.jobs, len(plan.jobs) - 1, plan.free
     freed, left = plan.numbers.freed, 0.0
     plan.numbers.facts = 0
+    many = plan.numbers.in_use > _FEW_JOBS
     place = jobs[end].behind
     while place != end:
         row, job = jobs[place], plan.order[place]
         place = row.behind
         nodes, seconds, before = row.nodes, row.estimate, row.start
-        if -_known(plan, nodes, seconds) <= before:
+        if many and -_known(plan, nodes, seconds) <= before:
             continue
-        latest = until = min(before, freed)
+        latest = until = min(before, freed) if many else before
         start = earliest_room(free, job, nodes, now, seconds, latest, machine)
         if start < latest < before:  # it has room until then at least
             until = before
             start = earliest_room(free, job, nodes, start, seconds, before, machine)
         if start >= latest:
-            if latest == freed:
+            if many and latest == freed:
                 _note(plan, job, nodes, seconds, -until, machine)
         else:
             plan.numbers.facts = 0
@@ -258,17 +262,6 @@ def _release(state: State, plan: Reservations, machine: Machine | None = None) -
 
 
 @inner_kernel
-def _start(
-    state: State, job: int, row: Reserved, why: int, blocked: int, machine: Machine | None = None
-) -> None:
-    """Start a job."""
-    until = state.engine.clock + row.estimate
-    begin(state, job, row.nodes, row.runtime, row.estimate, until, why, blocked)
-    if machine is not None:
-        hold(machine, job, row.nodes, until, 1)
-
-
-@inner_kernel
 def _start_due(state: State, plan: Reservations, machine: Machine | None = None) -> None:
     """Start the jobs whose reservations have begun, in queue order, unless others hold what they need."""
     engine, end = state.engine, len(plan.jobs) - 1
@@ -283,10 +276,13 @@ def _start_due(state: State, plan: Reservations, machine: Machine | None = None)
         first = plan.jobs[end].behind
         _leave(plan, place)
         engine.head += 1
-        if first == place:
-            _start(state, job, row, AT_HEAD, -1, machine)
-        else:
-            _start(state, job, row, BACKFILLED, plan.order[first], machine)
+        why, blocked = AT_HEAD, -1
+        if first != place:
+            why, blocked = BACKFILLED, plan.order[first]
+        until = now + row.estimate
+        begin(state, job, row.nodes, row.runtime, row.estimate, until, why, blocked)
+        if machine is not None:
+            hold(machine, job, row.nodes, until, 1)
     plan.numbers.due = plan.next[0].time if plan.numbers.in_use else np.inf
     while late >= 0:
         place, late = late, plan.places[late]
