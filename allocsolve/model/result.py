@@ -75,13 +75,13 @@ class Clock:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the clock was made."""
-        return time.perf_counter() - self._start
+        """Seconds since the whole work began, so that what stages meet is in the order of time."""
+        return self._whole.elapsed if self._whole is not None else time.perf_counter() - self._start
 
     @property
     def remaining(self) -> float:
         """Seconds left, never below 0; infinite without a time limit."""
-        left = max(0.0, self._seconds - self.elapsed)
+        left = max(0.0, self._seconds - (time.perf_counter() - self._start))
         return left if self._whole is None else min(left, self._whole.remaining)
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.model import Budget, Limit, Result, Status
+from allocsolve.model import Budget, Clock, Limit, Result, Status
 
 # --- budgets -------------------------------------------------------------------------------------------
 
@@ -45,6 +45,15 @@ def test_the_edges_of_a_budget_are_allowed() -> None:
     assert hash(budget) == hash(dataclasses.replace(budget))
     with pytest.raises(dataclasses.FrozenInstanceError):
         budget.seed = 3  # type: ignore[misc]  # the test is that it is refused
+
+
+def test_what_stages_meet_is_in_the_order_of_time() -> None:
+    clock = Clock(1000.0)
+    met = [clock.elapsed]
+    stage = clock.stage(0.5)
+    met += [stage.elapsed, stage.stage().elapsed, clock.elapsed]
+    assert met == sorted(met)
+    assert stage.remaining <= 500
 
 
 def test_the_clock_runs_from_its_start() -> None:
