@@ -112,7 +112,11 @@ def _frozen(value: Any) -> str:  # noqa: ANN401 - any value that a kernel names
 
 
 def type_text(kind: Any) -> str:  # noqa: ANN401 - a type of numba, which has no types
-    """Return a type of an argument as text, with the names of its fields, which its own name lacks."""
+    """Return a type of an argument as text, with what its own name lacks: fields, and where the class stands.
+
+    Compiled code names the class of a named tuple by its module, where it is looked up again.
+    """
     inner = getattr(kind, "types", None) or ([kind.dtype] if hasattr(kind, "dtype") else [])
     fields = kind.fields if isinstance(getattr(kind, "fields", None), tuple) else ""
-    return f"{kind}{fields}{[type_text(part) for part in inner]}"
+    place = getattr(getattr(kind, "instance_class", None), "__module__", "")
+    return f"{place}{kind}{fields}{[type_text(part) for part in inner]}"
