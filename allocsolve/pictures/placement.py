@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.families import View
-from allocsolve.pictures.chart import (
-    Chart,
-    Drawing,
-    counted,
-    head_of_nodes,
-    short_number,
-    too_many_nodes,
-)
+from allocsolve.pictures.chart import Chart, Drawing, counted, head_of_nodes, short_number, too_many_nodes
 from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:

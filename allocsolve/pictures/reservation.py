@@ -19,15 +19,7 @@ from allocsolve.pictures._reservation_gantt import (
     time_span,
 )
 from allocsolve.pictures._workload_series import time_unit
-from allocsolve.pictures.chart import (
-    Axis,
-    Chart,
-    counted,
-    duration,
-    percent,
-    size_classes,
-    too_many_nodes,
-)
+from allocsolve.pictures.chart import Axis, Chart, counted, duration, percent, size_classes, too_many_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -86,12 +78,7 @@ def _by_size(problem: ReservationProblem, schedules: Mapping[str, ReservationSch
     there = np.unique(classes)
     title = "Accepted by size"
     chart = Chart(
-        title,
-        axis,
-        Axis("jobs [%]", 0, 100, steps=5),
-        legend=list(schedules),
-        width=_WIDTH,
-        height=_HEIGHT,
+        title, axis, Axis("jobs [%]", 0, 100, steps=5), legend=list(schedules), width=_WIDTH, height=_HEIGHT
     )
     has_executed = any((schedule.outcomes == SUCCESSFUL).any() for schedule in schedules.values())
     for idx, (name, schedule) in enumerate(schedules.items()):

@@ -29,10 +29,6 @@ from .rules import (
     ProfileKnowledge as ProfileKnowledge,
     ResizeEffect as ResizeEffect,
 )
-from .simulate import (
-    CompiledPolicy as CompiledPolicy,
-    run_policy as run_policy,
-    simulate as simulate,
-)
+from .simulate import CompiledPolicy as CompiledPolicy, run_policy as run_policy, simulate as simulate
 from .snapshot import QueueSnapshot as QueueSnapshot
 from .view import JobColumns as JobColumns, QueueView as QueueView

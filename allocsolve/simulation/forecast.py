@@ -273,8 +273,7 @@ def promise_error(promised: object, starts: object) -> PromiseError:
     if not len(before):
         return PromiseError(0.0, 0.0, 0.0, 0.0)
     if before.dtype.kind not in "iuf" or after.dtype.kind not in "iuf":
-        msg = "promised starts and starts are not numbers"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer("promised starts and starts are not numbers")
     difference = after.astype(np.float64) - before
     if not np.isfinite(difference).all():
         msg = f"job {int(np.argmin(np.isfinite(difference)))} has no promised start or no start"

@@ -67,15 +67,13 @@ def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 -
     allocsolve.errors.InvalidOption: 'easy' is a name: allocsolve.adaptors.named_policy returns its policy
     """
     if isinstance(policy, str):
-        msg = f"{shown(policy)} is a name: allocsolve.adaptors.named_policy returns its policy"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{shown(policy)} is a name: allocsolve.adaptors.named_policy returns its policy")
     made = instantiated(policy)
     if hasattr(made, "online"):
         made = made.online()
     decide = getattr(made, "decide", None)
     if decide is None and (hasattr(made, "simulated") or not callable(made)):
-        msg = f"{shown(policy)} is no queue policy: it has no method decide"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{shown(policy)} is no queue policy: it has no method decide")
     owner = getattr(made, "__self__", made) if decide is None else made
     remembers = hasattr(owner, "reset")
     if remembers:
@@ -99,5 +97,4 @@ def instantiated(policy: Any) -> Any:  # noqa: ANN401 - also what is no policy
     except AllocsolveError:
         raise
     except Exception as error:
-        msg = f"policy {policy.__name__}() raised {type(error).__name__}: {error}"
-        raise InvalidOption(msg) from error
+        raise InvalidOption(f"policy {policy.__name__}() raised {type(error).__name__}: {error}") from error

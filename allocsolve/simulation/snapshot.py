@@ -114,8 +114,7 @@ class QueueSnapshot:
         other = members[jobs.kind[members] != RIGID]
         if len(other) or len(view.promises):
             job = int(other[0]) if len(other) else int(view.promises[0])
-            msg = f"job {job} is not rigid: there is no interval for such jobs"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"job {job} is not rigid: there is no interval for such jobs")
         return cls(
             view.num_nodes,
             view.now,

@@ -338,11 +338,7 @@ def _shrink_for_queue(
 
 @inner_kernel
 def _grow(
-    jobs: PackedJobs,
-    state: State,
-    resizing: Resizing,
-    candidates: Candidates,
-    growing: Growing,
+    jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, growing: Growing
 ) -> None:
     """Let malleable jobs that were not victims in this call grow, the longest time left first."""
     if not state.engine.free:

@@ -333,11 +333,7 @@ def decode(
 
 @inner_kernel
 def move_entry(
-    order: IntArray,
-    tried: IntArray,
-    random: NDArray[np.uint64],
-    is_near: bool,
-    is_swap: bool,
+    order: IntArray, tried: IntArray, random: NDArray[np.uint64], is_near: bool, is_swap: bool
 ) -> None:
     """Write a list with one entry in another place, near its own or anywhere, or with two swapped."""
     count = len(order)

@@ -22,14 +22,7 @@ from allocsolve.heuristics.workload._kernels_resources import (
 from allocsolve.kernels import inner_kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.kernels import (
-    State,
-    begin,
-    largest_size,
-    leave_queue,
-    run_time,
-    time_ratio,
-)
+from allocsolve.simulation.kernels import State, begin, largest_size, leave_queue, run_time, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray

@@ -249,16 +249,7 @@ def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: i
     leave_queue(state, at)
     estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
     key, seconds = state.engine.clock + estimate, run_time(jobs, job, nodes)
-    begin(
-        state,
-        job,
-        nodes,
-        seconds,
-        estimate,
-        key,
-        AT_HEAD if first else BACKFILLED,
-        -1 if first else head,
-    )
+    begin(state, job, nodes, seconds, estimate, key, AT_HEAD if first else BACKFILLED, -1 if first else head)
 
 
 @inner_kernel

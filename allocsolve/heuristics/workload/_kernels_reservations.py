@@ -17,12 +17,7 @@ from allocsolve.heuristics.workload._kernels_capacity import (
     expect_running,
     others_have_room,
 )
-from allocsolve.heuristics.workload._kernels_queue import (
-    FIT_SIZE,
-    size_now,
-    start,
-    start_heads,
-)
+from allocsolve.heuristics.workload._kernels_queue import FIT_SIZE, size_now, start, start_heads
 from allocsolve.heuristics.workload._kernels_resources import Machine, is_open
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import FreeNodes, least_free

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_capacity import book, earliest_room, expect_running
-from allocsolve.heuristics.workload._kernels_queue import (
-    FIRST_AGING,
-    MAX_SIZE,
-    start,
-    start_heads,
-)
+from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, MAX_SIZE, start, start_heads
 from allocsolve.heuristics.workload._kernels_reservations import fits_now, last_that_fits
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import FreeNodes, change, least_free, limit_free

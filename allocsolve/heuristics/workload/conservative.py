@@ -25,13 +25,7 @@ from allocsolve.model import WorkloadProblem
 from allocsolve.model.checks import instance
 from allocsolve.simulation import EngineRules, Log, Simulation, Wake
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import (
-    NOBODY,
-    Continuation,
-    Restart,
-    start_of,
-    waiting_state,
-)
+from allocsolve.simulation.kernels import NOBODY, Continuation, Restart, start_of, waiting_state
 from allocsolve.simulation.outcome import log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -186,8 +180,7 @@ class Conservative(CompiledSolver):
         if rules is not None:
             problem = rules.applied(problem)
         if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
-            msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"conservative backfilling has the rules {self.rules}, not {rules}")
         state, _ = self._run(problem)
         return Simulation(schedule_of(state), log_of(state))
 
@@ -276,8 +269,7 @@ class OnlineConservative:
             return []
         lengths = known.estimate if self.policy.estimate == "limit" else known.runtime
         if np.isnan(lengths[queue]).any():
-            msg = "the view hides actual run times, which the policy needs"
-            raise InvalidOption(msg)
+            raise InvalidOption("the view hides actual run times, which the policy needs")
         early = bool((known.start[ended] + lengths[ended] > view.now).any())
         state = waiting_state(view)
         free = new_free_nodes(view.free + int(view.held.sum()), len(queue) + len(view.held))

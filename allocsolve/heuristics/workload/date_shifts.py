@@ -62,11 +62,7 @@ class DateShifts:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        objective: WorkloadObjective,
-        seed: int,
-        params: DateShiftParams = DateShiftParams(),
+        self, plan: Plan, objective: WorkloadObjective, seed: int, params: DateShiftParams = DateShiftParams()
     ) -> None:
         self.plan, self._params = plan, params
         self._search = Reinserter(plan, objective, seed)

@@ -101,8 +101,7 @@ class EvolvingAnnealing(Options):
         if self.start is not None:
             faults = workload_violations(problem, self.start)
             if faults:
-                msg = f"the schedule to start from is not feasible: {faults[0]}"
-                raise InvalidAnswer(msg)
+                raise InvalidAnswer(f"the schedule to start from is not feasible: {faults[0]}")
         given = [] if self.start is None else [self.start]
         quick = (answer for answer, _ in quick_answers(problem, self.objective, clock, seed=budget.seed))
         return best.searched(

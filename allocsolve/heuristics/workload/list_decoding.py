@@ -75,11 +75,7 @@ class Decoder:
         keeps = (packed.kind != MALLEABLE) | stalls
         keeps.setflags(write=False)
         self._listed = Listed(
-            packed.submit,
-            *sizes,
-            keeps,
-            packed.points,
-            frozen(np.flatnonzero(np.diff(sizes.offsets) > 1)),
+            packed.submit, *sizes, keeps, packed.points, frozen(np.flatnonzero(np.diff(sizes.offsets) > 1))
         )
         self._costs = plan_costs(problem, term, sizes)
         self._is_maximum = term == "makespan"

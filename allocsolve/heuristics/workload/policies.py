@@ -34,12 +34,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
 )
 from allocsolve.heuristics.workload.long_queue import long_queue
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
-from allocsolve.heuristics.workload.resources import (
-    check_machine,
-    given_to_kernels,
-    held_now,
-    on_own_nodes,
-)
+from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels, held_now, on_own_nodes
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
@@ -47,14 +42,7 @@ from allocsolve.model.options import Options, Within
 from allocsolve.simulation import EngineRules, Wake
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import (
-    NOBODY,
-    Continuation,
-    Restart,
-    Started,
-    queue_state,
-    start_of,
-)
+from allocsolve.simulation.kernels import NOBODY, Continuation, Restart, Started, queue_state, start_of
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -144,8 +132,7 @@ class QueuePolicy:
     def check(self, rules: EngineRules) -> None:
         """Refuse rules that hide what the policy needs, or that call it more often than it makes passes."""
         if self.passes is not None and not rules.coalesce:
-            msg = "coalesce=False: Slurm's passes are made once an instant"
-            raise InvalidOption(msg)
+            raise InvalidOption("coalesce=False: Slurm's passes are made once an instant")
         if rules.knowledge != "actual" and "actual" in {self.running, self.queued}:
             msg = f"knowledge {rules.knowledge!r} hides actual run times, which the policy needs"
             raise InvalidOption(msg)
@@ -206,8 +193,7 @@ def _check(
 ) -> None:
     """Refuse a machine for which a rule is not made; `runtime` (s) replaces the run times of the jobs."""
     if rule.kind in _VARIANTS and problem.beyond_plain:
-        msg = f"the workload has {problem.beyond_plain}: like must be as it is by default"
-        raise UnsupportedProblem(msg)
+        raise UnsupportedProblem(f"the workload has {problem.beyond_plain}: like must be as it is by default")
     check_machine(problem, estimates.queued, runtime, learning=rule.learning, running=running)
 
 
@@ -216,12 +202,7 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     users = user_numbers(problem) if policy.rule.learning else _NO_USERS
-    estimates = _estimates(
-        packed.estimate,
-        sources[policy.running],
-        sources[policy.queued],
-        users,
-    )
+    estimates = _estimates(packed.estimate, sources[policy.running], sources[policy.queued], users)
     # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
     # behind.
     lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
@@ -238,8 +219,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
         jobs = on_own_nodes(jobs)
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
     if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime).any():
-        msg = "the view hides actual run times, which the policy needs"
-        raise InvalidOption(msg)
+        raise InvalidOption("the view hides actual run times, which the policy needs")
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
     estimates = _estimates(jobs.estimate, sources[policy.running], sources[policy.queued], _NO_USERS)

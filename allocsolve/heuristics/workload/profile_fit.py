@@ -103,8 +103,7 @@ class ProfileFit(CompiledSolver):
         if rules is not None:
             problem = rules.applied(problem)
         if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
-            msg = f"profile fit has the rules {self.rules}, not {rules}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"profile fit has the rules {self.rules}, not {rules}")
         steps = _job_steps(instance("problem", problem, WorkloadProblem), self.expand_limit)
         order = frozen(np.argsort(problem.packed.submit, kind="stable"))
         starts = self._step_starts(order, steps, problem.num_nodes)

@@ -119,8 +119,7 @@ class StaticPrice(CompiledSolver):
         """Return the decisions on a view; this method is a policy for `allocsolve.simulation.run_policy`."""
         profiles = view.queue[view.jobs.reading[view.queue] == PROFILE]
         if len(profiles):
-            msg = f"job {int(profiles[0])} {_NO_PROFILES}"
-            raise UnsupportedProblem(msg)
+            raise UnsupportedProblem(f"job {int(profiles[0])} {_NO_PROFILES}")
         view, listed = renumbered(view)
         packed, state, resizing = (
             packed_jobs(view.jobs),

@@ -18,13 +18,7 @@ from allocsolve.heuristics.workload.serial import (
     serial_order,
     serial_plan,
 )
-from allocsolve.model import (
-    Limit,
-    Result,
-    Status,
-    WorkloadObjective,
-    shown_values,
-)
+from allocsolve.model import Limit, Result, Status, WorkloadObjective, shown_values
 from allocsolve.model.arrays import frozen
 from allocsolve.model.options import Options, Params
 
@@ -33,14 +27,7 @@ if TYPE_CHECKING:
 
     from allocsolve.heuristics.workload._kernels_serial import Costs
     from allocsolve.heuristics.workload.serial import SerialOrder
-    from allocsolve.model import (
-        Budget,
-        Clock,
-        FloatArray,
-        IntArray,
-        WorkloadProblem,
-        WorkloadSchedule,
-    )
+    from allocsolve.model import Budget, Clock, FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 
 @dataclass(frozen=True, slots=True)
