@@ -239,7 +239,7 @@ def _known(package: Path) -> dict[tuple[str, str], list[float]]:
         families = {problem.name: family_of(problem) for problem in suite.problems()}
         for row in suite.best_known():
             family = families[row.instance]
-            if row.objective == family.objectives[0]:
+            if row.objective == family.term_names[0]:
                 gaps[name, row.objective].append(_gap(row.upper, row.lower, family.kind, row.objective))
     return gaps
 

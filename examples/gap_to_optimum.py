@@ -18,7 +18,7 @@ import numpy as np
 
 from allocsolve import Budget, Jobs, WorkloadProblem, solve
 from allocsolve.bounds.workload import job_prices, time_prices
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadTerm
@@ -51,7 +51,7 @@ def ratios(problem: WorkloadProblem, optimum: float) -> dict[str, float]:
     by_time = time_prices(problem, TERM)
     by_job = job_prices(problem, TERM, by_time, clock=Budget().start())
     found = {
-        f"bound: {name}": workload_certified_bound(problem, prices.certificate, (TERM,))
+        f"bound: {name}": certified_bound(problem, prices.certificate, (TERM,))
         for name, prices in zip(BOUNDS, (by_time, by_job), strict=False)
     }
     for name in SCHEDULES:

@@ -27,8 +27,7 @@ from allocsolve.instances import (
     workload_of_evolution,
     workload_schedule_of_evolution,
 )
-from allocsolve.judge import evolution_violations, workload_metrics, workload_violations
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound, evolution_violations, workload_metrics, workload_violations
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
@@ -61,7 +60,7 @@ def offline(
     problem: EvolutionProblem, workload: WorkloadProblem, seconds: float
 ) -> tuple[WorkloadSchedule, float]:
     """Return the best schedule if all is known from the start, and a lower bound on the mean turnaround."""
-    bound = workload_certified_bound(workload, time_prices(workload).certificate, ("turnaround",))
+    bound = certified_bound(workload, time_prices(workload).certificate, ("turnaround",))
     budget = Budget(seconds=seconds, workers=2)
     if len(problem.applications) > FEW:
         best = Annealing(("completion",))(problem, budget)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from allocsolve.adaptors import Observation
     from allocsolve.adaptors.gymnasium import WorkloadEnv
 
-__all__ = ["Agent", "columns", "episode", "first_come", "first_fitting", "shortest"]
-
 Agent: TypeAlias = "Callable[[Observation, NDArray[np.bool_]], int]"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray
 
-__all__ = ["requests", "roomy_requests", "shapes", "topologies"]
-
 
 def shapes(max_nodes: int = 30, max_axes: int = 3, max_side: int = 8) -> SearchStrategy[tuple[int, ...]]:
     sides = st.lists(st.integers(1, max_side), min_size=1, max_size=max_axes).map(tuple)

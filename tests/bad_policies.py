@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import QueueView
 
-__all__ = ["BAD_POLICIES"]
-
 
 def first_fit(view: QueueView) -> Iterator[Start]:
     free = view.free

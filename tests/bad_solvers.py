@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 import time
-from dataclasses import replace
-from typing import Any
 
 from allocsolve.heuristics import ListScheduling
 from allocsolve.model import Budget, EvolutionProblem, EvolutionSchedule, Limit, Result, Status
@@ -20,67 +16,15 @@ def good(problem: EvolutionProblem, budget: Budget) -> Answer:
     return ListScheduling()(problem, budget)
 
 
-def raises(problem: EvolutionProblem, budget: Budget) -> Answer:
-    msg = f"cannot do {problem.num_nodes} nodes"
-    raise RuntimeError(msg)
-
-
-def leaves(problem: EvolutionProblem, budget: Budget) -> Answer:
-    sys.exit(3)
-
-
-def dies(problem: EvolutionProblem, budget: Budget) -> Answer:
-    sys.stderr.write("out of luck\n")
-    sys.stderr.flush()
-    os._exit(7)
-
-
-def crashes(problem: EvolutionProblem, budget: Budget) -> Answer:
-    ctypes.string_at(0)
-    return good(problem, budget)
-
-
 def hangs(problem: EvolutionProblem, budget: Budget) -> Answer:
     if problem.name:  # not in the warm-up
         time.sleep(3600)
     return good(problem, budget)
 
 
-def returns_rubbish(problem: EvolutionProblem, budget: Budget) -> Any:
-    return ["rubbish"]
-
-
-def answers_rubbish(problem: EvolutionProblem, budget: Budget) -> Any:
-    return Result(Status.FEASIBLE, answer="rubbish")
-
-
-def lies(problem: EvolutionProblem, budget: Budget) -> Answer:
-    return replace(good(problem, budget), objective=1)
-
-
-def boasts(problem: EvolutionProblem, budget: Budget) -> Answer:
-    return replace(good(problem, budget), bound=10**9)
-
-
-def mutates(problem: EvolutionProblem, budget: Budget) -> Answer:
-    object.__setattr__(problem, "num_nodes", 10 * problem.num_nodes)
-    return good(problem, budget)
-
-
 def mutates_now_and_then(problem: EvolutionProblem, budget: Budget) -> Answer:
-    return mutates(problem, budget) if budget.seed == 1 else good(problem, budget)
-
-
-def prints(problem: EvolutionProblem, budget: Budget) -> Answer:
-    sys.stdout.write("look at me\n")
-    return good(problem, budget)
-
-
-def eats(problem: EvolutionProblem, budget: Budget) -> Answer:
-    eaten = []
-    while problem.name:
-        eaten.append(bytearray(os.urandom(1 << 20)) * 32)
-        time.sleep(0.01)
+    if budget.seed == 1:
+        object.__setattr__(problem, "num_nodes", 10 * problem.num_nodes)
     return good(problem, budget)
 
 
@@ -91,11 +35,6 @@ def dawdles(problem: EvolutionProblem, budget: Budget) -> Answer:
 
 def takes_its_time(problem: EvolutionProblem, budget: Budget) -> Answer:
     time.sleep(1.2)
-    return good(problem, budget)
-
-
-def sleeps(problem: EvolutionProblem, budget: Budget) -> Answer:
-    time.sleep(3600)
     return good(problem, budget)
 
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from evolution_proofs import HORIZON, certificate_of
 
-from allocsolve.judge.workload.date_tree import leaf_totals
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.model import (
     DeadlineJob,
@@ -89,7 +88,7 @@ def _of_workloads() -> dict[str, Example]:
     less = {"parent": 0, "jobs": [0], "first_slots": [1], "offsets": [0, 1], "differences": [-1]}
     tree = {"jobs": [1, -1, -1], "cuts": [4, 0, 1], "lists": [given, less]}
     date_tree: dict[str, Any] = {"kind": "date-tree", **by_slot, "nodes": 1, **tree}
-    date_tree["totals"] = leaf_totals(problem, date_tree, term)
+    date_tree["totals"] = tree_totals(problem, date_tree, term)[0]
     date_trees: dict[str, Any] = {
         "kind": "date-trees",
         **by_slot,

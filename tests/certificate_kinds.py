@@ -16,16 +16,14 @@ from unittest import mock
 import naive_partition
 import naive_placement
 from evolution_proofs import certificate_of, items_of, refutation
-from evolving_price_strategies import evolving_toys, overhead_jobs
 from hypothesis import strategies as st
 from naive_evolving_prices import slotted_optimum_of_evolving
-from naive_machine_prices import machine_optimum
 from naive_malleable_optimum import optimum as malleable_optimum
 from naive_optimum import optimum as evolution_optimum, profile_optimum
-from naive_reservation_optimum import naive_optimum as reservation_optimum
-from naive_workload_prices import workload_optimum
+from naive_reservation import naive_optimum as reservation_optimum
+from naive_workload_optimum import workload_optimum
 from placement_strategies import placement_problems
-from price_strategies import malleable_jobs
+from price_strategies import evolving_toys, malleable_jobs, overhead_jobs
 from reservation_strategies import reservation_problems
 from resource_strategies import general_problems
 from strategies import box_problems, evolution_problems, partition_problems, workload_problems
@@ -40,7 +38,6 @@ from allocsolve.exact.partition import _cut_search
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTreeParams
 from allocsolve.judge.partition.certificate import PartitionAxes
-from allocsolve.judge.workload.date_tree import leaf_totals
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.model import (
     EVOLUTION_OBJECTIVES,
@@ -63,8 +60,6 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from allocsolve.model import EvolutionProblem, PlacementProblem
-
-__all__ = ["ATTACKED", "Attacked"]
 
 MEANS = ("turnaround", "slowdown", "wait")
 ENDS = ("turnaround", "slowdown")
@@ -206,7 +201,9 @@ def _machine_job_prices(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
     if problem.is_plain:
         return _job_prices(problem, term)
     by_resource = machine_prices(problem, term)
-    found = dict(machine_job_prices(problem, term, by_resource, clock=Clock(math.inf)).certificate)
+    found: dict[str, Any] = dict(
+        machine_job_prices(problem, term, by_resource, clock=Clock(math.inf)).certificate
+    )
     if found["kind"] == "job-prices":
         return found
     slots = max(1, len(found["edges"]) - 1)
@@ -259,7 +256,7 @@ def _forest(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
 
 def _with_total(problem: WorkloadProblem, term: str, document: dict[str, Any]) -> dict[str, Any]:
     """Add the totals that the judge wants to read, without which no change would be accepted."""
-    return {**document, "totals": leaf_totals(problem, document, term)}
+    return {**document, "totals": tree_totals(problem, document, term)[0]}
 
 
 def _with_totals(problem: WorkloadProblem, term: str, document: dict[str, Any]) -> dict[str, Any]:
@@ -396,27 +393,24 @@ ATTACKED: dict[str, Attacked] = {
     **{
         f"{kind} of {jobs}": Attacked(kind, problems, terms, document, optimum, tolerance=tolerance)
         for jobs, problems, means, optimum, tolerance in JOBS
-        for kind, terms, document in (
-            ("time-prices", means, _time_prices),
-            ("makespan", MAKESPAN, _makespan),
-        )
+        for kind, terms, document in (("time-prices", means, _time_prices), ("makespan", MAKESPAN, _makespan))
     },
     "job-prices": Attacked("job-prices", RIGID, MEANS, _job_prices, workload_optimum),
     "job-prices of real times": Attacked(
         "job-prices", RIGID_REALS, MEANS, _job_prices, workload_optimum, tolerance=1e-12
     ),
-    "job-prices on machines": Attacked("job-prices", MACHINES, MEANS, _machine_job_prices, machine_optimum),
+    "job-prices on machines": Attacked("job-prices", MACHINES, MEANS, _machine_job_prices, workload_optimum),
     "job-prices on machines of real times": Attacked(
-        "job-prices", MACHINES_REALS, MEANS, _machine_job_prices, machine_optimum, tolerance=1e-12
+        "job-prices", MACHINES_REALS, MEANS, _machine_job_prices, workload_optimum, tolerance=1e-12
     ),
     "date-tree": Attacked("date-tree", RIGID, MEANS, _dates, workload_optimum, _with_total),
     "date-tree of real times": Attacked(
         "date-tree", RIGID_REALS, MEANS, _dates, workload_optimum, _with_total, 1e-12
     ),
     "date-trees": Attacked("date-trees", RIGID, MEANS, _forest, workload_optimum, _with_totals),
-    "machine-prices": Attacked("machine-prices", MACHINES, MEANS, _machine_prices, machine_optimum),
+    "machine-prices": Attacked("machine-prices", MACHINES, MEANS, _machine_prices, workload_optimum),
     "machine-prices of real times": Attacked(
-        "machine-prices", MACHINES_REALS, MEANS, _machine_prices, machine_optimum, tolerance=1e-12
+        "machine-prices", MACHINES_REALS, MEANS, _machine_prices, workload_optimum, tolerance=1e-12
     ),
     "reservation-certificate": Attacked(
         "reservation-certificate",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CHEATS", "HEAD", "Cheat", "Return"]
-
 HEAD = """
 from __future__ import annotations
 import ctypes, json, os, pickle, signal, struct, subprocess, sys, threading, time
@@ -123,6 +121,7 @@ CHEATS = {
         r"InvalidAnswer: the answer is not feasible",
     ),
     "returns_a_trap": Return("return Trap()", r"InvalidAnswer: the solver returned Trap, not a Result"),
+    "answers_a_text": Return("return Result(Status.FEASIBLE, answer='rubbish')", r"InvalidAnswer: .*str"),
     "claims_a_trap": Return(
         "return replace(honest(problem, budget), certificate={'trap': Trap()})",
         r"InvalidAnswer: the result holds a Trap, which is no data",
@@ -190,7 +189,7 @@ CHEATS = {
         "return forged(problem, starts=np.full(len(problem.applications), 2**62))",
         r"InvalidAnswer: the answer is malformed: .* is beyond 2\^53",
     ),
-    "changes_the_problem": Cheat(
+    "changes_the_problem": Return(
         """
         object.__setattr__(problem, "num_nodes", 1000 * problem.num_nodes)
         return honest(problem, budget)
@@ -206,7 +205,7 @@ CHEATS = {
         """,
         r"InvalidAnswer: the answer is not feasible",
     ),
-    "prints": Cheat(
+    "prints": Return(
         "os.write(1, b'look at me'); return honest(problem, budget)",
         r"InvalidAnswer: the solver printed to stdout: 'look at me'",
     ),
@@ -251,7 +250,11 @@ CHEATS = {
         r"InvalidAnswer: the clocks disagree: .* by the clock of the solver's process, [12]\.\d+ s by ours",
     ),
     "leaves_without_a_word": Cheat("os._exit(0)", r"the process of the solver died: exit status 0"),
-    "exits": Cheat("sys.exit(0)", r"SystemExit: 0"),
+    "leaves_with_a_word": Cheat(
+        "os.write(2, b'out of luck\\n'); os._exit(7)",
+        r"the process of the solver died: exit status 7; out of luck",
+    ),
+    "exits": Return("sys.exit(0)", r"SystemExit: 0"),
     "crashes": Cheat("ctypes.string_at(0)", r"the process of the solver died: SIG(SEGV|ABRT)"),
     "kills_itself": Cheat("os.kill(os.getpid(), signal.SIGKILL)", r"the process of the solver died: SIGKILL"),
     "closes_all_files": Cheat(
@@ -288,7 +291,7 @@ CHEATS = {
         """,
         r"killed: held \d+ MB, more than 900 MB",
     ),
-    "raises_what_has_no_text": Cheat(
+    "raises_what_has_no_text": Return(
         """
         class Silent(BaseException):
             def __str__(self):
@@ -297,7 +300,7 @@ CHEATS = {
         """,
         r"Silent",
     ),
-    "raises_half_a_letter": Cheat("raise RuntimeError('\\ud800 and more')", r"RuntimeError: \? and more"),
+    "raises_half_a_letter": Return("raise RuntimeError('\\ud800 and more')", r"RuntimeError: \? and more"),
     # What stays its own.
     "has_children": Cheat(
         """

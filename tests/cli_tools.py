@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from allocsolve.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Capture = pytest.CaptureFixture[str]
 
@@ -19,6 +23,14 @@ _COMPILING = re.compile(r"allocsolve: compiling kernels: .*the first call of a s
 def without_compiling(err: str) -> str:
     """Return what a command has said, less what it says once in a process that compiles kernels."""
     return _COMPILING.sub("", err)
+
+
+@contextlib.contextmanager
+def in_this_process() -> Iterator[None]:
+    """Have commands run solvers in this process, which has their kernels, not in processes of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("allocsolve.bench.open_executor", lambda *_, **__: contextlib.nullcontext())
+        yield
 
 
 def run(capsys: Capture, *argv: object, status: int = 0) -> str:

@@ -19,8 +19,6 @@ from allocsolve.registry import make_solver, ready
 if TYPE_CHECKING:
     from allocsolve.model import Budget, Problem
 
-__all__ = ["ColdStart", "cold_start"]
-
 
 class ColdStart(NamedTuple):
     """What happened in a fresh process."""

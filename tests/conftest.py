@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cli_tools import in_this_process
+from plugin_tools import Site, site
 from wheel_tools import build_wheel, install
 
 if TYPE_CHECKING:
@@ -34,14 +36,23 @@ def traces() -> Path:
 def case(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """From the name of an input of users to its place; commands write into a folder of their own."""
     cases = traces.parent / "cases"
+    if not cases.is_dir():
+        pytest.skip(f"no inputs of users: {cases} is no folder")
     monkeypatch.chdir(tmp_path)
 
     def place(name: str) -> Path:
-        if not (cases / name).exists():
-            pytest.skip(f"no {name} among the cases: {cases} has none")
+        assert (cases / name).exists(), f"no {name} among the inputs of users in {cases}"
         return cases / name
 
     return place
+
+
+@pytest.fixture
+def third(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The folder in which third parties have their code, and in which commands are given."""
+    monkeypatch.chdir(tmp_path)
+    with site(tmp_path, monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +65,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables of a shell in which the wheel is installed, and nothing of the source can be found."""
     return install(wheel, tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture
+def in_process() -> Iterator[None]:
+    """Have the commands of a test run solvers in this process."""
+    with in_this_process():
+        yield
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily, SolverRow
     from allocsolve.model.options import Option
 
-__all__ = ["distinct_solvers"]
-
 
 def distinct_solvers(family: AnyFamily) -> Mapping[str, SolverRow]:
     """Return the names of solvers that differ in more than an order of nodes, with the rows of their classes.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["FakeElastiSim", "Fatal", "InvocationType", "Job", "JobState", "JobType", "Spec", "specs_of"]
-
 
 class JobType(Enum):
     """Who may change the size of a job."""

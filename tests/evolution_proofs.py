@@ -18,18 +18,6 @@ from allocsolve.model import Budget
 if TYPE_CHECKING:
     from allocsolve import EvolutionProblem
 
-__all__ = [
-    "CLAUSE",
-    "COVER",
-    "DELETION",
-    "HORIZON",
-    "SIZE",
-    "certificate_of",
-    "items_of",
-    "refutation",
-    "refuted_horizon",
-]
-
 HORIZON, COVER, CLAUSE, DELETION = range(4)
 #: Bytes for which the log of a solver has room.
 SIZE = 10**8

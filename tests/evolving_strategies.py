@@ -23,8 +23,6 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-__all__ = ["evolving_problems"]
-
 _COSTS = (0, 0, 0.5, 1, 2.25)
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["RapsManager", "cqsim_starts", "raps_starts"]
-
 
 class _Trace:
     """The job module of CQSim."""
@@ -157,9 +155,7 @@ class _Default:
 
 
 def raps_starts(
-    problem: WorkloadProblem,
-    policy: Any,
-    choose: Callable[[Any, int], list[int] | None] | None = None,
+    problem: WorkloadProblem, policy: Any, choose: Callable[[Any, int], list[int] | None] | None = None
 ) -> list[int | None]:
     """Return when jobs start: a tick a second, in which a job is seen to have ended a second too late."""
     packed, manager = problem.packed, RapsManager(problem.num_nodes)

@@ -12,8 +12,6 @@ from allocsolve.model import WorkloadSchedule
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["first_fit", "in_order"]
-
 
 def first_fit(problem: WorkloadProblem) -> WorkloadSchedule:
     """Whenever a job is submitted or ends, all that fit start, in order of submission."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation import Decision
 
-__all__ = ["driven", "submit"]
-
 
 def driven(problem: WorkloadProblem, policy: Any, rules: EngineRules | None = None) -> WorkloadSchedule:
     """Return the schedule of a workload whose engine asks a policy through the driver of foreign programs."""

@@ -21,19 +21,11 @@ from sample_records import PROBLEM, VARIANTS
 
 from allocsolve.bench import RecordStore
 from allocsolve.heuristics import ListScheduling
-from allocsolve.instances import (
-    digest,
-    problem_document,
-    solution_document,
-    write_problem,
-    write_solution,
-)
+from allocsolve.instances import digest, problem_document, solution_document, write_problem, write_solution
 from allocsolve.model import Budget, Partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = ["Case", "draw_case"]
 
 SEED: Final = 2026
 
@@ -115,9 +107,7 @@ iterations = 100
         "time_factor": 1.5,
         "references": dict.fromkeys(("walk", "scan", "sort", "floats", "sweep", "interpreter"), 1.5),
         "problems": [{"problem": p, "kind": kind, "digest": "0" * 64, "bound": 5} for p, kind, _ in names],
-        "solvers": [
-            {"kind": "evolution", "solver": "noX", "mean_gap": 0.1, "timed_on": None, "time": None},
-        ],
+        "solvers": [{"kind": "evolution", "solver": "noX", "mean_gap": 0.1, "timed_on": None, "time": None}],
         "results": [
             {"problem": p, "solver": solver, "status": "feasible", "value": 9, "bound": None}
             for p, _, solver in names

@@ -13,99 +13,38 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-__all__ = ["WORDS", "spoilt", "spoilt_text", "spoilt_words", "with_changed_bytes"]
-
 #: Raw texts of JSON and TOML in place of a value.
 RAW: Final = (
     *("null", "true", "-1", "0", "1.5", "1e308", "-1e308", "1e400", "9007199254740993", "[]", "{}", '""'),
-    *(
-        "9" * 400,
-        "-" + "9" * 400,
-        "9" * 5000,
-        "0." + "3" * 5000,
-        "NaN",
-        "-Infinity",
-        "Infinity",
-        "inf",
-        "nan",
-    ),
-    *("[" * 60 + "]" * 60, "[" * 5000 + "]" * 5000, '{"a":' * 200 + "1" + "}" * 200, "[[[]], {}]"),
-    *(
-        '"\\u001b[2J\\u0007"',
-        '"\\u202eb\\u2066"',
-        '"' + "x" * 5000 + '"',
-        '"\\ud800"',
-        '"\\u0000"',
-        "1979-05-27",
-    ),
+    *("9" * 400, "-" + "9" * 400, "9" * 5000, "0." + "3" * 5000, "NaN", "-Infinity", "Infinity", "inf"),
+    *("nan", "[" * 60 + "]" * 60, "[" * 5000 + "]" * 5000, '{"a":' * 200 + "1" + "}" * 200, "[[[]], {}]"),
+    *('"\\u001b[2J\\u0007"', '"\\u202eb\\u2066"', '"\\ud800"', '"\\u0000"', '"' + "x" * 5000 + '"'),
+    "1979-05-27",
 )
 #: Values that a field might well have, at the edges of what it may.
 EDGES: Final = (
-    *(
-        "0",
-        "1",
-        "2",
-        "3",
-        "-1",
-        "-9007199254740992",
-        "9007199254740992",
-        "9007199254740991",
-        "4611686018427387904",
-    ),
-    *("2147483647", "2147483648", "16777216", "16384", "1e15", "1.0000001", "0.1", "true", "false", "1e300"),
-    *('"a0"', '"a1"', '""', '"optimal"', "[]", "[1]", "[[1, 1]]", "[0, 1, 2]", '["noX"]', '{"a": 1}'),
+    *("0", "1", "2", "3", "-1", "-9007199254740992", "9007199254740992", "9007199254740991", "1.0000001"),
+    *("2147483647", "2147483648", "16777216", "16384", "1e15", "4611686018427387904", "0.1", "true", "false"),
+    *("1e300", '"a0"', '"a1"', '""', '"optimal"', "[]", "[1]", "[[1, 1]]", "[0, 1, 2]", '["noX"]'),
+    '{"a": 1}',
 )
 #: Texts in place of a word of a command line, or of a name.
 WORDS: Final = (
     *("", "-", "--", "-1", "0", "1.5", "nan", "inf", "-inf", "1e400", "1e308", "9" * 400, "9007199254740993"),
-    *(
-        "x" * 5000,
-        "\x1b[2J\x07",
-        "a\nb\rc",
-        "\u202eb\u2066",
-        "\udcff",
-        "\x85\u2028",
-        "\u0663",
-        "=",
-        ",",
-    ),
-    *(
-        "a=b",
-        "1-",
-        "-1-5",
-        "5-1",
-        "(",
-        ")",
-        "noX(",
-        "noX)",
-        "no-such",
-        "no/such",
-        "no.json",
-        ".",
-        "..",
-        "~",
-        "*",
-    ),
-    *("--no-such", "--json", "--force", "-v", "expand_limit=1e308", "makespan,makespan", ":", "a:b", "a.b:c"),
+    *("x" * 5000, "\x1b[2J\x07", "a\nb\rc", "\u202eb\u2066", "\udcff", "\x85\u2028", "\u0663", "=", ","),
+    *("a=b", "1-", "-1-5", "5-1", "(", ")", "noX(", "noX)", "no-such", "no/such", "no.json", ".", "..", "~"),
+    *("*", "--no-such", "--json", "--force", "-v", "expand_limit=1e308", "makespan,makespan", ":", "a:b"),
+    "a.b:c",
 )
 #: Bytes that a file may not hold.
 BYTES: Final = (
-    *(
-        b"",
-        b"\0",
-        b"\xff",
-        b"\xef\xbb\xbf",
-        b"\x1b[2J",
-        b"\n",
-        b"\r",
-        b'"',
-        b"{",
-        b"]",
-        b",",
-        b"9" * 400,
-        b";",
-    ),
+    *(b"", b"\0", b"\xff", b"\xef\xbb\xbf", b"\x1b[2J", b"\n", b"\r", b'"', b"{", b"]", b",", b"9" * 400),
     *(b"\xe2\x80\xae", b"x" * 20_000, b"(" * 3000, b"[" * 3000, b"1e999", b"-", b".", b"NaN", b"#", b"'"),
+    b";",
+)
+#: Values that a cell of a table may not hold.
+CELLS: Final = (
+    *(None, -1, 0, 2**62, 1e308, float("inf"), "", "x" * 5000, "\x1b[2J", "\u202e", b"\xff\0", "[1, ", "{}"),
 )
 
 
@@ -205,23 +144,7 @@ def _spoil_records(rng: random.Random, data: bytes) -> bytes:
             ]
             table = rng.choice([*tables, "records", "records"])
             columns = [row[1] for row in base.execute(f"PRAGMA table_info({table})").fetchall()]
-            value: object = rng.choice(
-                (
-                    None,
-                    -1,
-                    0,
-                    2**62,
-                    1e308,
-                    float("inf"),
-                    "",
-                    "x" * 5000,
-                    "\x1b[2J",
-                    "\u202e",
-                    b"\xff\0",
-                    "[1, ",
-                    "{}",
-                )
-            )
+            value: object = rng.choice(CELLS)
             if rng.random() < 0.4:
                 value = rng.choice((*RAW, *EDGES, *WORDS)).encode("utf-8", "replace").decode()
             row = rng.randint(1, 3)

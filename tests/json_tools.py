@@ -21,10 +21,7 @@ MINIMAL: dict[str, Any] = {
     "format": "allocsolve/1",
     "kind": "evolution",
     "num_nodes": 8,
-    "applications": [
-        {"steps": [[60, 2], [30, 8]]},
-        {"steps": [[10, 0], [20, 3]]},
-    ],
+    "applications": [{"steps": [[60, 2], [30, 8]]}, {"steps": [[10, 0], [20, 3]]}],
 }
 PROBLEM = EvolutionProblem(8, (EvolutionProfile(((60, 2), (30, 8))), EvolutionProfile(((10, 0), (20, 3)))))
 SOLUTION: dict[str, Any] = {

@@ -9,8 +9,6 @@ from allocsolve.kernels import kernel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["entry"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

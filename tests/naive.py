@@ -15,22 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionObjective, EvolutionProblem
 
-__all__ = [
-    "NaiveFit",
-    "PublishedFit",
-    "TooManyLoops",
-    "all_schedules",
-    "earliest_fit",
-    "exponential_instance",
-    "latest_fit",
-    "list_schedule",
-    "longest",
-    "mean",
-    "objective_values",
-    "published_fit",
-    "violates",
-]
-
 
 class NaiveFit(NamedTuple):
     """Where an application goes: its start and the durations of its expanded steps, in seconds."""

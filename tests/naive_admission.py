@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Shape = Callable[[Topology, BoolArray, int], Sequence[int] | None]
 
-__all__ = ["NaiveCalendar", "NaiveCounts", "admit", "count_starts", "has_shape", "shape_named"]
-
 
 @cache
 def curve(topology: Topology) -> list[int]:

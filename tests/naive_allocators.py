@@ -11,30 +11,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, Topology
 
-__all__ = [
-    "best_fit_run",
-    "box_contact",
-    "boxes",
-    "cost",
-    "first_fit_run",
-    "grow",
-    "growth",
-    "growth_best",
-    "hilbert_order",
-    "is_connected",
-    "largest_component",
-    "largest_runs",
-    "leak",
-    "min_span",
-    "morton_order",
-    "multiple_buddy",
-    "paging",
-    "runs",
-    "snake_order",
-    "sorted_free_list",
-    "submesh",
-]
-
 Point = tuple[int, ...]
 
 
@@ -64,11 +40,6 @@ def is_connected(topology: Topology, nodes: Iterable[int]) -> bool:
 
 def free_nodes(free: BoolArray) -> list[int]:
     return [node for node, is_free in enumerate(free.tolist()) if is_free]
-
-
-def largest_component(topology: Topology, free: BoolArray) -> int:
-    members = set(free_nodes(free))
-    return max((len(component(topology, members, node)) for node in members), default=0)
 
 
 # Node orders -----------------------------------------------------------------------------------------------

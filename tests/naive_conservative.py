@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["Interval", "earliest_hole", "naive_list_starts"]
-
 
 class Interval(NamedTuple):
     start: float

@@ -1,19 +1,61 @@
-"""Slow twins of the bound by a tree of dates: every start is tried, and every set of jobs."""
+"""Trees of dates: workloads of a few jobs, and slow twins of the bound, which try every start and set."""
 
 from __future__ import annotations
 
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.model import WorkloadProblem
+import numpy as np
+
+from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import numpy as np
-
 #: Job, second, whether the job starts from then on.
 Cut = tuple[int, int, bool]
+
+#: Cuts and edges end here, in seconds.
+LAST = 40
+
+
+def problem_of(seed: int, most: int = 5) -> WorkloadProblem:
+    """A few jobs, wide ones among them."""
+    random = np.random.default_rng(seed)
+    num_nodes = int(random.integers(2, 7))
+    return WorkloadProblem(
+        num_nodes,
+        [
+            Job(
+                int(random.integers(0, 10)),
+                num_nodes if random.random() < 0.4 else int(random.integers(1, num_nodes + 1)),
+                int(random.integers(1, 9)),
+                weight=int(random.integers(0, 3)),
+            )
+            for _ in range(int(random.integers(1, most + 1)))
+        ],
+    )
+
+
+def walls(seed: int) -> WorkloadProblem:
+    """Six jobs, some as wide as the machine, that meet."""
+    random = np.random.default_rng(seed)
+    return WorkloadProblem(
+        4,
+        [
+            Job(
+                int(random.integers(0, 8)),
+                4 if idx < 2 else int(random.integers(1, 4)),
+                int(random.integers(2, 9)),
+            )
+            for idx in range(6)
+        ],
+    )
+
+
+def holds(path: list[Cut], starts: list[int]) -> bool:
+    """Return whether starts are on these sides of the cuts."""
+    return all(starts[job] >= cut if later else starts[job] <= cut for job, cut, later in path)
 
 
 def leaves(certificate: Mapping[str, Any]) -> list[tuple[int, list[Cut]]]:
@@ -74,6 +116,9 @@ def stretches(
     problem: WorkloadProblem, certificate: Mapping[str, Any]
 ) -> list[tuple[list[int], WorkloadProblem, dict[str, Any], list[list[int]]]]:
     """Of each stretch its jobs, also as a problem, its tree as a certificate, and its shared prices."""
+    if "trees" not in certificate:
+        count, slots = len(problem.jobs), len(certificate["edges"]) - 1
+        return [([*range(count)], problem, {**certificate}, [[0] * slots] * count)]
     found, shared = [], shared_prices(certificate)
     for number, tree in enumerate(certificate["trees"]):
         own = [job for job, stretch in enumerate(certificate["stretches"]) if stretch == number]
@@ -101,6 +146,8 @@ def earned(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> int:
 
 def shared_paid(certificate: Mapping[str, Any], starts: Sequence[int], lengths: Sequence[int]) -> list[int]:
     """What each job pays of shared prices with its start."""
+    if "shared" not in certificate:
+        return [0] * len(starts)
     edges = certificate["edges"]
     return [
         sum(

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Job, WorkloadProblem
 
-__all__ = ["least_cost_of_phases", "least_cost_of_profile", "least_rows", "slotted_optimum_of_evolving"]
-
 #: Slots of a toy schedule.
-_MOST_SLOTS = 60
+_MOST_SLOTS = 80
 
 #: Of a price list: begin, end and price of each slot, from the submission to infinity.
 Slot = tuple[float, float, float]
@@ -173,7 +171,8 @@ def slotted_optimum_of_evolving(problem: WorkloadProblem, term: str) -> float:
 
     Jobs with phases or requests may change their size in each slot, and stop for a while, without any cost
     but that of the start: more than a schedule may, so this is at most its value if it keeps to the slots.
-    Jobs with profiles, and rigid ones, do what they may. The times of toys are whole slots.
+    Malleable jobs may stop for a while, too, and end within a slot. Jobs with profiles, and rigid ones, do
+    what they may. The times of toys are whole slots.
     """
     some = _search(problem, term, math.inf, beam=10)
     return _search(problem, term, some, beam=10**9)

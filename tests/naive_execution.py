@@ -16,14 +16,7 @@ from naive_machine import Machine
 
 from allocsolve.heuristics import growth
 from allocsolve.model import Program, ReservationProblem, Topology
-from allocsolve.model.reservation import (
-    BOOKED,
-    CANCELLED,
-    REJECTED,
-    SUCCESSFUL,
-    Hold,
-    ReservationSchedule,
-)
+from allocsolve.model.reservation import BOOKED, CANCELLED, REJECTED, SUCCESSFUL, Hold, ReservationSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionProblem, EvolutionSchedule, Job, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["ExactHold", "evolution_values", "is_evolution", "is_workload", "most_beyond", "workload_values"]
-
 
 class ExactHold(NamedTuple):
     """An amount that is taken from one instant to another."""

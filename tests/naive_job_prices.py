@@ -1,4 +1,4 @@
-"""Slow twins of the bound by prices per job, and the optimum of small workloads by brute force."""
+"""Slow twins of the bound by prices per job."""
 
 from __future__ import annotations
 
@@ -40,40 +40,6 @@ def cost(job: Job, end: float | Fraction, term: str) -> Fraction:
     elif term == "wait":
         late -= Fraction(job.runtime)
     return Fraction(job.weight) * late
-
-
-def optimum(problem: WorkloadProblem, term: str = "turnaround") -> Fraction:
-    """The least mean of all schedules: some order of the jobs, each at its earliest place, is optimal."""
-    jobs = list(problem.jobs)
-    weight = sum((Fraction(job.weight) for job in jobs), Fraction(0))
-    alone = [cost(job, Fraction(job.submit) + Fraction(job.runtime), term) for job in jobs]
-    best = [Fraction(10**15)]
-
-    def extend(placed: list[tuple[float, float, int]], waiting: list[int], total: Fraction) -> None:
-        if total + sum(alone[idx] for idx in waiting) >= best[0]:
-            return
-        if not waiting:
-            best[0] = total
-        for idx in waiting:
-            start = _earliest(placed, jobs[idx], problem.num_nodes)
-            end = start + jobs[idx].runtime
-            rest = [other for other in waiting if other != idx]
-            extend([*placed, (start, end, jobs[idx].nodes)], rest, total + cost(jobs[idx], end, term))
-
-    extend([], list(range(len(jobs))), Fraction(0))
-    return best[0] / weight if weight else Fraction(0)
-
-
-def _earliest(placed: list[tuple[float, float, int]], job: Job, num_nodes: int) -> float:
-    for start in sorted({job.submit, *(end for _, end, _ in placed if end > job.submit)}):
-        end = start + job.runtime
-        instants = [start, *(begin for begin, _, _ in placed if start < begin < end)]
-        if all(
-            sum(nodes for begin, over, nodes in placed if begin <= at < over) + job.nodes <= num_nodes
-            for at in instants
-        ):
-            return start
-    raise AssertionError
 
 
 def bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> Fraction:

@@ -1,27 +1,24 @@
-"""Slow twins: least costs of malleable jobs under prices, by knapsacks; best slotted schedules of toys."""
+"""A slow twin: least costs of malleable jobs under prices, by knapsacks."""
 
 from __future__ import annotations
 
 import functools
 import math
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.model import MALLEABLE, SLOWDOWN_FLOOR_S, SpeedupTable
+from allocsolve.model import SLOWDOWN_FLOOR_S, SpeedupTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["TOY_SLOT_S", "cost_at", "least_cost_of_job", "rates_of", "slotted_optimum"]
-
 #: Real numbers of nodes that are tried between the fewest and the most.
 _SIZES = 150
-#: Slots of a toy schedule, and the seconds of each.
-_MOST_SLOTS = 80
+#: Seconds of a slot of a toy schedule.
 TOY_SLOT_S = 8
 
 
@@ -68,12 +65,7 @@ def _turns(first: tuple[float, float], second: tuple[float, float], third: tuple
 
 
 def cost_at(
-    problem: WorkloadProblem,
-    term: str,
-    j: int,
-    edges: Sequence[float],
-    prices: Sequence[float],
-    end: float,
+    problem: WorkloadProblem, term: str, j: int, edges: Sequence[float], prices: Sequence[float], end: float
 ) -> float:
     """Return the least cost of a malleable job that ends then: its seconds bought where they are cheapest.
 
@@ -118,99 +110,3 @@ def least_cost_of_job(
                 low = first
         best = min(best, cost_at(problem, term, j, edges, prices, until))
     return best
-
-
-def slotted_optimum(problem: WorkloadProblem, term: str) -> float:
-    """Return the value of the best schedule whose sizes change between slots only.
-
-    Malleable jobs may stop for a while (which no schedule may), and end within a slot; others start with
-    one, and run for a whole number of them. So the value is at least that of the price bound, whose jobs may
-    do all of this, and at any time. A dynamic programme over the work left, slot by slot.
-    """
-    rates = [
-        [(nodes, rate * TOY_SLOT_S) for nodes, rate in rates_of(problem, j, whole=True)]
-        for j in range(len(problem.jobs))
-    ]
-    some = _search(problem, term, rates, math.inf, beam=10)
-    return _search(problem, term, rates, some, beam=10**9)
-
-
-def _search(
-    problem: WorkloadProblem, term: str, rates: list[list[tuple[float, float]]], best: float, beam: int
-) -> float:
-    """Return the least value below `best`, or that, from so many most promising states of each slot."""
-    jobs = problem.jobs
-    fastest = [1 / max(rate for _, rate in row) for row in rates]
-
-    def whole_cost(ends: Sequence[float]) -> float:
-        if term == "makespan":
-            return max(ends) * TOY_SLOT_S
-        costs = (delay_cost(problem, term, j, end * TOY_SLOT_S) for j, end in enumerate(ends))
-        return sum(costs) / sum(job.weight for job in jobs)
-
-    def earliest(j: int, left: object, now: float) -> float:
-        if isinstance(left, tuple):
-            return now + float(left[1])
-        assert isinstance(left, float)
-        return max(now, jobs[j].submit / TOY_SLOT_S) + left * fastest[j]
-
-    # Of each job what is left, work or (nodes, slots), and its end if nothing is. States of equal costs and
-    # equal rests are one.
-    states: dict[tuple[object, ...], tuple[float, tuple[float, ...]]]
-    states = {tuple(1.0 for _ in jobs): (0.0, tuple(math.inf for _ in jobs))}
-    for now in range(_MOST_SLOTS):
-        after: dict[tuple[object, ...], tuple[float, tuple[float, ...]]] = {}
-        for state, (_, ended) in states.items():
-            for held, step in _steps(problem, rates, state, now):
-                if held > problem.num_nodes:
-                    continue
-                key = tuple(left for left, _ in step)
-                ends = tuple(then if end is None else end for (_, end), then in zip(step, ended, strict=True))
-                least = whole_cost(
-                    [
-                        end if end < math.inf else earliest(j, left, now + 1)
-                        for j, (left, end) in enumerate(zip(key, ends, strict=True))
-                    ]
-                )
-                if least >= best:
-                    continue
-                if max(ends) < math.inf:
-                    best = least
-                elif key not in after or least < after[key][0]:
-                    after[key] = least, ends
-        states = dict(sorted(after.items(), key=lambda item: item[1][0])[:beam])
-    assert not states or beam < 10**9
-    return best
-
-
-def _steps(
-    problem: WorkloadProblem, rates: list[list[tuple[float, float]]], state: tuple[object, ...], now: int
-) -> Iterator[tuple[float, list[tuple[object, float | None]]]]:
-    """Yield what may happen in a slot: nodes held, and for each job what is left and when it ended."""
-    choices = [_choices(problem, rates[j], j, left, now) for j, left in enumerate(state)]
-    for chosen in product(*choices):
-        yield sum(nodes for nodes, _, _ in chosen), [(left, end) for _, left, end in chosen]
-
-
-def _choices(
-    problem: WorkloadProblem, rates: list[tuple[float, float]], j: int, left: object, now: int
-) -> list[tuple[float, object, float | None]]:
-    """Return nodes, what is left after the slot and the end, if it comes, of what a job may do."""
-    if left == 0:
-        return [(0, 0, None)]
-    if isinstance(left, tuple):
-        nodes, slots = left
-        return [(nodes, 0, now + 1) if slots == 1 else (nodes, (nodes, slots - 1), None)]
-    assert isinstance(left, float)
-    choices: list[tuple[float, object, float | None]] = [(0, left, None)]
-    if now * TOY_SLOT_S < problem.jobs[j].submit:
-        return choices
-    for nodes, rate in rates:
-        if problem.packed.kind[j] != MALLEABLE:
-            slots = round(1 / rate)
-            choices.append((nodes, 0, now + 1) if slots == 1 else (nodes, (nodes, slots - 1), None))
-        elif left <= rate * (1 + 1e-9):
-            choices.append((nodes, 0, now + left / rate))
-        else:
-            choices.append((nodes, round(left - rate, 12), None))
-    return choices

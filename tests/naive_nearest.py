@@ -10,23 +10,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, Topology
 
-__all__ = [
-    "centres",
-    "cost",
-    "descend",
-    "hops",
-    "least_star",
-    "mc1x1",
-    "median",
-    "median_set",
-    "median_swaps",
-    "optimum",
-    "partitions",
-    "places",
-    "shell",
-    "town",
-]
-
 Place: TypeAlias = tuple[int, ...]
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionObjective, EvolutionProblem, Job, WorkloadProblem, WorkloadTerm
 
-__all__ = ["optimum", "profile_optimum"]
-
 _Cost = TypeVar("_Cost", int, Fraction)
 
 #: Where an application is: (step, seconds in it); (-1, 0) before it starts, (steps, 0) after it ended.

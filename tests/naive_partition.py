@@ -13,28 +13,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import PartitionProblem, Topology
 
-__all__ = [
-    "answers",
-    "axis_counts_pairwise",
-    "boundary",
-    "bounding_box",
-    "boxes",
-    "boxes_of",
-    "components",
-    "cut_sum",
-    "diameter",
-    "distances",
-    "free_nodes",
-    "is_connected",
-    "links",
-    "manhattan_median",
-    "optimum",
-    "pairwise",
-    "radius",
-    "runs",
-    "violates",
-]
-
 Node: TypeAlias = tuple[int, ...]
 
 

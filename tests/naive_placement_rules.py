@@ -12,19 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, SwitchTree
 
-__all__ = [
-    "first_free",
-    "fluxion",
-    "kai",
-    "kueue",
-    "lowest_switch",
-    "pbs_placement",
-    "slurm_block",
-    "slurm_tree",
-    "spur",
-    "volcano",
-]
-
 
 class Machine:
     """A tree with its free nodes, which are taken one after the other."""

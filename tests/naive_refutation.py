@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["refuted_makespan"]
-
 #: A step: the seconds from the start of its application to its own start and to its end, and its nodes.
 Step = tuple[int, int, int]
 #: Point `second` is at least so many seconds after point `first`.

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk
     from allocsolve.model import ReservationProblem
 
-__all__ = ["NaiveSearch"]
-
 MOST_EJECTED, TRIED, SCATTERED, DRAWS = 12, 3, 0.5, 20
 
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Job, WorkloadProblem
 
-__all__ = ["available", "naive_breaks", "naive_reservations", "naive_starts", "needs_of", "release_of"]
-
 
 def available(problem: WorkloadProblem, at: float) -> dict[str, int]:
     """Return how much of each resource is open at an instant."""

@@ -20,23 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.model import (
-    Job,
-    Join,
-    Phases,
-    Profile,
-    Requests,
-    SpeedupTable,
-    Stall,
-    WorkloadSchedule,
-)
+from allocsolve.model import Job, Join, Phases, Profile, Requests, SpeedupTable, Stall, WorkloadSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.model import WorkloadProblem
-
-__all__ = ["Best", "TooLarge", "best_schedule"]
 
 
 class TooLarge(Exception):  # noqa: N818 - the name says what is wrong

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["most_used", "value", "violates"]
-
 
 def most_used(schedule: WorkloadSchedule) -> int:
     """Return how many nodes are held at most: usage only grows where a piece starts."""
@@ -144,22 +142,3 @@ def _time(job: Job, nodes: int) -> float | None:
     if isinstance(job.speedup, SpeedupTable):
         return dict(job.speedup.rows).get(nodes)
     return job.runtime * job.speedup.time_ratio(nodes, job.nodes)
-
-
-def value(problem: WorkloadProblem, schedule: WorkloadSchedule, term: str) -> float:
-    """Return the value of a schedule, summed up in fractions."""
-    if term == "makespan":
-        return max((float(end) for end in schedule.ends), default=0.0)
-    total = weights = Fraction(0)
-    for idx, job in enumerate(problem.jobs):
-        pieces = schedule.pieces(idx)
-        start, end = pieces[0][0], pieces[-1][1]
-        turnaround = Fraction(end) - Fraction(job.submit)
-        worth = {
-            "turnaround": turnaround,
-            "wait": Fraction(start) - Fraction(job.submit),
-            "slowdown": max(Fraction(1), turnaround / max(Fraction(job.runtime), Fraction(10))),
-        }[term]
-        total += Fraction(job.weight) * worth
-        weights += Fraction(job.weight)
-    return float(total / weights) if weights else 0.0

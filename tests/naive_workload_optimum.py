@@ -2,87 +2,133 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING
+import functools
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from naive_resources import available, needs_of, release_of
+
+from allocsolve.model import SpeedupTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from allocsolve.model import WorkloadObjective, WorkloadProblem
+    from allocsolve.model import Job, WorkloadProblem
 
-__all__ = ["naive_earliest", "naive_optimum", "naive_sizes", "naive_values"]
+#: When a job begins and ends, and what it holds.
+Placed: TypeAlias = tuple[float, float, dict[str, int]]
 
 
-def naive_sizes(problem: WorkloadProblem, job: int) -> list[tuple[int, float]]:
-    """All pairs of nodes and seconds of a job."""
-    row = problem.jobs[job]
-    assert row.min_nodes is not None
-    assert row.max_nodes is not None
-    if row.speedup is None:
-        return [(row.nodes, row.runtime)]
-    rows = getattr(row.speedup, "rows", None)
-    if rows is not None:
-        return list(rows)
-    law = row.speedup
-    sizes = []
-    for nodes in range(row.min_nodes, row.max_nodes + 1):
-        ratio = law.time_ratio(nodes, row.nodes)  # type: ignore[union-attr]
-        sizes.append((nodes, row.runtime if nodes == row.nodes else row.runtime * ratio))
-    return sizes
+def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
+    """Return the sizes of a job and its seconds on each."""
+    job = problem.jobs[job_idx]
+    if job.speedup is None:
+        return [(job.nodes, job.runtime)]
+    if isinstance(job.speedup, SpeedupTable):
+        return list(job.speedup.rows)
+    packed = problem.packed
+    sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
+    times = [float(problem.run_times(np.array([n]), np.array([job_idx]))[0]) for n in sizes]
+    return [(n, seconds) for n, seconds in zip(sizes, times, strict=True) if not math.isnan(seconds)]
 
 
 def naive_earliest(
-    placed: Sequence[tuple[float, float, int]], num_nodes: int, submit: float, nodes: int, seconds: float
+    problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], seconds: float, release: float
 ) -> float:
-    """The first time from `submit` on that leaves room among placed jobs, (start, end, nodes) each."""
-    for start in sorted({submit, *(end for _, end, _ in placed if end > submit)}):
-        end = start + seconds
-        moments = [start, *(begin for begin, _, _ in placed if start < begin < end)]
-        used = (sum(held for begin, until, held in placed if begin <= at < until) for at in moments)
-        if all(held + nodes <= num_nodes for held in used):
+    """Return the first instant from the release on at which a job has all that it needs for so long."""
+    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+    changes = edges | {moment for begin, end, _ in placed for moment in (begin, end)}
+    for start in sorted({release, *(moment for moment in changes if moment > release)}):
+        moments = [start, *(moment for moment in changes if start < moment < start + seconds)]
+        if all(_fits(problem, placed, needs, moment) for moment in moments):
             return start
     raise AssertionError
 
 
+def _fits(problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], at: float) -> bool:
+    there = available(problem, at)
+    for begin, end, held in placed:
+        if begin <= at < end:
+            for name, amount in held.items():
+                there[name] -= amount
+    return all(amount <= there[name] for name, amount in needs.items() if amount)
+
+
+def _cost(job: Job, term: str, start: float, end: float) -> Fraction:
+    """Return what a job adds to the sum of a mean."""
+    late = Fraction(start if term == "wait" else end) - Fraction(job.submit)
+    if term == "slowdown":
+        late = max(Fraction(1), late / max(Fraction(job.runtime), Fraction(10)))
+    return Fraction(job.weight) * late
+
+
 def naive_values(
-    problem: WorkloadProblem, objective: WorkloadObjective, runs: Sequence[tuple[float, float]]
+    problem: WorkloadProblem, objective: Sequence[str], runs: Sequence[tuple[float, float]]
 ) -> tuple[float, ...]:
-    """The terms of an objective; runs are pairs of start and end."""
+    """Return the terms of an objective, rounded once; runs are pairs of start and end."""
+    weight = sum(Fraction(job.weight) for job in problem.jobs)
     values = []
     for term in objective:
         if term == "makespan":
             values.append(max((end for _, end in runs), default=0.0))
             continue
-        total = weights = 0.0
-        for (start, end), job in zip(runs, problem.jobs, strict=True):
-            cost = (start if term == "wait" else end) - job.submit
-            if term == "slowdown":
-                cost = max(1.0, cost / max(job.runtime, 10))
-            total += job.weight * cost
-            weights += job.weight
-        values.append(total / weights if weights else 0.0)
+        total = sum(_cost(job, term, *run) for job, run in zip(problem.jobs, runs, strict=True))
+        values.append(float(total / weight) if weight else 0.0)
     return tuple(values)
 
 
-def _schedules(problem: WorkloadProblem) -> Iterator[list[tuple[float, float]]]:
-    """Every way to place the jobs one after the other, each as early as possible.
+def naive_optimum(problem: WorkloadProblem, objective: Sequence[str]) -> tuple[float, ...]:
+    """Return the least value of an objective, lexicographically, rounded once."""
+    return tuple(map(float, _optimum(problem, objective)))
 
-    Some optimum of each objective is among them.
+
+def workload_optimum(problem: WorkloadProblem, term: str) -> Fraction:
+    """Return the least value of a term."""
+    return _optimum(problem, (term,))[0]
+
+
+def _optimum(problem: WorkloadProblem, objective: Sequence[str]) -> tuple[Fraction, ...]:
+    """Place jobs one after the other, in all orders and sizes, as early as those before them allow.
+
+    Some optimum of each objective is among these schedules. What is placed costs no less later on.
     """
-    count = len(problem.jobs)
-    choices = [naive_sizes(problem, job) for job in range(count)]
-    for order in itertools.permutations(range(count)):
-        for sizes in itertools.product(*choices):
-            placed: list[tuple[float, float, int]] = []
-            runs = [(0.0, 0.0)] * count
-            for job in order:
-                nodes, seconds = sizes[job]
-                start = naive_earliest(placed, problem.num_nodes, problem.jobs[job].submit, nodes, seconds)
-                placed.append((start, start + seconds, nodes))
-                runs[job] = start, start + seconds
-            yield runs
+    jobs = [*problem.jobs]
+    weight = sum((Fraction(job.weight) for job in jobs), Fraction(0))
+    runs = [runs_of(problem, idx) for idx in range(len(jobs))]
+    best: tuple[Fraction, ...] | None = None
 
+    def costs(idx: int, start: float, end: float) -> tuple[Fraction, ...]:
+        return tuple(
+            Fraction(end) if term == "makespan" else _cost(jobs[idx], term, start, end) for term in objective
+        )
 
-def naive_optimum(problem: WorkloadProblem, objective: WorkloadObjective) -> tuple[float, ...]:
-    """The least value of an objective, lexicographically."""
-    return min(naive_values(problem, objective, runs) for runs in _schedules(problem))
+    def after(values: tuple[Fraction, ...], more: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+        rows = zip(objective, values, more, strict=True)
+        return tuple(max(value, cost) if term == "makespan" else value + cost for term, value, cost in rows)
+
+    releases = [release_of(job) for job in jobs]
+    alone = [
+        costs(idx, release, release + min(seconds for _, seconds in runs[idx]))
+        for idx, release in enumerate(releases)
+    ]
+
+    def extend(placed: list[Placed], waiting: list[int], values: tuple[Fraction, ...]) -> None:
+        nonlocal best
+        if best is not None and functools.reduce(after, (alone[idx] for idx in waiting), values) >= best:
+            return
+        if not waiting:
+            best = values
+        for idx in waiting:
+            for nodes, seconds in runs[idx]:
+                needs = {**needs_of(jobs[idx]), "nodes": nodes}
+                start = naive_earliest(problem, placed, needs, seconds, releases[idx])
+                rest = [other for other in waiting if other != idx]
+                ran = (start, start + seconds, needs)
+                extend([*placed, ran], rest, after(values, costs(idx, start, start + seconds)))
+
+    extend([], [*range(len(jobs))], (Fraction(0),) * len(objective))
+    assert best is not None
+    scales = (Fraction(1) if term == "makespan" else weight for term in objective)
+    return tuple(value / scale if scale else Fraction(0) for value, scale in zip(best, scales, strict=True))

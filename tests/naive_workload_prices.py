@@ -1,37 +1,25 @@
-"""Slow twins: the optimum of a tiny workload, and prices of node-seconds by trying all starts on a grid."""
+"""A slow twin of prices of node-seconds and of resources: all starts on a grid are tried."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise, permutations, product
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from allocsolve.model import SPEEDUP_TABLE, SpeedupTable
+from naive_resources import available, needs_of, release_of
+from naive_workload_optimum import runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["cost_of", "least_cost", "price_value", "value_of_ends", "workload_optimum"]
+    #: By the name of what is paid for, the prices of slots.
+    Prices = Mapping[str, Sequence[int]]
 
 
-def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
-    """Return the sizes of a job and its seconds on each."""
-    packed = problem.packed
-    if packed.speedup[job_idx] == SPEEDUP_TABLE:
-        law = problem.jobs.speedups[job_idx]
-        assert isinstance(law, SpeedupTable)
-        return list(law.rows)
-    sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
-    times = [float(problem.run_times(np.array([n]), np.array([job_idx]))[0]) for n in sizes]
-    return [(n, seconds) for n, seconds in zip(sizes, times, strict=True) if not math.isnan(seconds)]
-
-
-def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fraction:
+def _cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fraction:
     """Return the weighted cost of a job that ends then, the wait counted with its run time."""
     job = problem.jobs[job_idx]
     turnaround = Fraction(end) - Fraction(job.submit)
@@ -40,48 +28,7 @@ def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fr
     return Fraction(job.weight) * turnaround
 
 
-def value_of_ends(problem: WorkloadProblem, term: str, ends: Sequence[float]) -> Fraction:
-    """Return a term for the ends of the jobs."""
-    if term == "makespan":
-        return Fraction(max(ends))
-    scale = sum(Fraction(job.weight) for job in problem.jobs)
-    total = sum((cost_of(problem, term, j, end) for j, end in enumerate(ends)), Fraction(0))
-    if term == "wait":
-        total -= sum(Fraction(job.weight) * Fraction(job.runtime) for job in problem.jobs)
-    return total / scale if scale else Fraction(0)
-
-
-def workload_optimum(problem: WorkloadProblem, term: str) -> Fraction:
-    """Return the least value: of all orders and sizes, each job as early as those before it allow."""
-    choices = [runs_of(problem, j) for j in range(len(problem.jobs))]
-    best: Fraction | None = None
-    for runs in product(*choices):
-        for order in permutations(range(len(runs))):
-            ends = [0.0] * len(runs)
-            placed: list[tuple[float, float, int]] = []
-            for j in order:
-                nodes, seconds = runs[j]
-                start = _earliest(placed, problem.num_nodes, nodes, seconds, problem.jobs[j].submit)
-                placed.append((start, start + seconds, nodes))
-                ends[j] = start + seconds
-            value = value_of_ends(problem, term, ends)
-            best = value if best is None else min(best, value)
-    assert best is not None
-    return best
-
-
-def _earliest(
-    placed: list[tuple[float, float, int]], num_nodes: int, nodes: int, seconds: float, submit: float
-) -> float:
-    for start in sorted({submit, *(end for _, end, _ in placed if end > submit)}):
-        moments = [start, *(begin for begin, _, _ in placed if start < begin < start + seconds)]
-        used = (sum(n for begin, end, n in placed if begin <= moment < end) for moment in moments)
-        if all(busy + nodes <= num_nodes for busy in used):
-            return start
-    raise AssertionError
-
-
-def price_until(edges: Sequence[int], prices: Sequence[int], moment: Fraction) -> Fraction:
+def _price_until(edges: Sequence[int], prices: Sequence[int], moment: Fraction) -> Fraction:
     """Return the integral of the prices up to a moment."""
     slots = zip(pairwise(edges), prices, strict=True)
     return sum(
@@ -91,30 +38,43 @@ def price_until(edges: Sequence[int], prices: Sequence[int], moment: Fraction) -
 
 
 def least_cost(
-    problem: WorkloadProblem, term: str, job_idx: int, edges: Sequence[int], prices: Sequence[int], unit: int
+    problem: WorkloadProblem, term: str, job_idx: int, edges: Sequence[int], prices: Prices, unit: int
 ) -> Fraction:
-    """Return the least cost of a job over all sizes and all starts at quarters of a second."""
-    costs = []
+    """Return the least cost of a job, over all sizes and all starts at quarters of a second.
+
+    It pays for all that it holds.
+    """
+    job = problem.jobs[job_idx]
+    first, costs = Fraction(release_of(job)), []
     for nodes, seconds in runs_of(problem, job_idx):
-        for start in _quarters(problem.jobs[job_idx].submit, edges[-1]):
+        needs = {**needs_of(job), "nodes": nodes}
+        for quarter in range(max(0, math.ceil(4 * (edges[-1] - first))) + 80):
+            start = first + Fraction(quarter, 4)
             end = start + Fraction(seconds)
-            paid = price_until(edges, prices, end) - price_until(edges, prices, start)
-            costs.append(cost_of(problem, term, job_idx, float(end)) + nodes * paid / unit)
+            paid = sum(
+                (
+                    needs.get(name, 0)
+                    * (_price_until(edges, listed, end) - _price_until(edges, listed, start))
+                    for name, listed in prices.items()
+                ),
+                Fraction(0),
+            )
+            costs.append(_cost_of(problem, term, job_idx, float(end)) + paid / unit)
     return min(costs)
 
 
-def _quarters(submit: float, last: float) -> Iterator[Fraction]:
-    first = Fraction(submit)
-    for k in range(max(0, math.ceil(4 * (last - submit))) + 80):
-        yield first + Fraction(k, 4)
-
-
 def price_value(
-    problem: WorkloadProblem, term: str, edges: Sequence[int], prices: Sequence[int], unit: int
+    problem: WorkloadProblem, term: str, edges: Sequence[int], prices: Prices, unit: int
 ) -> Fraction:
-    """Return the bound that follows from prices ``q / unit`` of a node-second."""
-    total = sum(least_cost(problem, term, j, edges, prices, unit) for j in range(len(problem.jobs)))
-    total -= problem.num_nodes * price_until(edges, prices, Fraction(edges[-1])) / unit
+    """Return the bound that follows from prices ``q / unit`` of a second of one of each resource."""
+    count = len(problem.jobs)
+    total = sum((least_cost(problem, term, j, edges, prices, unit) for j in range(count)), Fraction(0))
+    changes = {Fraction(edge) for window in problem.closed for edge in (window.start, window.end)}
+    for begin, end in pairwise(sorted({*map(Fraction, edges), *changes})):
+        there = available(problem, float(begin))
+        for name, listed in prices.items():
+            paid = _price_until(edges, listed, end) - _price_until(edges, listed, begin)
+            total -= there[name] * paid / unit
     if term == "wait":
         total -= sum(Fraction(job.weight) * Fraction(job.runtime) for job in problem.jobs)
     scale = sum(Fraction(job.weight) for job in problem.jobs)

@@ -301,9 +301,7 @@ SAMPLES: Final[dict[str, Sample]] = {
         "g01: block-0, g02: block-0, g03: block-1",
     ),
     "model-3": Sample(
-        "switches: {s: {}}\nblocks:\n- {switch: s, nodes: [a, b, c]}\n",
-        "s",
-        "a: s, b: s, c: s",
+        "switches: {s: {}}\nblocks:\n- {switch: s, nodes: [a, b, c]}\n", "s", "a: s, b: s, c: s"
     ),
 }
 

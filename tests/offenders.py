@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-__all__ = ["all_offenders"]
-
 ROOT = Path(__file__).resolve().parents[1]
 
 

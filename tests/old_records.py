@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record
     from allocsolve.model import Answer, Problem
 
-__all__ = ["write_old"]
-
 #: The schema of formats 1 and 2, word for word; the first had no certified bounds.
 _OLD: Final = """
 PRAGMA application_id = 1634495599;

@@ -7,8 +7,6 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from typing import NamedTuple
 
-__all__ = ["SVG", "Axes", "Skyline", "axes", "boxes", "parsed", "skylines", "squares", "visible"]
-
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -12,8 +12,6 @@ from allocsolve.model import Placement, PlacementProblem, SwitchTree
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-__all__ = ["placement_problems", "placements", "regular_trees", "switch_trees"]
-
 
 @st.composite
 def regular_trees(draw: DrawFn, *, max_nodes: int = 12) -> SwitchTree:

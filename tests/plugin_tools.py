@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-__all__ = ["GREEDY", "Site", "site"]
-
 #: The usual head of such a module; `greedy` answers evolution problems.
 GREEDY = """
 from __future__ import annotations

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-__all__ = ["evolution_toy", "partition_toy"]
-
 
 def evolution_toy(rng: random.Random, limits: Sequence[float]) -> EvolutionProblem:
     """Steps that hold no nodes, slopes, ties, late releases, one of these expand limits."""

@@ -21,13 +21,7 @@ from numba.core.dispatcher import Dispatcher
 
 from allocsolve.errors import InvalidOption
 from allocsolve.families import AnyFamily, family_named
-from allocsolve.instances import (
-    elastic_workload,
-    evotree_batch,
-    klein2011,
-    lina_workload,
-    uniform_occupancy,
-)
+from allocsolve.instances import elastic_workload, evotree_batch, klein2011, lina_workload, uniform_occupancy
 from allocsolve.instances.generators.examples import (
     leaking_reservations,
     random_reservations,
@@ -56,7 +50,7 @@ if TYPE_CHECKING:
 #: Of these only the start is compiled, the rest is building a model: few problems will do.
 BUILT = ("cpsat", "milp")
 #: Short: what a solver may need, it needs at the start or not at all; a search goes through all of its parts.
-BUDGET = Budget(seconds=0.3, iterations=40)
+BUDGET = Budget(seconds=0.15, iterations=40)
 
 
 def evolution() -> list[EvolutionProblem]:
@@ -156,7 +150,7 @@ def unready(family: AnyFamily, name: str, *, backwards: bool) -> list[str]:
     gc.freeze()  # what there is already need not be looked through again
     for idx, problem in enumerate(problems):
         try:
-            solver = make_solver(name, problem, family.objectives[idx % len(family.objectives)])
+            solver = make_solver(name, problem, family.term_names[idx % len(family.term_names)])
         except InvalidOption:  # it is made for other objectives
             continue
         ready(solver, problem)

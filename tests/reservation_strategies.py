@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import ReservationShape
 
-__all__ = ["reservation_problems", "reservation_schedules"]
-
 
 @st.composite
 def reservation_problems(

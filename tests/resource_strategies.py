@@ -11,8 +11,6 @@ from allocsolve.model import ClosedWindow, Job, WorkloadProblem, WorkloadSchedul
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["general_problems", "schedules_of"]
-
 _NAMES = ("gpus", "long", "licences")
 
 

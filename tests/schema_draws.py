@@ -15,7 +15,6 @@ from reservation_strategies import reservation_problems, reservation_schedules
 from strategies import evolution_problems, partition_problems, partitions, workload_problems
 
 from allocsolve import solve
-from allocsolve.bench.gate.timing import References
 from allocsolve.errors import FormatError
 from allocsolve.families import family_named
 from allocsolve.instances.formats.files import parse
@@ -98,10 +97,7 @@ def _workloads() -> st.SearchStrategy[Any]:
 
 #: Problems of each kind, and how an answer to one is drawn, feasible or not.
 DRAWS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
-    "evolution": (
-        evolution_problems(),
-        lambda problem: st.just(solve(problem, "noX").answer),
-    ),
+    "evolution": (evolution_problems(), lambda problem: st.just(solve(problem, "noX").answer)),
     "partition": (partition_problems(), partitions),
     "workload": (
         _workloads(),
@@ -120,115 +116,6 @@ def documents(draw: DrawFn, kind: str) -> tuple[Any, Document, Document]:
     document = copy.deepcopy(problem_document(problem))
     answer = solution_document(problem, draw(answers(problem)), {"from": "a test"})
     return problem, document, answer
-
-
-#: Files that are of no family, with what there is in each kind of row.
-FILES: dict[str, Document] = {
-    "best-known": {
-        "format": "allocsolve-best-known/1",
-        "rows": [
-            {
-                "instance": "a",
-                "objective": "makespan",
-                "digest": "0" * 64,
-                "lower": 5,
-                "upper": 7.5,
-                "status": "open",
-                "history": [
-                    {
-                        "kind": "solution",
-                        "value": 7.5,
-                        "date": "2026-11-20",
-                        "solver": "Fake()",
-                        "versions": {"allocsolve": "0.1.0"},
-                        "seconds": 0.5,
-                        "solution": "1" * 64,
-                    },
-                    {
-                        "kind": "bound",
-                        "value": 5,
-                        "date": "2026-11-21",
-                        "solver": "Fake()",
-                        "versions": {},
-                        "seconds": 0,
-                    },
-                ],
-            },
-            {"instance": "b", "objective": "waste", "digest": "", "lower": 5, "upper": None},
-            {"instance": "b", "objective": "makespan", "upper": 9},
-        ],
-    },
-    "library": {
-        "format": "allocsolve-library/1",
-        "suites": [{"name": "a", "summary": "one"}, {"name": "b", "summary": ""}],
-        "selections": [{"name": "c", "summary": "both", "instances": ["a/a-0", "b/b-1"]}],
-    },
-    "gate": {
-        "format": "allocsolve-gate/1",
-        "suite": "tiny",
-        "solvers_asked": ["noX"],
-        "budget": {"seconds": 60, "iterations": 200, "seed": 0},
-        "time_factor": 1.5,
-        "references": dict.fromkeys(References._fields, 1.5),
-        "problems": [
-            {"problem": name, "kind": "evolution", "digest": "0" * 64, "bound": bound}
-            for name, bound in (("p0", 5), ("p1", None))
-        ],
-        "solvers": [
-            {
-                "kind": "evolution",
-                "solver": "noX",
-                "mean_gap": 0.1,
-                "timed_on": "300-applications",
-                "time": 2.5,
-                "wall_time": 3,
-            },
-            {"kind": "evolution", "solver": "2X", "mean_gap": None, "timed_on": None, "time": None},
-        ],
-        "results": [
-            {"problem": problem, "solver": solver, "status": "feasible", "value": 9, "bound": None}
-            for problem in ("p0", "p1")
-            for solver in ("noX", "2X")
-        ],
-    },
-}
-
-#: A study, with all its fields; its reader does not ask whether there is what it names.
-STUDY: Document = {
-    "suites": ["tiny", "my/problems"],
-    "solvers": ["noX", "cpsat(max_nodes=9)", "package.module:object"],
-    "seeds": [0, 4],
-    "set": {"expand_limit": [1, 2.5, "inf", math.inf]},
-    "memory_mb": 900,
-    "policy_seconds": 30.5,
-    "objectives": {"evolution": "completion,makespan", "workload": "wait"},
-    "budgets": [{"seconds": 60.5, "workers": 2, "iterations": 100}, {"seconds": math.inf}],
-}
-
-
-def toml_of(document: Document) -> str:
-    """Return a study as TOML, with tables in line; what is None is left out."""
-    return "".join(
-        f"{json.dumps(key)} = {_toml(value)}\n" for key, value in document.items() if value is not None
-    )
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = (f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items() if item is not None)
-        return f"{{ {', '.join(pairs)} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(_toml(item) for item in value if item is not None)}]"
-    return repr(value) if isinstance(value, float) else json.dumps(value)
-
-
-def as_in_json(value: Any) -> Any:
-    """Return a value of TOML as validators of JSON Schema are given it: null stands for inf and nan."""
-    if isinstance(value, dict):
-        return {key: as_in_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [as_in_json(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _names(schema: Any) -> set[str]:

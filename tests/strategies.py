@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = [
-    "EXPAND_LIMITS",
-    "box_problems",
-    "evolution_problems",
-    "evolution_profiles",
-    "occupied_profiles",
-    "partition_problems",
-    "partitions",
-    "topologies",
-    "workload_problems",
-    "workload_schedules",
-]
-
 #: No expansion, a limit that floors, small whole limits, no limit.
 EXPAND_LIMITS: tuple[float, ...] = (1, 1.5, 2, 3, math.inf)
 

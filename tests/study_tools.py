@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Answer, Problem, Value
 
-__all__ = ["MemoryStudy", "failed", "row", "run_study", "timed_out"]
-
 MACHINE = {"platform": "Linux-6.1-x86_64", "cpus": 2, "python": "3.11.2", "ortools": "9.15.6755"}
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from allocsolve.instances import LogTable
+    from allocsolve.instances import JobLog, LogTable
 
 JOBS = 5
 #: Submission of the first job, in Unix seconds: 1 January 2024.
@@ -87,3 +87,8 @@ def _cell(cell: object) -> object:
 def _of_one_type(column: Sequence[object]) -> Sequence[object]:
     texts = [isinstance(cell, str) for cell in column]
     return [cell and str(cell) for cell in column] if any(texts) and not all(texts) else column
+
+
+def counted(log: JobLog) -> dict[str, int]:
+    """Return what was counted while a log was read, less what did not occur."""
+    return {reason: count for reason, count in log.report.counts().items() if count}

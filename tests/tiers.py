@@ -3,7 +3,8 @@
 ``--tier fast`` runs what takes at most half a second with 20 examples a law, ``--tier ci`` also what takes
 longer but not minutes, with more examples, the same in every run, ``--tier all`` everything with full counts.
 Without it everything that was asked for runs, with 20 examples a law: so times are recorded, by
-``--record-times``.
+``--record-times``. What is marked ``release`` is left to ``all`` whatever it takes: a further seed or cell
+of what another test holds in the shorter tiers.
 
 Times are seconds of CPU of the process that runs the test and of those that it starts and waits for, in
 ``times.tsv``: those of the test itself, and of the dearest fixture that it shares with others, which whoever
@@ -17,15 +18,15 @@ import functools
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
-__all__ = ["examples"]
+T = TypeVar("T")
 
 #: Most seconds of CPU of a test of a tier, as recorded.
 LIMITS: Final[Mapping[str, float]] = {"fast": 0.5, "ci": 25.0}
@@ -45,6 +46,21 @@ _recorded: dict[str, tuple[float, float]] = {}
 def examples(number: int) -> int:
     """Return how many examples a law that asks for so many of its own has in this tier."""
     return number if _tier == "all" else min(number, EXAMPLES[_tier])
+
+
+def draws(number: int) -> range:
+    """Return the seeds of a law that draws by itself: a tenth of so many in shorter tiers, or twenty."""
+    return range(number if _tier == "all" else min(number, max(20, number // 10)))
+
+
+def some(things: Sequence[T]) -> Sequence[T]:
+    """Return all of these, in shorter tiers every third one."""
+    return things if _tier == "all" else things[::3]
+
+
+def before_a_release() -> bool:
+    """Return whether this is the longest tier, which has all of what the others have a part of."""
+    return _tier == "all"
 
 
 @functools.cache
@@ -72,6 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
     global _tier  # noqa: PLW0603 - laws ask for their numbers of examples when they are imported
     _tier = config.option.tier
     fixed = _tier in ("ci", "all")
+    config.addinivalue_line("markers", "release: a further case of what another holds, in --tier all only")
     # No deadline: the first call of a jitted kernel compiles it.
     settings.register_profile(
         "tier", max_examples=EXAMPLES[_tier], deadline=None, derandomize=fixed, print_blob=fixed
@@ -106,7 +123,8 @@ def _id(item: pytest.Item) -> str:
 def _is_of_tier(item: pytest.Item, limit: float) -> bool:
     own, shared = recorded_times().get(_id(item), (0.0, 0.0))
     is_benchmark = item.path.is_relative_to(Path(__file__).with_name("perf"))
-    return not is_benchmark and own + (shared if _tier == "fast" else 0.0) <= limit
+    is_left = is_benchmark or item.get_closest_marker("release") is not None
+    return not is_left and own + (shared if _tier == "fast" else 0.0) <= limit
 
 
 def _cpu_s() -> float:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from allocsolve.errors import InvalidAnswer
 from allocsolve.families import (
     Alias,
+    CertificateKind,
     Codec,
     Export,
     Family,
@@ -20,6 +22,7 @@ from allocsolve.families import (
     Rules,
     Setting,
     SolverRow,
+    Term,
     View,
 )
 from allocsolve.model import Budget, Result, Status
@@ -27,8 +30,6 @@ from allocsolve.pictures import Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-__all__ = ["TOY", "Exhaustive", "Greedy", "MachineSchedule", "MachinesProblem"]
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,38 @@ def metrics(problem: MachinesProblem, answer: MachineSchedule) -> MachineMetrics
     return MachineMetrics(max(loads), sum(max(loads) - load for load in loads))
 
 
-def value(measured: MachineMetrics, objective: tuple[str, ...]) -> int:
-    """Return the one term that there is."""
-    assert objective == ("makespan",)
-    return measured.makespan
+def bound(problem: MachinesProblem) -> int:
+    """Return what the jobs of the busiest machine take at least."""
+    return max([-(-sum(problem.jobs) // problem.machines), *problem.jobs])
 
+
+MAKESPAN: Term[MachinesProblem] = Term(
+    "makespan", "end of the last job", "s", lambda measured: measured.makespan, bound
+)
+IDLE: Term[MachinesProblem] = Term(
+    "idle", "time of machines without a job before the last end", "s", lambda measured: measured.idle
+)
+
+
+def longest(problem: MachinesProblem, certificate: Mapping[str, Any], term: str) -> int:
+    """Return how long a job takes: no schedule ends before."""
+    job = certificate.get("job")
+    if type(job) is not int or not 0 <= job < len(problem.jobs):
+        raise InvalidAnswer(
+            f"{term}: job {job!r} of the certificate is none of the problem", breaks_schema=True
+        )
+    return problem.jobs[job]
+
+
+LONGEST: CertificateKind[MachinesProblem, MachineSchedule] = CertificateKind(
+    *("longest", ("makespan",), "a job that takes so long", longest),
+    schema=lambda: {
+        "type": "object",
+        "properties": {"kind": {"const": "longest"}, "job": {"type": "integer", "minimum": 0}},
+        "required": ["kind", "job"],
+    },
+    names_term=False,
+)
 
 # Codec: a kind of file is the schema of its fields, and the way from them to a problem or an answer and back.
 
@@ -146,7 +174,9 @@ class Exhaustive:
         places = map(MachineSchedule, product(range(problem.machines), repeat=len(problem.jobs)))
         best = min(places, key=lambda answer: metrics(problem, answer).makespan)
         least = metrics(problem, best).makespan
-        return Result(Status.OPTIMAL, best, objective=least, bound=least)
+        most = max(range(len(problem.jobs)), key=problem.jobs.__getitem__, default=None)
+        certificate = None if most is None else {"kind": "longest", "job": most}
+        return Result(Status.OPTIMAL, best, objective=least, bound=least, certificate=certificate)
 
 
 # View: what people see.
@@ -181,15 +211,10 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     kind="machines",
     problem=MachinesProblem,
     answer=MachineSchedule,
-    objectives=("makespan",),
-    rules=Rules(violations, metrics, value),
-    codec=Codec(
-        answer_kind="machine-schedule",
-        problem=PROBLEM,
-        answer=ANSWER,
-    ),
+    objectives=(MAKESPAN, IDLE),
+    rules=Rules(violations, metrics, (LONGEST,)),
+    codec=Codec(answer_kind="machine-schedule", problem=PROBLEM, answer=ANSWER),
     view=View(
-        units={"makespan": "s"},
         describe=lambda problem: f"{len(problem.jobs)} jobs on {problem.machines} machines",
         undrawable=lambda problem: "too many jobs to draw" if len(problem.jobs) > 1000 else "",
         plot=plot,
@@ -208,7 +233,6 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     aliases=(Alias("greedy+longest", "greedy(longest_first=True)"),),
     baseline="exhaustive",
     features=lambda problem: {"machines": problem.machines, "jobs": len(problem.jobs)},
-    bound=lambda problem, _: max([-(-sum(problem.jobs) // problem.machines), *problem.jobs]),
     warm_up=lambda problem: (MachinesProblem(problem.machines, (1,)),),
     examples=examples,
     large_example=lambda: MachinesProblem(8, tuple(range(1, 2000))),

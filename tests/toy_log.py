@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from allocsolve.instances import LogTable
 
-__all__ = ["LOG", "TABLE"]
-
 #: The line of the table of formats, in `allocsolve/instances/formats/logs/tables.py`.
 TABLE = LogTable(
     name="toy",

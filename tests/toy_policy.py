@@ -12,8 +12,6 @@ from allocsolve.simulation import QueueView, Start, simulate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["ROW", "ShortestFirst"]
-
 
 @dataclass(frozen=True)
 class ShortestFirst:

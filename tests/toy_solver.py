@@ -10,8 +10,6 @@ from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import SolverRow
 from allocsolve.model import Budget, Partition, PartitionProblem, Result, Status
 
-__all__ = ["ROW", "FirstFree"]
-
 
 @dataclass(frozen=True)
 class FirstFree:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
+from naive_optimum import optimum
+from naive_workload_optimum import workload_optimum
 
 from allocsolve.exact.evolution.conflict_search import EvolutionConflictSearch
 from allocsolve.instances import write_certificate, write_problem, write_solution
-from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
+from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, Job, SpeedupTable, WorkloadProblem
 
 if TYPE_CHECKING:
     import random
@@ -66,43 +68,14 @@ def random_moldable(draw: random.Random, num_nodes: int) -> list[list[Row]]:
 
 
 def least_value(num_nodes: int, moldable: list[list[Row]], term: str) -> Fraction:
-    """Return the least mean turnaround, wait or slowdown, or the least makespan, of all schedules.
-
-    Some schedule with the least value starts each job as early as those before it allow, in some order: later
-    ends are never better.
-    """
-    return min(
-        _value(rows, _starts(num_nodes, rows, order), term)
-        for rows in map(list, itertools.product(*moldable))
-        for order in itertools.permutations(range(len(moldable)))
-    )
-
-
-def _starts(num_nodes: int, rows: list[Row], order: tuple[int, ...]) -> list[int]:
-    used: dict[int, int] = {}
-    starts = [0] * len(rows)
-    for job in order:
-        submit, runtime, nodes, _ = rows[job]
-        start = submit
-        while any(used.get(at, 0) + nodes > num_nodes for at in range(start, start + runtime)):
-            start += 1
-        for at in range(start, start + runtime):
-            used[at] = used.get(at, 0) + nodes
-        starts[job] = start
-    return starts
-
-
-def _value(rows: list[Row], starts: list[int], term: str) -> Fraction:
-    ends = [start + row[1] for start, row in zip(starts, rows, strict=True)]
-    if term == "makespan":
-        return Fraction(max(ends))
-    total = Fraction(0)
-    for end, (submit, runtime, _, weight) in zip(ends, rows, strict=True):
-        turnaround = end - submit
-        slowdown = max(Fraction(1), Fraction(turnaround, max(runtime, 10)))
-        delays = {"turnaround": Fraction(turnaround), "wait": Fraction(turnaround - runtime)}
-        total += weight * delays.get(term, slowdown)
-    return total / sum(weight for *_, weight in rows)
+    """Return the least mean turnaround, wait or slowdown, or the least makespan, of all schedules."""
+    jobs = []
+    for sizes in moldable:
+        seconds = {nodes: min(row[1] for row in sizes if row[2] == nodes) for _, _, nodes, _ in sizes}
+        submit, _, nodes, weight = sizes[0]
+        law = SpeedupTable(sorted(seconds.items())) if len(seconds) > 1 else None
+        jobs.append(Job(submit, nodes, seconds[nodes], weight=weight, speedup=law))
+    return workload_optimum(WorkloadProblem(num_nodes, jobs), term)
 
 
 def workload_lines(num_nodes: int, rows: list[Row], ticks: int = 1) -> list[list[object]]:
@@ -215,24 +188,8 @@ def random_profiles(draw: random.Random) -> EvolutionProblem:
 
 
 def least_makespan(problem: EvolutionProblem) -> int:
-    """Return the optimum of a small problem, by trying all starts."""
-    lengths = [sum(seconds for seconds, _ in profile.steps) for profile in problem.applications]
-    for makespan in itertools.count(max(map(int.__add__, problem.releases, lengths))):
-        choices = [
-            range(release, makespan - length + 1)
-            for release, length in zip(problem.releases, lengths, strict=True)
-        ]
-        for starts in itertools.product(*choices):
-            used = [0] * makespan
-            for start, profile in zip(starts, problem.applications, strict=True):
-                at = start
-                for seconds, nodes in profile.steps:
-                    for second in range(at, at + seconds):
-                        used[second] += nodes
-                    at += seconds
-            if max(used) <= problem.num_nodes:
-                return makespan
-    raise AssertionError
+    """Return the optimum of a small problem, by brute force."""
+    return int(optimum(problem, ("makespan",))[0])
 
 
 def solved_makespan(problem: EvolutionProblem) -> Result[EvolutionSchedule]:
@@ -247,3 +204,10 @@ def makespan_proof_files(folder: Path, problem: EvolutionProblem) -> list[Path]:
     write_solution(files[1], problem, result.answer, {})
     write_certificate(files[2], problem, ("makespan",), result.certificate)
     return files
+
+
+def fake_checker(path: Path, text: str) -> Path:
+    """Write a program that says this, in place of the checker: none has to be built."""
+    path.write_text(f"#!/bin/sh\nprintf '{text}'\n", encoding="ascii")
+    path.chmod(0o755)
+    return path

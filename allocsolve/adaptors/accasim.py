@@ -81,10 +81,6 @@ class AccasimScheduler:
 
         Parameters
         ----------
-        cur_time
-            Seconds.
-        jobs
-            The queue.
         es_dict
             All jobs that wait or run, by id.
 

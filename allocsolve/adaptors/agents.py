@@ -39,8 +39,7 @@ def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tup
     """
     share = real("test_share", test_share, InvalidOption)
     if not 0 <= share <= 1:
-        msg = f"test_share {shown(test_share)} is not in 0..1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"test_share {shown(test_share)} is not in 0..1")
     count = len(problem.jobs)
     first = count - round(share * count)
     return range(first), range(first, count)
@@ -75,8 +74,7 @@ def checked_count(what: str, value: object) -> int:
     """Return an option that is a whole number of at least 1."""
     number = natural(what, value)
     if not number:
-        msg = f"{what} 0 is not positive"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{what} 0 is not positive")
     return number
 
 
@@ -167,8 +165,7 @@ class AgentTurn:
         except TypeError:
             place = -1
         if not 0 <= place <= self.window:
-            msg = f"action {shown(action)} is not in 0..{self.window}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"action {shown(action)} is not in 0..{self.window}")
         if not self._allowed[place]:
             place = self.window if self._allowed[-1] else int(np.argmax(self._allowed))
         if place == self.window:
@@ -233,8 +230,7 @@ class AgentPolicy:
         """Run a workload to its end."""
         rules = rules or self.rules
         if (rules.knowledge, self.knowledge) == ("estimate", "actual"):
-            msg = "knowledge 'estimate' hides actual run times, which the agent observes"
-            raise InvalidOption(msg)
+            raise InvalidOption("knowledge 'estimate' hides actual run times, which the agent observes")
         rules.check(problem, answers=False)
         return run_policy(problem, self.decide, rules)
 

@@ -90,8 +90,7 @@ class PybatsimScheduler:
 
     def onDeadlock(self) -> None:  # noqa: N802 - pybatsim's name
         """Refuse to wait any longer."""
-        msg = f"Batsim is silent, and {len(self._waiting)} jobs wait"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"Batsim is silent, and {len(self._waiting)} jobs wait")
 
     def onNoMoreJobsInWorkloads(self) -> None:  # noqa: N802 - pybatsim's name
         """Note that no job will be submitted any more."""
@@ -179,10 +178,9 @@ class PybatsimScheduler:
         if not (sizes and self.bs.dynamic_job_registration_enabled):
             return {}
         if str(job.requested_resources) not in sizes:
-            msg = (
+            raise InvalidOption(
                 f"job {shown(job.id)}: its sizes are {', '.join(sizes)}, but res is {job.requested_resources}"
             )
-            raise InvalidOption(msg)
         rows = sorted((int(size), float(profile["walltime"])) for size, profile in sizes.items())
         table = SpeedupTable(row for row in rows if row[0] <= len(self._machines))
         low, high = table.rows[0][0], table.rows[-1][0]

@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Nodes:
-    """The node module of CQSim, but that no job fits: so CQSim asks its backfill module about all.
-
-    Parameters
-    ----------
-    module
-        The node module.
-    """
+    """The node module of CQSim, but that no job fits: so CQSim asks its backfill module about all."""
 
     def __init__(self, module: Any) -> None:  # noqa: ANN401 - an object of CQSim
         self._module = module

@@ -56,11 +56,10 @@ class FluxScheduler:
     def __init__(self, *args: Any) -> None:  # noqa: ANN401 - the handle of Flux, and arguments of the module
         named = named_policy(self.policy)
         if named.remembers:
-            msg = (
+            raise InvalidOption(
                 f"{shown(self.policy)} remembers what it has seen, but jobs are numbered anew at each call: "
                 "use a policy without a method reset"
             )
-            raise InvalidOption(msg)
         self._named: NamedPolicy = named
         #: By number: what each running job holds.
         self._held: dict[int, int] = {}

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from allocsolve.model import JobKind
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.job_kinds import SizeSet
-    from allocsolve.model.jobs import FloatArray
     from allocsolve.model.speedup import Speedup
     from allocsolve.simulation import Knowledge
 
@@ -122,10 +122,6 @@ class ForeignJobs:
 
         Parameters
         ----------
-        key
-            What the other program calls it by.
-        submit
-            Seconds.
         nodes, min_nodes, max_nodes, kind, points, size_set, speedup, user, weight
             As of `allocsolve.model.Job`. Without a law of speedup, times are the same on all sizes. An
             evolving job is one whose requests the other program hands on.
@@ -142,8 +138,7 @@ class ForeignJobs:
             If a job of this key has been added before.
         """
         if key in self.index:
-            msg = f"job {shown(key)} is submitted twice"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"job {shown(key)} is submitted twice")
         name = f"job {shown(key)}:"
         length = math.nan if runtime is None else _least(f"{name} runtime", runtime)
         if estimate is None:
@@ -152,8 +147,7 @@ class ForeignJobs:
         low = size if min_nodes is None else _size(f"{name} min_nodes", min_nodes)
         high = size if max_nodes is None else _size(f"{name} max_nodes", max_nodes)
         if not low <= size <= high:
-            msg = f"{name} nodes {size} are not from {low} to {high}"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"{name} nodes {size} are not from {low} to {high}")
         moment, expected = _moment(f"{name} submit", submit), _least(f"{name} estimate", estimate)
         code = JOB_KINDS.index(choice(f"{name} kind", kind, JOB_KINDS))
         step = POWERS_OF_TWO if size_set == "powers-of-two" else _size(f"{name} size_set", size_set)
@@ -218,8 +212,7 @@ class ForeignJobs:
         packed = packed_speedups([law], np.array([nodes]))
         code, sizes, seconds = packed["speedup"][0], packed["table_nodes"], packed["table_seconds"]
         if code == SPEEDUP_TABLE and nodes not in sizes:
-            msg = f"{name} nodes {nodes} are not in its table"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"{name} nodes {nodes} are not in its table")
         self._ints[_SPEEDUP, row], self._floats[_PARAMETER, row] = code, packed["parameter"][0]
         if code != SPEEDUP_TABLE:
             return
@@ -244,24 +237,21 @@ def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
 def _size(what: str, value: object) -> int:
     number = integer(what, value)
     if number < 1:
-        msg = f"{what} {number} is not at least 1"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {number} is not at least 1")
     return number
 
 
 def _moment(what: str, value: object) -> float:
     number = real(what, value)
     if not math.isfinite(number):
-        msg = f"{what} {number} is no time"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {number} is no time")
     return number
 
 
 def _least(what: str, value: object) -> float:
     number = real(what, value)
     if not number >= 0:
-        msg = f"{what} {number} is not at least 0"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{what} {number} is not at least 0")
     return number
 
 
@@ -286,11 +276,7 @@ class ForeignCluster:
     """What is remembered of another program's cluster between snapshots of it.
 
     Jobs, since when running jobs hold their nodes, nodes that are promised to queued jobs, wake-ups.
-
-    Parameters
-    ----------
-    knowledge
-        As of `ForeignJobs`.
+    `knowledge` is that of `ForeignJobs`.
     """
 
     def __init__(self, num_nodes: int, knowledge: Knowledge = "estimate") -> None:
@@ -322,10 +308,7 @@ class ForeignCluster:
     ) -> tuple[QueueView, list[tuple[int, int]]]:
         """Return what a policy sees, and promised jobs that start now, before it decides, with their nodes.
 
-        Parameters
-        ----------
-        now, free, queue, running, requests
-            As of `PolicyDriver.decide`.
+        The arguments are those of `PolicyDriver.decide`.
         """
         waiting, rows = self._indices(queue := [*queue]), {row.key: row for row in running}
         completed, resized = self._changed(rows, queue, now) if rows != self._rows else ([], [])
@@ -509,8 +492,7 @@ class _Running(NamedTuple):
 
 
 def _unknown(key: Key) -> InvalidOption:
-    msg = f"job {shown(key)} is in the snapshot, but has not been added"
-    return InvalidOption(msg)
+    return InvalidOption(f"job {shown(key)} is in the snapshot, but has not been added")
 
 
 def _ints(values: Sequence[int]) -> IntArray:
@@ -523,19 +505,13 @@ def _at_least(values: FloatArray, least: float) -> FloatArray:
     return bounded
 
 
-_SPEEDUP_FLOATS: Final = (
-    "stall_fixed",
-    "stall_per_node",
-    "stall_shared",
-    "join_start",
-    "join_grow",
-    "join_shrink",
+#: Of a job, what a snapshot does not tell; and of a cluster.
+_UNKNOWN: Final = (*_FLOATS[_END + 1 :], "parameter")
+_UNKNOWN_INTS: Final = ("speedup", "points", "reading", "holds_larger")
+_NOTHING: Final = dict.fromkeys(
+    ("completed", "submitted", "resized", "promises", "promised_nodes", "requests", "requested_nodes"),
+    _NO_JOBS,
 )
-_SPEEDUP_INTS: Final = ("speedup", "points", "reading", "holds_larger")
-
-
-_NONE: Final = frozen(np.empty(0, dtype=np.int64))
-_NO_SECONDS: Final = frozen(np.empty(0))
 
 
 def stateless_view(
@@ -547,21 +523,10 @@ def stateless_view(
 ) -> QueueView:
     """Return a view of rigid and moldable jobs, numbered anew: those that wait, then those that run.
 
-    Parameters
-    ----------
-    now, num_nodes, free
-        Seconds; nodes.
-    queue
-        In the order in which the policy is to see them: when each job was submitted, its fewest and its most
-        nodes, and how long it is expected to run, on however many.
-    running
-        Rising: when each running job will end, and its nodes.
-
-    Notes
-    -----
-    A running job is shown as if it had started now, for the time that it has left. Run times are those that
-    are expected. Why the policy is called, and who a job is of, a snapshot does not say.
-    *Complexity*: O(queued and running jobs).
+    The queue is in the order in which the policy is to see it: of each job its submission, its fewest and its
+    most nodes, and how long it is expected to run, on however many. Of running jobs, rising, it is told when
+    each will end, and its nodes; such a job is shown as if it had started now, for the time that it has left.
+    Why the policy is called, and who a job is of, a snapshot does not say. O(queued and running jobs).
 
     Examples
     --------
@@ -578,12 +543,8 @@ def stateless_view(
     rows[1:3, waiting:], rows[3, waiting:] = held, ends - now
     submit, _, _, expected, start = frozen(rows)
     nodes, largest = frozen(rows[1:3].astype(np.int64))
-    ones = frozen(np.ones(count, dtype=np.int64))
     zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
-    constant: dict[str, Any] = {
-        **dict.fromkeys(_SPEEDUP_INTS, zeros),
-        **dict.fromkeys(_SPEEDUP_FLOATS, naughts),
-    }
+    constant: dict[str, Any] = {**dict.fromkeys(_UNKNOWN_INTS, zeros), **dict.fromkeys(_UNKNOWN, naughts)}
     jobs = JobColumns(
         submit=submit,
         nodes=nodes,
@@ -592,37 +553,29 @@ def stateless_view(
         runtime=expected,
         estimate=expected,
         weight=frozen(np.ones(count)),
-        parameter=naughts,
         table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
-        table_nodes=_NONE,
-        table_seconds=_NO_SECONDS,
+        table_nodes=_NO_JOBS,
+        table_seconds=frozen(np.empty(0)),
         kind=frozen(np.where(nodes < largest, MOLDABLE, RIGID)),
-        size_step=ones,
+        size_step=frozen(np.ones(count, dtype=np.int64)),
         start=start,
         end=frozen(np.full(count, np.nan)),
         user=frozen(np.full(count, -1)),
         **constant,
     )
-    held_now = nodes[waiting:]
     return QueueView(
         now=float(now),
-        completed=_NONE,
-        submitted=_NONE,
         woken=False,
         num_nodes=num_nodes,
         free=free,
         queue=frozen(np.arange(waiting)),
         running=frozen(np.arange(waiting, count)),
         expected_ends=frozen(ends.copy()),
-        held=held_now,
-        targets=held_now,
-        resized=_NONE,
+        held=nodes[waiting:],
+        targets=nodes[waiting:],
         pool=0,
         reserved=0,
-        promises=_NONE,
-        promised_nodes=_NONE,
-        requests=_NONE,
-        requested_nodes=_NONE,
         jobs=jobs,
         profiles=NO_PROFILES,
+        **_NOTHING,
     )

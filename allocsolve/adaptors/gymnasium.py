@@ -121,8 +121,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         drawn = int(self.np_random.integers(self.range.start, last + 1))
         offset = natural("offset", given.pop("offset", drawn))
         if given:
-            msg = f"unknown options {shown(sorted(given))}; known: offset, jobs"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"unknown options {shown(sorted(given))}; known: offset, jobs")
         if not self.range.start <= offset <= last:
             msg = f"offset {offset} of {jobs} jobs to {self.split} is not in {self.range.start}..{last}"
             raise InvalidOption(msg)
@@ -142,8 +141,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         """Start a job, or let time go on."""
         turn = self._turn
         if turn is None:
-            msg = "the episode is over, or has not begun: call reset"
-            raise gymnasium.error.ResetNeeded(msg)
+            raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
         allowed = turn.mask()
         start = turn.take(action)
         self._told["forbidden"] += not allowed[int(action)]

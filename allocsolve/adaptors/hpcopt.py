@@ -103,22 +103,17 @@ class HpcoptPlugin:
     def _named(self) -> NamedPolicy:
         named = named_policy(self.policy)
         if named.remembers:
-            msg = (
+            raise InvalidOption(
                 f"{shown(self.policy)} remembers what it has seen, but a plug-in of hpcopt is a pure "
                 "function: use a policy without a method reset"
             )
-            raise InvalidOption(msg)
         return named
 
     def __call__(self, snapshot: Any) -> _Decision:  # noqa: ANN401 - hpcopt's, or one of these
         """Return the jobs that start now.
 
-        Raises
-        ------
-        IllegalDecision
-            If the policy breaks a rule; hpcopt itself drops such decisions without a word.
-        InvalidOption
-            If the policy remembers something.
+        Raises `IllegalDecision` if the policy breaks a rule; hpcopt itself drops such decisions without a
+        word; `InvalidOption` if the policy remembers something.
         """
         chosen = tuple(self._dispatches(snapshot)) if snapshot.queued_jobs else ()
         return _Decision(self.policy_id, None, chosen)
@@ -153,8 +148,6 @@ class HpcoptPolicy:
 
     Parameters
     ----------
-    chooser
-        The plug-in.
     ends
         Which ends of running jobs it sees: ``actual``, as in hpcopt's engine, or ``estimate``.
 
@@ -194,6 +187,5 @@ class HpcoptPolicy:
 
 def _whole(seconds: float) -> int:
     if not seconds.is_integer():
-        msg = f"hpcopt counts whole seconds: there is no second {seconds:.15g}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"hpcopt counts whole seconds: there is no second {seconds:.15g}")
     return int(seconds)

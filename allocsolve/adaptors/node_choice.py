@@ -65,8 +65,7 @@ def node_chooser(
     else:
         count = natural("nodes", nodes)
         if not count:
-            msg = "nodes 0: a cluster has at least one"
-            raise InvalidOption(msg)
+            raise InvalidOption("nodes 0: a cluster has at least one")
         topology = Mesh((count,))
     make_solver(name, PlacementProblem if isinstance(topology, SwitchTree) else PartitionProblem)
     allocate = make_allocator(name, seed=seed)
@@ -75,8 +74,7 @@ def node_chooser(
         mask = _mask(free, topology.num_nodes)
         size, idle = natural("k", k), int(mask.sum())
         if not 0 < size <= idle:
-            msg = f"{size} nodes are asked for, {idle} are free"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{size} nodes are asked for, {idle} are free")
         chosen = allocate(topology, mask, size)
         return None if chosen is None else sorted(chosen.tolist())
 
@@ -87,8 +85,7 @@ def _mask(free: Iterable[Any], count: int) -> BoolArray:
     """Return which nodes are free."""
     if isinstance(free, np.ndarray) and free.dtype == bool:
         if free.shape != (count,):
-            msg = f"free is a mask of the shape {free.shape}, not of {count} nodes"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"free is a mask of the shape {free.shape}, not of {count} nodes")
         return free
     mask = np.zeros(count, dtype=bool)
     for given in free:
@@ -98,8 +95,7 @@ def _mask(free: Iterable[Any], count: int) -> BoolArray:
             node = -1
         if not 0 <= node < count or mask[node]:
             fault = "is there twice" if 0 <= node < count else f"is none of the {count} nodes"
-            msg = f"free node {shown(given)} {fault}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"free node {shown(given)} {fault}")
         mask[node] = True
     return mask
 
@@ -125,15 +121,9 @@ class Holding:
 class HeldNodes:
     """The nodes of a cluster, from 0, and the jobs that hold them, by key.
 
-    Parameters
-    ----------
-    choose
-        From which nodes are free, shape (nodes,), and how many are wanted, to those that a job gets. Where
-        it finds none (None), and by default, a job gets the lowest ones.
-
-    Notes
-    -----
-    *Complexity*: O(nodes) for each job that gets nodes or gives some up.
+    `choose` takes which nodes are free, shape (nodes,), and how many are wanted, and returns those that a job
+    gets. Where it finds none (None), and by default, a job gets the lowest ones. O(nodes) for each job that
+    gets nodes or gives some up.
 
     Examples
     --------
@@ -183,7 +173,6 @@ class HeldNodes:
         selection = self._choose(self.free.copy(), count) if self._choose else None
         chosen = np.flatnonzero(self.free)[:count].tolist() if selection is None else [*selection]
         if len({*chosen}) != count or not self.free[chosen].all():
-            msg = f"nodes {shown(chosen)} are no choice of {count} free ones"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"nodes {shown(chosen)} are no choice of {count} free ones")
         self.free[chosen] = False
         return chosen

@@ -61,14 +61,10 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
     allocsolve.errors.InvalidOption: 'serial-generation' is no queue policy: it has no method decide
     """
     made = _made(policy) if isinstance(policy, str) else policy
-    if _is_registered(policy) and not (hasattr(made, "decide") or hasattr(made, "online")):
-        msg = f"{shown(policy)} is no queue policy: it has no method decide"
-        raise InvalidOption(msg)
+    is_registered = isinstance(policy, str) and not is_reference(parse_name(policy).base)
+    if is_registered and not (hasattr(made, "decide") or hasattr(made, "online")):
+        raise InvalidOption(f"{shown(policy)} is no queue policy: it has no method decide")
     return runnable(made, seed=seed)
-
-
-def _is_registered(policy: object) -> bool:
-    return isinstance(policy, str) and not is_reference(parse_name(policy).base)
 
 
 def _made(name: str) -> Any:  # noqa: ANN401 - whatever a policy is
@@ -179,8 +175,6 @@ class PolicyDriver:
             Nodes that no job holds, and that are not kept for a running job that is to grow.
         queue
             The keys of all jobs that wait, in any order; a policy sees them in that of their submission.
-        running
-            All jobs that run.
         requests
             Running jobs that ask for another number of nodes, in the order in which they asked, and the
             numbers.

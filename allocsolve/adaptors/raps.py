@@ -83,8 +83,6 @@ class RapsScheduler:
         ----------
         queue, running
             Of RAPS, which are changed.
-        current_time
-            Seconds.
         accounts, sorted
             Handed on while RAPS repeats what was.
 
@@ -129,7 +127,6 @@ class RapsScheduler:
         manager = self._scheduler.resource_manager
         chosen = self._choose(manager.available_nodes, nodes)
         if chosen is None:
-            msg = f"job {shown(key)}: the allocator finds no {nodes} nodes for it"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"job {shown(key)}: the allocator finds no {nodes} nodes for it")
         taken = {*chosen}
         manager.available_nodes = [*chosen, *(node for node in manager.available_nodes if node not in taken)]

@@ -19,20 +19,10 @@ def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - 
     a hundredfold and goes on when Python is interrupted. So it is asked to stop early, and is ended when the
     time is over.
 
-    Parameters
-    ----------
-    model
-        A ``pulp.LpProblem`` with a non-constant objective that is integer in all solutions.
-    seconds
-        Wall time, infinite for no limit.
-    workers
-        Threads of CBC.
-
-    Returns
-    -------
-    int
-        Solution status of PuLP: ``LpSolutionOptimal`` only if proven, ``LpSolutionIntegerFeasible`` for the
-        incumbent at the time limit. (The plain status of PuLP says "Optimal" to both.)
+    The objective of the ``pulp.LpProblem`` is not constant, and an integer in all solutions. It has so many
+    seconds of wall time, infinity for no limit, and threads. Return the solution status of PuLP:
+    ``LpSolutionOptimal`` only if proven, ``LpSolutionIntegerFeasible`` for the incumbent at the time limit.
+    (The plain status of PuLP says "Optimal" to both.)
     """
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 

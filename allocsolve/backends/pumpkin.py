@@ -37,26 +37,9 @@ def has_schedule(
 ) -> bool | None:
     """Return whether applications that are not expanded have a schedule that ends by a horizon.
 
-    Parameters
-    ----------
-    num_nodes
-        Nodes of the cluster.
-    applications
-        For each one the second of its release, and its steps as (seconds, nodes).
-    horizon
-        In seconds.
-    seconds
-        Wall time of the search.
-
-    Returns
-    -------
-    bool or None
-        None if the search has not finished.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If its numbers of 32 bits do not hold the node-seconds.
+    An application is the second of its release, and its steps as (seconds, nodes). None if the search has not
+    finished in `seconds` of wall time. `UnsupportedProblem` if its numbers of 32 bits do not hold the
+    node-seconds.
 
     Notes
     -----

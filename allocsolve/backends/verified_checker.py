@@ -70,14 +70,8 @@ def require_checker() -> str:
 def agrees(proven: Fraction, bound: Any, *, is_rounded_by_judge: bool = False) -> bool:  # noqa: ANN401 - a number
     """Return whether the bound of the judge is what the checker has proven, rounded down.
 
-    Parameters
-    ----------
-    proven
-        By the checker.
-    bound
-        Of the judge, which says 0 where some certificates prove nothing.
-    is_rounded_by_judge
-        Whether the judge may be below; see `allocsolve.families.ProofText`.
+    The judge says 0 where some certificates prove nothing; with `is_rounded_by_judge` it may be below, see
+    `allocsolve.families.ProofText`.
     """
     rounded = lower_float(proven)
     return bool(bound == rounded or (rounded < bound == 0) or (is_rounded_by_judge and bound < rounded))
@@ -86,21 +80,8 @@ def agrees(proven: Fraction, bound: Any, *, is_rounded_by_judge: bool = False) -
 def ask_checker(source: str, text: ProofText, term: str, bound: Any) -> Verified:  # noqa: ANN401 - a number
     """Run the verified checker and hold its answer to the bound of the judge.
 
-    Parameters
-    ----------
-    source
-        What messages name.
-    text
-        What the checker reads.
-    term
-        What is bounded.
-    bound
-        What the judge has recomputed.
-
-    Raises
-    ------
-    FormatError
-        If it refuses the certificate, or proves something else than the judge.
+    Messages name the source. `FormatError` if it refuses the certificate, or proves something else than the
+    judge.
     """
     checker, foreign = require_checker(), shutil.which(FOREIGN)
     with tempfile.TemporaryDirectory() as folder:

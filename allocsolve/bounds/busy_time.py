@@ -39,11 +39,6 @@ def mean_busy_time(problem: EvolutionProblem) -> int:
 
     Divided by the number of applications it bounds the mean completion time.
 
-    Parameters
-    ----------
-    problem
-        Any problem; without applications the bound is 0.
-
     Notes
     -----
     Let C_a be the completion of application a, r_a its release and p_a its duration. Step i of it takes at

@@ -33,11 +33,6 @@ _MAX_CELLS = 250_000
 def energy(problem: EvolutionProblem) -> int:
     """Return the area bound on the makespan, in seconds.
 
-    Parameters
-    ----------
-    problem
-        Any problem; without applications the bound is 0.
-
     Notes
     -----
     *Proof.* Let r be a time and A(r) the area of the applications released at r or later. All of it is
@@ -59,11 +54,6 @@ def energy(problem: EvolutionProblem) -> int:
 
 def longest_application(problem: EvolutionProblem) -> int:
     """Return the largest release plus duration, in seconds: a bound on the makespan.
-
-    Parameters
-    ----------
-    problem
-        Any problem; without applications the bound is 0.
 
     Notes
     -----
@@ -115,11 +105,6 @@ def _released(problem: EvolutionProblem) -> zip[tuple[int, EvolutionProfile]]:
 
 def configuration_lp(problem: EvolutionProblem) -> int:
     """Return the configuration bound on the makespan, in seconds.
-
-    Parameters
-    ----------
-    problem
-        Any problem; without applications the bound is 0.
 
     Notes
     -----

@@ -30,11 +30,6 @@ def partition_bound(problem: PartitionProblem) -> int:
 
     A machine with a complete axis has no towns.
 
-    Parameters
-    ----------
-    problem
-        Any problem. Axes of one node do not count as dimensions.
-
     Notes
     -----
     *Proof.* `town` is the optimum of the empty mesh, and busy nodes only take answers away.
@@ -66,11 +61,6 @@ def partition_bound(problem: PartitionProblem) -> int:
 
 def star_bound(problem: PartitionProblem) -> int:
     """Return size / 2 times the least total distance from a node to its `size` nearest free ones.
-
-    Parameters
-    ----------
-    problem
-        Any problem, in any dimension.
 
     Notes
     -----

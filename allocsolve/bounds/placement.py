@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 def placement_bound(problem: PlacementProblem, term: str) -> float:
     """Return a lower bound on one term of the objective, much faster than the optimum.
 
-    Parameters
-    ----------
-    problem
-        Any problem; segments and balance only take answers away, and are not used.
-    term
-        One of `PLACEMENT_OBJECTIVES`.
+    It is one of `PLACEMENT_OBJECTIVES`. Segments and balance only take answers away, and are not used.
 
     Notes
     -----

@@ -47,18 +47,9 @@ _ENDLESS = 2**62
 def town(size: int, shape: Sequence[int] | None = None) -> int:
     """Return the least total pairwise distance of `size` nodes of an empty 2-D mesh, in hops.
 
-    Parameters
-    ----------
-    size
-        Number of nodes.
-    shape
-        Columns and rows of the mesh; the endless grid if None.
-
-    Raises
-    ------
-    InvalidProblem
-        If `size` is below 1 or above the nodes of the mesh, or the shape is not that of a 2-D mesh. Other
-        dimensions and tori have no such formula: see `allocsolve.bounds.partition_bound`.
+    `shape` are the columns and rows of the mesh; the endless grid if None. `InvalidProblem` if `size` is
+    below 1 or above the nodes of the mesh, or the shape is not that of a 2-D mesh. Other dimensions and tori
+    have no such formula: see `allocsolve.bounds.partition_bound`.
 
     Notes
     -----

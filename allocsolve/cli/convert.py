@@ -71,8 +71,7 @@ def _schedule(file: Path, problem: Problem) -> WorkloadSchedule:
 
     answer = read_solution(file, problem, tell=remark)
     if not isinstance(answer, WorkloadSchedule):
-        msg = f"--answer {file}: only schedules of workloads are converted"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--answer {file}: only schedules of workloads are converted")
     return answer
 
 
@@ -113,15 +112,12 @@ def check_exports(args: argparse.Namespace, problem: Problem) -> None:
     family, paths = family_of(problem), export_paths(args)
     strange = next((name for name in paths if name not in family.view.exports), None)
     if strange is not None:
-        msg = f"--{strange}: no such file is written for problems of the kind {family.kind}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--{strange}: no such file is written for problems of the kind {family.kind}")
     for name in paths:
         if more := family.view.exports[name].cannot_hold(problem):
-            msg = f"--{name}: the problem has {more}, for which such a file has no place"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--{name}: the problem has {more}, for which such a file has no place")
     if args.window is not None and not any(family.view.exports[name].windowed for name in paths):
-        msg = f"--window is for {args.windowed}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--window is for {args.windowed}")
 
 
 def write_exports(args: argparse.Namespace, problem: Problem, answer: Any) -> Iterable[tuple[str, Path]]:  # noqa: ANN401 - of the family
@@ -137,13 +133,9 @@ def earlier_of(
 ) -> tuple[Answer | None, dict[str, Any] | None]:
     """Return the answer and the certificate of ``--start``; None for what is not there.
 
-    Files are of the problem as it is stored; what is judged is the problem as it is set.
-
-    Raises
-    ------
-    FormatError
-        If a file cannot be read, holds an answer that is not feasible or a certificate that proves nothing,
-        or is the second one of its kind.
+    Files are of the problem as it is stored; what is judged is the problem as it is set. Raises `FormatError`
+    if a file cannot be read, holds an answer that is not feasible or a certificate that proves nothing, or is
+    the second one of its kind.
     """
     from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs

@@ -76,10 +76,9 @@ def generate_evotree(args: argparse.Namespace) -> int:
         return _draw(evotree_stream, args)
     for option, value in (("--num-nodes", args.num_nodes), ("--load", args.load)):
         if value is not None:
-            msg = (
+            raise InvalidOption(
                 f"{option} is of a stream: a batch has 20 jobs on 10 nodes; --jobs says how many a stream has"
             )
-            raise InvalidOption(msg)
     return _draw(evotree_batch, args)
 
 
@@ -191,8 +190,7 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
                 write_problem(draw(idx) if idx else first, args.out / name)
                 written = idx + 1
     except KeyboardInterrupt:
-        msg = f"{written} of {args.count} problems are in {args.out}"
-        raise KeyboardInterrupt(msg) from None
+        raise KeyboardInterrupt(f"{written} of {args.count} problems are in {args.out}") from None
     if args.json:
         write_json({"folder": args.out, "problems": [args.out / name for name in names]})
     else:
@@ -231,8 +229,7 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--arrivals", type=opt.number, default=1.0, metavar="F", help=help_text)
     summary = "partition and placement problems with busy nodes drawn uniformly"
     _add_occupancy(add_command(generators, "occupancy", generate_occupancy, summary))
-    summary = "the same among jobs that came and went"
-    _add_churn(add_command(generators, "churn", generate_churn, summary))
+    _add_churn(add_command(generators, "churn", generate_churn, "the same among jobs that came and went"))
     summary = "the partition problem on which the median method is nearly 7/4 times the optimum"
     command = add_command(generators, "median-worst-case", generate_median_worst_case, summary)
     help_text = "nodes to choose, a multiple of 8 (default: %(default)s)"
@@ -267,8 +264,7 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
 def _add_evotree(parser: argparse.ArgumentParser) -> None:
     _add_drawn(parser, "batch i has seed S + i (those of the paper: 42 to 46), stream i has seed [S, i]")
     add_parameters(parser, evotree_batch)
-    help_text = "draw a stream of this number of jobs, not a batch of the paper"
-    number = {"required": False, "help": help_text}
+    number = {"required": False, "help": "draw a stream of this number of jobs, not a batch of the paper"}
     batch = tuple(signature(evotree_batch).parameters)
     no_default = {"default": None}  # so that it is seen whether they are given
     add_parameters(parser, evotree_stream, batch, num_jobs=number, num_nodes=no_default, load=no_default)

@@ -21,24 +21,16 @@ def cross_check(
 ) -> tuple[dict[str, object], list[str]]:
     """Have a solver of others search for what the judge says there is not.
 
-    Parameters
-    ----------
-    bound
-        What the judge has recomputed from the certificate.
-
-    Returns
-    -------
-    tuple
-        What is written for programs, and the line that says what was found; nothing if it was not asked for.
+    The bound is what the judge has recomputed from the certificate. Returns what is written for programs, and
+    the line that says what was found; nothing if it was not asked for.
     """
     if args.cross_check is None:
         return {}, []
     family, term = family_of(problem), proof.objective[0]
     if family.rules.finds_below is None:
-        msg = f"--cross-check: bounds of {family.kind} problems are not cross-checked"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--cross-check: bounds of {family.kind} problems are not cross-checked")
     least = terms(bound)[0]
-    shown = f"{term} below {least} {family.view.units[term]}"
+    shown = f"{term} below {family.term(term).with_unit(str(least))}"
     is_found = family.rules.finds_below(problem, term, least, args.cross_check)
     if is_found:
         msg = f"the judge accepts it, {PACKAGE} finds an answer with a {shown}"

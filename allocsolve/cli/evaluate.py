@@ -79,12 +79,9 @@ def evaluate(args: argparse.Namespace) -> int:
     return 1 if any(one["metrics"]["finished"] < 1 for one in made.values()) else 0
 
 
-def _scores(one: Evaluation) -> list[float]:
-    return [score for name, score in one["metrics"].items() if name.startswith("window_")]
-
-
 def _row(name: str, one: Evaluation) -> tuple[str, ...]:
-    scores, metrics = _scores(one), one["metrics"]
+    metrics = one["metrics"]
+    scores = [score for name, score in metrics.items() if name.startswith("window_")]
     finished = sum(score > 0 for score in scores)
     regret = "-"
     if finished == len(scores):

@@ -29,10 +29,8 @@ def source_name(file: str) -> str:
 def problem_from(file: str) -> Problem:
     """Read a problem from a file, or from stdin for ``-``.
 
-    Raises
-    ------
-    FormatError
-        If it cannot be read or is no valid problem; a suite of the library is told to be one.
+    Raises `FormatError` if it cannot be read or is no valid problem; a suite of the library is told to be
+    one.
     """
     if file != _STDIN:
         if not Path(file).exists():
@@ -57,19 +55,9 @@ def refuse_suite(name: str) -> None:
 def check_outputs(*paths: Path | None, inputs: Iterable[str | Path] = (), force: bool) -> None:
     """Refuse files that could not be written, or that a command would overwrite unasked; touch none.
 
-    Parameters
-    ----------
-    paths
-        What the command is going to write; None for what it was not asked for.
-    inputs
-        What it reads: never to be written, not even by `force`.
-    force
-        Whether files that exist may be replaced. Devices and pipes are no files.
-
-    Raises
-    ------
-    FormatError
-        If a file cannot be written, is there, is an input, or is to be written twice.
+    Raises `FormatError` if a file cannot be written, is there, is an input, or is to be written twice. Paths
+    are None for what the command was not asked for. What it reads is never to be written, not even by
+    `force`, which lets files be replaced that exist; devices and pipes are no files.
     """
     given = [path for path in paths if path is not None]
     for path in given:
@@ -98,10 +86,7 @@ def _is_same(path: Path, other: Path) -> bool:
 def check_writable(path: Path) -> None:
     """Refuse a file that could not be written, without touching it.
 
-    Raises
-    ------
-    FormatError
-        If its folder does not exist, it is a folder itself, or there is no permission.
+    Raises `FormatError` if its folder does not exist, it is a folder itself, or there is no permission.
     """
     fault = ""
     if path.is_dir():
@@ -126,17 +111,7 @@ def make_folder(path: Path) -> None:
 
 
 def failure_lines(failed: Sequence[Record], path: Path, *, verbose: bool) -> Iterator[str]:
-    """Yield a line for each run, and where it was raised or how that is shown.
-
-    Parameters
-    ----------
-    failed
-        The records of the runs.
-    path
-        Where they are kept.
-    verbose
-        Whether to show the tracebacks.
-    """
+    """Yield a line for each run, and where it was raised or how that is shown."""
     for record in failed:
         yield f"{record.solver} failed on {record.instance}: {record.error}"
         if verbose:

@@ -115,11 +115,10 @@ def improve(args: argparse.Namespace) -> int:
                 if not args.json:
                     say(*_change_lines(change))
     except KeyboardInterrupt:
-        msg = (
+        raise KeyboardInterrupt(
             f"what the {counted(len(changes), 'run')} before found is in {library.root}, "
             "the same command goes on from there"
-        )
-        raise KeyboardInterrupt(msg) from None
+        ) from None
     refused = [change for change in changes if change.error]
     if args.json:
         write_json({"library": args.library, "changes": [_change_fields(change) for change in changes]})

@@ -88,13 +88,9 @@ def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[
         )
         if events.events and not found.windows:
             what = f"none of its {len(events.events)} events closes a node in the time of the log"
-            msg = f"--events {args.events}: {what}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--events {args.events}: {what}")
         windows += found.windows
-        told = {
-            "outside the time of the log": found.outside,
-            "still open, closed to its end": found.open,
-        }
+        told = {"outside the time of the log": found.outside, "still open, closed to its end": found.open}
         lines += event_remarks(events, found, told)
     return ClosedParts(tuple(windows), tuple(lines))
 
@@ -102,12 +98,7 @@ def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[
 def event_remarks(events: NodeEvents, found: EventWindows, told: Mapping[str, int]) -> list[str]:
     """Return what is said of events and of what they close, in lines.
 
-    Parameters
-    ----------
-    events, found
-        What was read, and the windows made of it.
-    told
-        How many of the events are something, by what they are; zeros are left out.
+    `told` says how many of the events are something, by what they are; zeros are left out.
     """
     others = {**told, "that close nothing": events.others}
     counts = "".join(f", {count} {what}" for what, count in others.items() if count)

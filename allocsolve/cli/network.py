@@ -10,7 +10,7 @@ from allocsolve.cli.files import check_outputs, source_name
 from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar, write_json, write_whole
 from allocsolve.cli.parser import add_command, make_command
 from allocsolve.errors import InvalidOption
-from allocsolve.families import family_of
+from allocsolve.families import family_named, family_of
 from allocsolve.instances.formats.files import unpacked_path
 from allocsolve.model import Status, terms
 from allocsolve.pictures.chart import percent, short_number, visible
@@ -50,8 +50,7 @@ def place(args: argparse.Namespace) -> int:
     network, problem = _problem(args)
     family = family_of(problem)
     if args.plot is not None and (reason := family.view.undrawable(problem)):
-        msg = f"--plot: {reason}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--plot: {reason}")
     objective = ",".join(family.parse_objective(args.objective))
     rules = _rules(args, family, network)
     with compile_bar():
@@ -91,10 +90,8 @@ def place(args: argparse.Namespace) -> int:
         )
         return 0 if best.answer is not None else 1
     say(f"{args.files[0]}: {family.view.describe(problem)}", "")
-    units = ", ".join(
-        f"{term} in {family.view.units[term]}" if family.view.units.get(term) else term
-        for term in objective.split(",")
-    )
+    terms_of = map(family.term, objective.split(","))
+    units = ", ".join(f"{term.name} in {term.unit}" if term.unit else term.name for term in terms_of)
     proven = {Status.OPTIMAL: "proven to be the best", Status.INFEASIBLE: "there is none: proven"}
     rows = [("best", _number(best.objective), "", proven.get(best.status, "not proven"))]
     rows += [
@@ -123,8 +120,7 @@ def _rules(args: argparse.Namespace, family: AnyFamily, network: NetworkFile) ->
         names = [row.name for row in family.solvers if row.method == "heuristic" and row.name != "random"]
     if network.block_sizes:
         sizes = ",".join(map(str, network.block_sizes))
-        blocks = f"slurm-block(block_sizes='{sizes}')"
-        names = [blocks if name == "slurm-block" else name for name in names]
+        names = [f"slurm-block(block_sizes='{sizes}')" if name == "slurm-block" else name for name in names]
     return names
 
 
@@ -192,8 +188,8 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     """Add the options of `place`."""
     make_command(parser, place)
     _add_request(parser)
-    help_text = "what is minimised: pairwise, domains, domains-2, domains-3, leftover, bottleneck, or several"
-    parser.add_argument("--objective", metavar="TERM,...", help=help_text)
+    names = ", ".join(family_named("placement").term_names)
+    parser.add_argument("--objective", metavar="TERM,...", help=f"what is minimised: {names}, or several")
     help_text = "whose choices are shown beside the best (default: those of all schedulers)"
     parser.add_argument("--rules", type=opt.solvers, metavar="NAME,...", help=help_text)
     help_text = "time limit of the exact solver in seconds (default: %(default)s)"

@@ -75,11 +75,9 @@ def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
         try:
             value = int(text)
         except ValueError:
-            msg = f"{_short(text)} is not an integer"
-            raise argparse.ArgumentTypeError(msg) from None
+            raise argparse.ArgumentTypeError(f"{_short(text)} is not an integer") from None
         if value < low:
-            msg = f"{_short(text)} is below {low}"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"{_short(text)} is below {low}")
         if value > high:
             msg = f"{_short(text)} is above {'2^53' if high == MAX_INTEGER else high}"
             raise argparse.ArgumentTypeError(msg)
@@ -95,8 +93,7 @@ def distinct(read: Callable[[str], _Value]) -> Callable[[str], tuple[_Value, ...
         values = tuple(read(part.strip()) for part in text.split(","))
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
-            msg = f"{twice} is named twice"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"{twice} is named twice")
         return values
 
     return read_all
@@ -121,8 +118,7 @@ def integers(low: int, high: int = MAX_INTEGER) -> Callable[[str], tuple[int, in
         first, dash, last = text.partition("-")
         ends = read_end(first), read_end(last if dash else first)
         if ends[0] > ends[1]:
-            msg = f"the range {text} ends before it begins"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"the range {text} ends before it begins")
         return ends
 
     return read
@@ -132,8 +128,7 @@ def setting(text: str) -> tuple[str, str]:
     """Read a field and its value such as expand_limit=2; whether they fit is for the family to say."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
-        msg = f"{_short(text)} is not of the form FIELD=VALUE"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not of the form FIELD=VALUE")
     fault = setting_fault(name, value)
     if fault:
         raise argparse.ArgumentTypeError(fault)
@@ -147,11 +142,9 @@ def amounts(text: str) -> dict[str, int]:
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
         if not (name and equals):
-            msg = f"{_short(part)} is not of the form NAME=N"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"{_short(part)} is not of the form NAME=N")
         if name in listed:
-            msg = f"{_short(name)} stands there twice"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"{_short(name)} stands there twice")
         listed[name] = read(number)
     return listed
 
@@ -160,12 +153,10 @@ def priority_age(text: str) -> tuple[float, float]:
     """Read Slurm's PriorityWeightAge and PriorityMaxAge in days, such as 1000,7."""
     parts = text.split(",")
     if len(parts) != 2:
-        msg = f"{_short(text)} is not of the form WEIGHT,DAYS"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not of the form WEIGHT,DAYS")
     weight, days = (number(part) for part in parts)
     if not (0 < weight < math.inf and 0 < days < math.inf):
-        msg = f"{_short(text)} is not two finite numbers above 0"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not two finite numbers above 0")
     return weight, days
 
 
@@ -173,27 +164,8 @@ def paths(text: str) -> list[Path]:
     """Read paths of files, separated by commas: at least one."""
     found = [Path(name.strip()) for name in text.split(",") if name.strip()]
     if not found:
-        msg = f"{text!r} names no file"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{text!r} names no file")
     return found
-
-
-def seconds(text: str) -> float:
-    """Read a time limit: a finite number above 0."""
-    value = number(text)
-    if not 0 < value < math.inf:
-        msg = f"{text} is not a finite number of seconds above 0"
-        raise argparse.ArgumentTypeError(msg)
-    return value
-
-
-def tolerance(text: str) -> float:
-    """Read by how many seconds times may be off: a finite number, 0 or more."""
-    value = number(text)
-    if not 0 <= value < math.inf:
-        msg = f"{text} is not a finite number of seconds, 0 or more"
-        raise argparse.ArgumentTypeError(msg)
-    return value
 
 
 def objective(text: str) -> str:
@@ -204,7 +176,7 @@ def objective(text: str) -> str:
             return ",".join(family.parse_objective(text))
         except AllocsolveError as error:
             faults.append(error)
-    terms = dict.fromkeys(term for family in families() for term in family.objectives)
+    terms = dict.fromkeys(term for family in families() for term in family.term_names)
     names = [name.strip() for name in text.split(",")]
     unknown = next((name for name in names if name not in terms), None)
     if unknown is not None:
@@ -240,8 +212,7 @@ def solvers_of(what: str, text: str, registered: Iterable[str] | None = None) ->
     names = [solver_of(what, name, registered) for name in split_names(text)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        msg = f"{twice} is named twice"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{twice} is named twice")
     return names
 
 
@@ -254,44 +225,19 @@ def claims(text: str) -> list[str]:
     """Read claims about schedules of workloads, separated by commas, each once."""
     named = [name.strip() for name in text.split(",") if name.strip()]
     if not named:
-        msg = f"{_short(text)} names no claim"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{_short(text)} names no claim")
     for name in named:
         if name not in WORKLOAD_CLAIMS:
             raise argparse.ArgumentTypeError(str(UnknownName("claim", name, WORKLOAD_CLAIMS)))
         if named.count(name) > 1:
-            msg = f"{name} is named twice"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"{name} is named twice")
     return named
-
-
-def machine(text: str) -> str:
-    """Read the name of a machine."""
-    if text not in MACHINE_NAMES:
-        raise argparse.ArgumentTypeError(str(UnknownName("machine", text, MACHINE_NAMES)))
-    return text
-
-
-def share(text: str) -> float:
-    """Read a share in 0..1."""
-    value = number(text)
-    if not 0 <= value <= 1:
-        msg = f"the share {text} is not in 0..1"
-        raise argparse.ArgumentTypeError(msg)
-    return value
 
 
 def percentages(text: str) -> tuple[float, ...]:
     """Read shares in per cent, separated by commas."""
-    return tuple(_percentage(part) / 100 for part in text.split(","))
-
-
-def _percentage(text: str) -> float:
-    value = number(text)
-    if not 0 <= value <= 100:
-        msg = f"{text} is not in 0..100 per cent"
-        raise argparse.ArgumentTypeError(msg)
-    return value
+    read = _numbers(lambda value: 0 <= value <= 100, "{} is not in 0..100 per cent")
+    return tuple(read(part) / 100 for part in text.split(","))
 
 
 def picture(text: str) -> Path:
@@ -312,12 +258,10 @@ def window(text: str) -> tuple[float, float]:
     """Read a window of time such as 0:86400, in seconds."""
     first, colon, last = text.partition(":")
     if not colon:
-        msg = f"{_short(text)} is not of the form FROM:TO"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not of the form FROM:TO")
     ends = number(first), number(last)
     if not -math.inf < ends[0] < ends[1] < math.inf:
-        msg = f"the window {_short(text)} does not end after it begins"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"the window {_short(text)} does not end after it begins")
     return ends
 
 
@@ -326,8 +270,7 @@ def axes(text: str) -> tuple[bool, ...]:
     digits = text.split(",")
     strange = next((digit for digit in digits if digit not in ("0", "1")), None)
     if strange is not None:
-        msg = f"{_short(text)} is not 0 or 1 for each axis, separated by commas"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not 0 or 1 for each axis, separated by commas")
     return tuple(digit == "1" for digit in digits)
 
 
@@ -338,9 +281,27 @@ def number(text: str) -> float:
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        msg = f"{_short(text)} is not a number"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not a number")
     return value
+
+
+def _numbers(allowed: Callable[[float], bool], fault: str) -> Callable[[str], float]:
+    """Return the reader of such numbers; the fault has a place for the text."""
+
+    def read(text: str) -> float:
+        value = number(text)
+        if not allowed(value):
+            raise argparse.ArgumentTypeError(fault.format(text))
+        return value
+
+    return read
+
+
+#: A time limit; by how many seconds times may be off; a share; the name of a machine.
+seconds = _numbers(lambda value: 0 < value < math.inf, "{} is not a finite number of seconds above 0")
+tolerance = _numbers(lambda value: 0 <= value < math.inf, "{} is not a finite number of seconds, 0 or more")
+share = _numbers(lambda value: 0 <= value <= 1, "the share {} is not in 0..1")
+machine = one_of("machine", MACHINE_NAMES)
 
 
 def _short(text: str) -> str:

@@ -100,16 +100,8 @@ def show_table(
 ) -> None:
     """Print a table whose cells are as long as they are, even where the terminal is narrower.
 
-    No cell is longer than `LENGTH`; see `shortened`.
-
-    Parameters
-    ----------
-    heads, rows
-        One text per column.
-    title
-        A line before the heads.
-    texts
-        The columns that hold text: aligned to the left, the others to the right.
+    No cell is longer than `LENGTH`; see `shortened`. Columns of `texts` are aligned to the left, the others
+    to the right.
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column, head in enumerate(heads):

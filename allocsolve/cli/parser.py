@@ -25,12 +25,7 @@ def sentence(summary: str) -> str:
 def commands_of(parser: argparse.ArgumentParser, what: str) -> Commands:
     """Let commands stand behind a parser; where none does, its help is printed.
 
-    Parameters
-    ----------
-    parser
-        The parser.
-    what
-        What the commands are called, such as ``generator``.
+    `what` is what they are called, such as ``generator``.
     """
 
     def show_help(_: argparse.Namespace) -> int:
@@ -46,16 +41,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add a command that can be run, with the options that all of them take.
 
-    Parameters
-    ----------
-    commands
-        See `commands_of`.
-    name
-        Of the command.
-    run
-        Runs it and returns its exit status.
-    summary
-        What it does, in a few words.
+    `run` returns the exit status; the summary says what it does, in a few words.
     """
     added = commands.add_parser(name, help=summary, description=sentence(summary))
     make_command(added, run)
@@ -63,15 +49,7 @@ def add_command(
 
 
 def make_command(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
-    """Make a parser that of a command that can be run, with the options that all of them take.
-
-    Parameters
-    ----------
-    parser
-        Of the command.
-    run
-        Runs it and returns its exit status.
-    """
+    """Make a parser that of a command that can be run, with the options that all of them take."""
     parser.set_defaults(run=run)
     common = parser.add_argument_group("with every command")
     common.add_argument("--json", action="store_true", help="print one JSON object")
@@ -128,11 +106,7 @@ class _Version(argparse.Action):
 _COMMANDS: Final = {
     "generate": ("write problems", "create", "add_generators"),
     "import": ("turn logs and networks of real machines into problems", "parser_commands", "add_imports"),
-    "convert": (
-        "write a workload in the format of another program",
-        "parser_commands",
-        "add_convert",
-    ),
+    "convert": ("write a workload in the format of another program", "parser_commands", "add_convert"),
     "solve": ("solve one problem with one solver", "parser_commands", "add_solve"),
     "check": (
         "judge a solution: violations and metrics; or the certificate of a bound",
@@ -145,21 +119,9 @@ _COMMANDS: Final = {
         "parser_commands",
         "add_conformance",
     ),
-    "solvers": (
-        "list the solvers, or show one with its options",
-        "parser_commands",
-        "add_solvers",
-    ),
-    "warm": (
-        "compile what solvers need, so that their first call is fast",
-        "parser_commands",
-        "add_warm",
-    ),
-    "score": (
-        "compare solvers with each other and with a proven optimum",
-        "parser_commands",
-        "add_score",
-    ),
+    "solvers": ("list the solvers, or show one with its options", "parser_commands", "add_solvers"),
+    "warm": ("compile what solvers need, so that their first call is fast", "parser_commands", "add_warm"),
+    "score": ("compare solvers with each other and with a proven optimum", "parser_commands", "add_score"),
     "evaluate": (
         "score queue policies on hidden windows of logs, each in a sealed process",
         "evaluate",
@@ -180,21 +142,13 @@ _COMMANDS: Final = {
         "when",
         "add_when",
     ),
-    "gate": (
-        "fail if a solver got worse or slower than in a baseline",
-        "parser_commands",
-        "add_gate",
-    ),
+    "gate": ("fail if a solver got worse or slower than in a baseline", "parser_commands", "add_gate"),
     "study": (
         "compare many solvers on many problems: run, export, report, verify, merge",
         "parser_commands",
         "add_study",
     ),
-    "library": (
-        "suites of instances, and what is known of them",
-        "parser_commands",
-        "add_library",
-    ),
+    "library": ("suites of instances, and what is known of them", "parser_commands", "add_library"),
     "reproduce": ("redo the experiments of a paper", "reproductions.commands", "add_papers"),
 }
 
@@ -202,11 +156,8 @@ _COMMANDS: Final = {
 def make_parser(words: Sequence[str] | None = None) -> Parser:
     """Return the parser of the command line; the chosen command is ``run`` in its namespace.
 
-    Parameters
-    ----------
-    words
-        What shall be parsed: the command that it begins with is the only one with its options. All have
-        theirs by default.
+    Of the words that shall be parsed, the command that they begin with is the only one with its options. All
+    have theirs by default.
     """
     parser = Parser(
         prog="allocsolve", description="Proven optima and fast heuristics for allocation problems."
@@ -236,8 +187,7 @@ def _add_nothing(parser: argparse.ArgumentParser) -> None:
 
 
 def _no_reproductions(_: argparse.Namespace) -> int:
-    msg = (
+    raise UsageError(
         "reproductions are in the repository, not in the installed package: "
         "clone it and run pip install -e . there"
     )
-    raise UsageError(msg)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,8 +55,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     """Add the options of `check`."""
     make_command(parser, solve.check)
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
-    help_text = "a solution of it, or a certificate of a bound"
-    parser.add_argument("solution", metavar="SOLUTION", help=help_text)
+    parser.add_argument("solution", metavar="SOLUTION", help="a solution of it, or a certificate of a bound")
     help_text = "a certificate: do the two of them prove that the solution is optimal?"
     parser.add_argument("--proof", type=Path, metavar="FILE", help=help_text)
     help_text = "write problem and certificate as the text that the verified checker reads (docs/trust.md)"
@@ -209,7 +207,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_objective(parser: argparse.ArgumentParser) -> None:
-    terms = "; ".join(f"{family.kind}: {', '.join(family.objectives)}" for family in families())
+    terms = "; ".join(f"{family.kind}: {', '.join(family.term_names)}" for family in families())
     help_text = f"what to minimise, or several, the first first ({terms}; default: the first)"
     parser.add_argument("--objective", type=opt.objective, metavar="NAME[,NAME]", help=help_text)
 
@@ -240,8 +238,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
     make_command(parser, convert)
     help_text = "a problem (.json, .csv), a log (see import), a workload of Batsim, jobs of ElastiSim"
     parser.add_argument("source", type=Path, metavar="FROM", help=help_text)
-    help_text = "the file to write; a folder for ElastiSim"
-    parser.add_argument("to", type=Path, metavar="TO", help=help_text)
+    parser.add_argument("to", type=Path, metavar="TO", help="the file to write; a folder for ElastiSim")
     help_text = "what to write (default: by the name of TO: .json, .csv, .swf, else a folder for elastisim)"
     parser.add_argument("--format", choices=tuple(CONVERSIONS), help=help_text)
     help_text = "a schedule, for formats that hold one: of this program, Batsim, evalys or ElastiSim"
@@ -353,9 +350,5 @@ def add_library(parser: argparse.ArgumentParser) -> None:
     )
     help_text = "what to minimise, one term (default: the first of each kind)"
     added.add_argument("--objective", type=opt.objective, metavar="NAME", help=help_text)
-    help_text = "time limit per problem and solver in seconds (default: %(default)s)"
-    added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
-    workers = min(2, os.cpu_count() or 1)
-    help_text = "threads of an exact solver and of annealing (default: %(default)s)"
-    added.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)
+    opt.add_budget(added, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
     action("build", library.build, "write the problems that the library is made of, where they are missing")

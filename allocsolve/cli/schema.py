@@ -37,8 +37,7 @@ def schema_text(schema: dict[str, Any]) -> str:
 def add_schema(parser: argparse.ArgumentParser) -> None:
     """Add the options of `schema`."""
     make_command(parser, schema)
-    help_text = "the kind of file (default: list all kinds)"
-    parser.add_argument("kind", nargs="?", metavar="KIND", help=help_text)
+    parser.add_argument("kind", nargs="?", metavar="KIND", help="the kind of file (default: list all kinds)")
 
 
 def schema(args: argparse.Namespace) -> int:

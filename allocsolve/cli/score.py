@@ -17,10 +17,10 @@ from allocsolve.pictures.chart import counted, probability, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from allocsolve.bench import Description, Gaps, GateChange, GateReport, SolverScore
-    from allocsolve.bench.runs.reply import GivenAnswer
+    from allocsolve.bench.runs.given import GivenAnswer
     from allocsolve.bench.scores.comparison import PairedStudies, SolverChange
     from allocsolve.bench.scores.statistics import Interval
     from allocsolve.model import Problem
@@ -145,29 +145,23 @@ def score(args: argparse.Namespace) -> int:
 def _named(args: argparse.Namespace) -> list[str]:
     """Return the names of the solvers."""
     if not args.solvers and not args.answers:
-        msg = "nothing to compare: name --solvers, --answers or both"
-        raise InvalidOption(msg)
+        raise InvalidOption("nothing to compare: name --solvers, --answers or both")
     return [*args.solvers, *([args.baseline] if args.baseline else [])]
 
 
 def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[GivenAnswer]:
     """Return the answers that stand in files.
 
-    Raises
-    ------
-    InvalidOption
-        If it is not clear which problem they answer, or there is nothing to tolerate.
+    Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
-    from allocsolve.bench.runs.reply import given_answer  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.runs.given import given_answer  # noqa: PLC0415 - when the command runs
 
     if not args.answers:
         if args.tolerance:
-            msg = "--tolerance is for --answers: what solvers answer is judged exactly"
-            raise InvalidOption(msg)
+            raise InvalidOption("--tolerance is for --answers: what solvers answer is judged exactly")
         return []
     if len(problems) != 1:
-        msg = f"--answers are of one problem, not of {len(problems)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--answers are of one problem, not of {len(problems)}")
     return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.answers]
 
 
@@ -177,7 +171,7 @@ def _families(args: argparse.Namespace, solvers: Collection[Description]) -> lis
     return [
         family
         for family in families()
-        if terms <= {*family.objectives} and all(family.kind in solver.kinds for solver in solvers)
+        if terms <= {*family.term_names} and all(family.kind in solver.kinds for solver in solvers)
     ]
 
 
@@ -317,11 +311,8 @@ def _change_remarks(paired: PairedStudies) -> Iterator[str]:
         yield f"The same code made both: {', '.join(paired.same_code)}."
     for side, counts in (("before", paired.unpaired_before), ("after", paired.unpaired_after)):
         if counts:
-            yield f"Runs that only stand in the study {side}: {_counts(counts)}."
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{solver} {count}" for solver, count in counts.items())
+            listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
+            yield f"Runs that only stand in the study {side}: {listed}."
 
 
 #: Where the options of the command may stand, too, each by its name.
@@ -337,20 +328,14 @@ def gate(args: argparse.Namespace) -> int:
     options = {"suite": None, "solvers": None, **_table()}
     options |= {name: given for name in _FIELDS if (given := getattr(args, name)) is not None}
     if "baseline" not in options:
-        msg = f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}")
     if args.update:
         check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
-        report = run_gate(
-            **options,
-            update=args.update,
-            executor=cells,
-            progress=progress,
-            announce=remark,
-        )
+        report = run_gate(**options, update=args.update, executor=cells, progress=progress, announce=remark)
     if args.json:
-        write_json({"passed": report.passed, **_fields(report)})
+        fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
+        write_json({"passed": report.passed, **fields})
     else:
         _show(report)
     return 0 if report.passed else 1
@@ -384,10 +369,6 @@ def _table() -> dict[str, Any]:
     return dict(table)
 
 
-def _fields(report: GateReport) -> dict[str, object]:
-    return {name: getattr(report, name) for name in report.__dataclass_fields__}
-
-
 def _show(report: GateReport) -> None:
     if report.changes:
         # Gaps are fractions, times in units of the walk, as in the file.
@@ -412,13 +393,11 @@ def _show(report: GateReport) -> None:
 
 def _gate_row(change: GateChange) -> tuple[str, ...]:
     # The reason of a failure is a sentence: below the table.
-    values = [change.before, None if _failed(change) else change.now]
-    texts = (change.what, change.kind, change.solver, change.problem, *map(_text, values), change.relative)
+    values = ["" if value is None else str(value) for value in (change.before, change.now)]
+    if _failed(change):
+        values[1] = ""
+    texts = (change.what, change.kind, change.solver, change.problem, *values, change.relative)
     return tuple(text or "-" for text in texts)
-
-
-def _text(value: float | str | None) -> str:
-    return "" if value is None else str(value)
 
 
 def _failed(change: GateChange) -> bool:

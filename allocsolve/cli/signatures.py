@@ -39,17 +39,9 @@ def add_parameters(
 ) -> None:
     """Add an option for each parameter of a function; its help is the first clause of what is said of it.
 
-    Parameters
-    ----------
-    parser
-        Of the command.
-    function
-        Whose parameters are annotated with ``bool``, ``int``, ``float``, ``Literal``, or as a pair of
-        integers, which is a range; ``Annotated`` adds the numbers that it takes.
-    without
-        Parameters that are no options.
-    settings
-        By parameter: what `argparse` is told in place of what follows from the signature.
+    Parameters are annotated with ``bool``, ``int``, ``float``, ``Literal``, or as a pair of integers, which
+    is a range; ``Annotated`` adds the numbers that it takes. `settings` say by parameter what `argparse` is
+    told in place of what follows from the signature.
     """
     said = meanings(function)
     for name, parameter in inspect.signature(function).parameters.items():
@@ -113,8 +105,7 @@ def _real(within: Within) -> Callable[[str], float]:
         value = opt.number(text)
         if value not in within:
             fault = f"is below {within.low}" if value < within.low else f"is not a number {within}"
-            msg = f"{text} {fault}"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(f"{text} {fault}")
         return value
 
     return read

@@ -21,13 +21,7 @@ from allocsolve.cli.output import (
     write_json,
 )
 from allocsolve.cli.verified import check_proof_options, confirm, refuse_proof
-from allocsolve.errors import (
-    AllocsolveError,
-    FormatError,
-    InvalidAnswer,
-    InvalidOption,
-    SolverUnavailable,
-)
+from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, InvalidOption, SolverUnavailable
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.pictures.chart import counted, percent, short_number, time_text
@@ -73,8 +67,7 @@ def solve(args: argparse.Namespace) -> int:
     args.objective = family.parse_objective(args.objective)
     check_exports(args, problem)
     if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
-        msg = f"--plot: {reason}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--plot: {reason}")
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
     args.solver = canonical_name(args.solver)
     solver = make_solver(args.solver, problem, args.objective)
@@ -91,8 +84,7 @@ def solve(args: argparse.Namespace) -> int:
             for line in "".join(traceback.format_exception(error)).splitlines():
                 remark(line)
         hint = "" if args.verbose else "; -v shows the traceback"
-        msg = f"{args.solver} failed: {type(error).__name__}: {error}{hint}"
-        raise SolverUnavailable(msg) from error
+        raise SolverUnavailable(f"{args.solver} failed: {type(error).__name__}: {error}{hint}") from error
     result, measures, certified_bound = verdict
     claims = {**_claims(args, result), "certified_bound": certified_bound}
     answer = result.answer
@@ -189,17 +181,17 @@ def _values(
     bounds, certified = (terms(bound) + none for bound in (result.bound, certified_bound))
     rows = []
     for name, reached, lower, sure in zip(names, values, bounds, certified, strict=False):
-        unit = f" {family.view.units[name]}".rstrip()
-        parts = ["no answer" if reached is None else f"{short_number(reached)}{unit}"]
+        term = family.term(name)
+        parts = ["no answer" if reached is None else term.with_unit(short_number(reached))]
         if math.isfinite(lower):
             source = "certified" if sure >= lower else "claimed"
             also = f" ({short_number(sure)} certified)" if -math.inf < sure < lower else ""
-            parts.append(f"{source} bound {short_number(lower)}{unit}{also}")
+            parts.append(f"{source} bound {term.with_unit(short_number(lower))}{also}")
         else:
             parts.append("no bound")
-        has_gap = lower > 0 or name in family.lost_shares
+        has_gap = lower > 0 or term.is_lost_share
         if reached is not None and -math.inf < lower <= reached and has_gap:
-            parts.append(f"gap {percent(family.gap(name, reached, lower))}")
+            parts.append(f"gap {percent(term.gap(reached, lower))}")
         rows.append((name, ", ".join(parts)))
     return rows
 
@@ -220,8 +212,7 @@ def check(args: argparse.Namespace) -> int:
     problem = with_settings(problem, dict(args.set), source_name(args.file))
     if proof is not None:
         if beside is not None:
-            msg = f"--proof: {args.solution} is no solution"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--proof: {args.solution} is no solution")
         return _check_certificate(args, problem, proof)
     if beside is None:
         refuse_proof(args)
@@ -288,8 +279,7 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     family, name = family_of(problem), proof.objective[0]
     bound = terms(certified(args.proof, problem, proof.certificate, proof.objective))[0]
     fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
-    unit = f" {family.view.units[name]}".rstrip()
-    text = f"certified: {name} is at least {short_number(bound)}{unit}"
+    text = f"certified: {name} is at least {family.term(name).with_unit(short_number(bound))}"
     confirmed, lines = confirm(args, problem, proof, bound, answer)
     fields |= confirmed
     if answer is None:
@@ -304,14 +294,15 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
         msg = f"proves that {name} is at least {bound}, {args.solution} has {first}"
         raise FormatError(str(args.proof), [msg])
     proven = met and len(proof.objective) == 1 and not is_off
+    shown = family.term(name).with_unit(short_number(first))
     if proven:
-        text = f"optimal: {name} is {short_number(first)}{unit}, the certificate proves that none is lower"
+        text = f"optimal: {name} is {shown}, the certificate proves that none is lower"
     elif is_off:
-        text += f", here it is {short_number(first)}{unit} within {args.tolerance:g} s: nothing is proven"
+        text += f", here it is {shown} within {args.tolerance:g} s: nothing is proven"
     elif met:
         text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
     else:
-        text += f", here it is {short_number(first)}{unit}: not proven optimal"
+        text += f", here it is {shown}: not proven optimal"
     return _Standing(proven, {**fields, "objective": reached, "proven": proven}, (text, *lines))
 
 
@@ -319,14 +310,13 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
     """Show the bound that the judge recomputes."""
     bound = certified(args.solution, problem, proof.certificate, proof.objective)
     if paths := export_paths(args):
-        msg = f"--{next(iter(paths))}: {args.solution} is no solution"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--{next(iter(paths))}: {args.solution} is no solution")
     confirmed, lines = confirm(args, problem, proof, bound, None)
     if args.json:
         fields = {**family_of(problem).features(problem), "objective_name": ",".join(proof.objective)}
         write_json({**fields, "certified_bound": bound, **confirmed})
         return 0
-    name, view = proof.objective[0], family_of(problem).view
-    least = f"{short_number(terms(bound)[0])} {view.units[name]}".rstrip()
-    say(f"certified: {name} is at least {least} ({view.describe(problem)})", *lines)
+    name, family = proof.objective[0], family_of(problem)
+    least = family.term(name).with_unit(short_number(terms(bound)[0]))
+    say(f"certified: {name} is at least {least} ({family.view.describe(problem)})", *lines)
     return 0

@@ -174,14 +174,11 @@ def _pages(name: str) -> Iterator[Page]:
             method, default, stands_for, aliases = "plug-in", type(solver), name, []
         else:
             method, default, stands_for = row.method, row.load(), canonical(row, solver)
-            aliases = [_pattern(family, alias) for alias in family.aliases if _is_of(alias, row.name)]
+            named = (a for a in family.aliases if a.stands_for.partition("(")[0].strip() == row.name)
+            aliases = [_pattern(family, alias) for alias in named]
         text = " ".join(_documentation(solver).split("\n\n")[0].split())
         options = list(_option_rows(solver, default))
         yield Page(name, family.kind, method, source, stands_for, text, options, aliases)
-
-
-def _is_of(alias: Alias, name: str) -> bool:
-    return alias.stands_for.partition("(")[0].strip() == name
 
 
 def _option_rows(solver: Any, default: Any) -> Iterator[OptionRow]:  # noqa: ANN401 - any solver, or its class

@@ -36,16 +36,7 @@ def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:
 class Reused:
     """The runs that a command does not make, since there are records of them.
 
-    Parameters
-    ----------
-    tasks
-        All runs of the command.
-    store
-        The records, before the first run.
-    path
-        Where they are.
-    again
-        Keys of the runs that are made all the same.
+    The store is asked before the first run; `again` are the keys of the runs that are made all the same.
     """
 
     def __init__(
@@ -197,8 +188,7 @@ def merge_studies(args: argparse.Namespace) -> int:
 
     for path in args.studies:
         if path.resolve() == args.out.resolve():
-            msg = f"{path} is merged into itself"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{path} is merged into itself")
     with ExitStack() as opened:
         stores = [
             opened.enter_context(RecordStore(path, read_only=True, tell=remark)) for path in args.studies
@@ -263,30 +253,11 @@ def struck_out(contradiction: Contradiction) -> str:
 
 
 def write_report(
-    study: StudyRecords,
-    findings: Findings,
-    out: Path,
-    *,
-    table: Path | None,
-    folder: Path | None,
+    study: StudyRecords, findings: Findings, out: Path, *, table: Path | None, folder: Path | None
 ) -> list[Path]:
     """Write a report as an HTML page, and as Markdown and single figures if asked for.
 
-    Parameters
-    ----------
-    study
-        The records with their problems and answers.
-    findings
-        What the report says of them.
-    out, table
-        The files of the page and of the Markdown.
-    folder
-        Where the figures go, as SVG files; made if it does not exist.
-
-    Returns
-    -------
-    list
-        The files of the figures.
+    Returns the files of the figures, which are SVG; their folder is made if it does not exist.
     """
     from allocsolve.report import figures, html, markdown  # noqa: PLC0415 - when the command runs
 

@@ -10,6 +10,7 @@ from allocsolve.cli.cross_check import cross_check
 from allocsolve.cli.files import check_outputs
 from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.families import family_of
+from allocsolve.judge import certificate_kind
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -34,25 +35,11 @@ def confirm(
 ) -> tuple[dict[str, object], list[str]]:
     """Have a bound of the judge confirmed by other programs, as the options say.
 
-    Parameters
-    ----------
-    bound
-        What the judge has recomputed from the certificate.
-    answer
-        A feasible one; None without.
-
-    Returns
-    -------
-    tuple
-        What is written for programs, and the lines that say what was found. A bound that is 0 because nothing
-        counts is not verified, and that is no failure.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If the checker has no theorem for this certificate, or the other solver cannot be asked.
-    FormatError
-        If a program refuses the certificate, or finds another bound than the judge.
+    Raises `UnsupportedProblem` if the checker has no theorem for this certificate, or the other solver cannot
+    be asked; `FormatError` if a program refuses the certificate, or finds another bound than the judge. The
+    bound is what the judge has recomputed from the certificate, the answer a feasible one. Returns what is
+    written for programs, and the lines that say what was found. A bound that is 0 because nothing counts is
+    not verified, and that is no failure.
     """
     verified, lines = _write_proof(args, problem, proof, bound, answer)
     fields, more = cross_check(args, problem, proof, bound)
@@ -66,10 +53,10 @@ def _write_proof(
     if args.export is None and not args.verified:
         return {}, []
     family, term = family_of(problem), proof.objective[0]
-    if family.rules.proof_text is None:
-        msg = f"{_option(args)}: bounds of {family.kind} problems are not verified"
-        raise InvalidOption(msg)
-    text = family.rules.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
+    kind = certificate_kind(family, proof.certificate)
+    if kind.proof_text is None:
+        raise InvalidOption(f"{_option(args)}: bounds of {family.kind} problems are not verified")
+    text = kind.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
     if text.nothing_counts:
         if args.export is not None:
@@ -84,11 +71,11 @@ def _write_proof(
         return {}, lines
     source = str(args.proof or args.solution)
     verified = ask_checker(source, text, term, terms(bound)[0])
-    unit = f" {family.view.units[term]}".rstrip()
     relation = "is" if verified.is_least else "is at least"
     foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
     below = f", and no {term} is below 0" if verified.bound < 0 else ""
-    said = f"verified: {term} {relation} {verified.bound}{unit}{below} (problem {verified.digest[:16]})"
+    least = family.term(term).with_unit(str(verified.bound))
+    said = f"verified: {term} {relation} {least}{below} (problem {verified.digest[:16]})"
     return verified.fields, [said, f"  by {verified.checker}", *foreign, *lines]
 
 

@@ -101,15 +101,9 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limits", type=limits, default=(), metavar="given,actual", help=help_text)
     help_text = "what if these partitions were one pool, such as std,long; needs --partitions"
     parser.add_argument(
-        "--merge",
-        type=opt.distinct(str),
-        action="append",
-        default=[],
-        metavar="P,Q,...",
-        help=help_text,
+        "--merge", type=opt.distinct(str), action="append", default=[], metavar="P,Q,...", help=help_text
     )
-    help_text = "show who gains and who loses"
-    parser.add_argument("--by", choices=SPLITS, help=help_text)
+    parser.add_argument("--by", choices=SPLITS, help="show who gains and who loses")
 
 
 def _policies(text: str) -> list[str]:
@@ -188,8 +182,7 @@ def whatif(args: argparse.Namespace) -> int:
         if args.prometheus is not None:
             say(f"For Prometheus: {args.prometheus}")
     if interrupted:
-        msg = f"what is known is in {out}, the same command goes on from there"
-        raise KeyboardInterrupt(msg)
+        raise KeyboardInterrupt(f"what is known is in {out}, the same command goes on from there")
     return 1 if figures.failed else 0
 
 
@@ -221,10 +214,9 @@ def _check_problem_options(args: argparse.Namespace) -> None:
     """Refuse what is asked of a log where a problem is given."""
     for name in ("format", "time_unit", "resources", "partitions", "eligible", "priority_age", "events"):
         if getattr(args, name):
-            msg = (
+            raise InvalidOption(
                 f"--{name.replace('_', '-')} is for logs: {args.log} is a problem, which has its own machine"
             )
-            raise InvalidOption(msg)
 
 
 def _read(args: argparse.Namespace) -> JobLog:

@@ -68,15 +68,13 @@ def _new_job(text: str) -> tuple[int, float]:
     pairs = [part.partition("=") for part in text.split(",")]
     cells = {name.strip(): value.strip() for name, _, value in pairs}
     if {*cells} != {"nodes", "limit"} or len(pairs) != 2:
-        msg = f"{text[:40]!r} is not of the form nodes=64,limit=4:00:00"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not of the form nodes=64,limit=4:00:00")
     try:
         limit = time_limit(cells["limit"])
     except ValueError as fault:
         raise argparse.ArgumentTypeError(str(fault)) from None
     if limit is None:
-        msg = f"the limit {cells['limit'][:20]!r} is no time above 0"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"the limit {cells['limit'][:20]!r} is no time above 0")
     return opt.integer(1)(cells["nodes"]), limit
 
 
@@ -121,8 +119,7 @@ def _size(args: argparse.Namespace, log: JobLog | None) -> tuple[int, str]:
     if log is not None:
         return log.num_nodes, log.machine.unit
     if args.nodes is None:
-        msg = "nothing tells the size of the machine: give --nodes, or --log"
-        raise InvalidOption(msg)
+        raise InvalidOption("nothing tells the size of the machine: give --nodes, or --log")
     return args.nodes, args.unit or SWF_UNITS[0]
 
 
@@ -131,15 +128,12 @@ def _now(args: argparse.Namespace, listing: QueueListing) -> float:
         try:
             told = Clock(zone(args.timezone)).read(args.now)
         except ValueError as fault:
-            msg = f"--now {fault}"
-            raise InvalidOption(msg) from None
+            raise InvalidOption(f"--now {fault}") from None
         if told is None:
-            msg = f"--now {args.now[:30]!r} is no time"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--now {args.now[:30]!r} is no time")
         return told
     if math.isnan(listing.now):
-        msg = f"{listing.source}: nothing in it tells when it was printed: say --now"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{listing.source}: nothing in it tells when it was printed: say --now")
     return listing.now
 
 
@@ -150,8 +144,7 @@ def _read(args: argparse.Namespace) -> JobLog:
     else:
         log = read_table_log(args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
     if log.machine.unit not in {"nodes", "processors"}:
-        msg = f"{args.log} counts {log.machine.unit}, of which squeue tells nothing"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{args.log} counts {log.machine.unit}, of which squeue tells nothing")
     return log
 
 
@@ -209,13 +202,8 @@ def _shorter_limits(
 
 def _shorter_row(shorter: ShorterLimit | None) -> dict[str, Any]:
     """Return what is said of a shorter limit, as JSON has it."""
-    if shorter is None:
-        return {"shorter_limit": None, "start_with_it": None, "window": None}
-    return {
-        "shorter_limit": round(shorter.limit),
-        "start_with_it": round(shorter.start),
-        "window": round(shorter.window),
-    }
+    fields = {"shorter_limit": "limit", "start_with_it": "start", "window": "window"}
+    return {key: shorter and round(getattr(shorter, field)) for key, field in fields.items()}
 
 
 def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
@@ -227,8 +215,7 @@ def _chosen(args: argparse.Namespace, jobs: Sequence[QueuedJob]) -> list[int]:
     parts = (f"{args.job}_", f"{args.job}+")
     chosen = [idx for idx, job in enumerate(jobs) if job.name == args.job or job.name.startswith(parts)]
     if not chosen:
-        what = "queued job"
-        raise UnknownName(what, args.job, [job.name for job in jobs])
+        raise UnknownName("queued job", args.job, [job.name for job in jobs])
     return chosen
 
 

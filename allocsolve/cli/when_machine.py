@@ -53,10 +53,8 @@ class Machine(NamedTuple):
 def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size: int, unit: str) -> Machine:
     """Return the machine that options name.
 
-    Raises
-    ------
-    InvalidOption, FormatError
-        If a window is none, has passed, or closes what there is not; or if the events cannot be read.
+    Raises `InvalidOption, FormatError` if a window is none, has passed, or closes what there is not; or if
+    the events cannot be read.
     """
     partitions = dict(LogFields(partitions=args.partitions).partitions)
     used = {name for job in listing.queued for name in job.partitions}
@@ -66,8 +64,7 @@ def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size
     windows = [closed_window(text, origin) for text in args.closed]
     for text, window in zip(args.closed, windows, strict=True):
         if window.end <= now:
-            msg = f"closed window {text[:60]!r}: it ends before the queue was printed"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"closed window {text[:60]!r}: it ends before the queue was printed")
         for name, amount in dict(window.amounts).items():
             there = {NODES: size, **partitions}
             if amount > there.get(name, 0):
@@ -179,25 +176,15 @@ def snapshot_of(
 ) -> QueueSnapshot:
     """Return the queue as the policy finds it; a limit that is not known is the longest one that is.
 
-    Parameters
-    ----------
-    listing, units, machine
-        Who runs, what waits in line, and where.
-    limits
-        Limits that are known beside those of the listing, in seconds.
-
-    Raises
-    ------
-    InvalidOption
-        If no limit is known, or running jobs hold more than there is.
+    Raises `InvalidOption` if no limit is known, or running jobs hold more than there is. `limits` are known
+    beside those of the listing, in seconds.
     """
     told = [job.limit for job in listing.running] + [job.limit for job in listing.queued]
     told += [unit.limit for unit in units]
     known = [limit for limit in told if not math.isnan(limit)]
     longest = max([*known, *limits], default=math.nan)
     if math.isnan(longest) and (units or listing.running):
-        msg = f"{listing.source}: no job in it has a time limit, and there is no log"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{listing.source}: no job in it has a time limit, and there is no log")
 
     def known_limits(listed: Sequence[Unit] | Sequence[RunningJob]) -> FloatArray:
         return np.array([longest if math.isnan(job.limit) else job.limit for job in listed])

@@ -2,6 +2,7 @@ from .contract import (
     Alias as Alias,
     AnyFamily as AnyFamily,
     AnySolver as AnySolver,
+    CertificateKind as CertificateKind,
     Codec as Codec,
     Family as Family,
     Feature as Feature,
@@ -12,7 +13,10 @@ from .contract import (
     Setting as Setting,
     SolverRow as SolverRow,
     TableFormat as TableFormat,
+    Term as Term,
+    imported as imported,
     relative_gap as relative_gap,
+    value_of as value_of,
 )
 from .quick import quick_answers as quick_answers
 from .settings import setting_fault as setting_fault, with_settings as with_settings

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from allocsolve.model import Solver, Value, parse_objective
+from allocsolve.errors import UnknownName
+from allocsolve.model import Solver, Value, parse_objective, shown_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,58 @@ def relative_gap(value: float, reference: float, *, is_lost_share: bool = False)
     return (value - reference) / whole if whole else math.inf
 
 
+def imported(place: str) -> Callable[..., Any]:
+    """Return the function at a place, ``package.module:function``, imported when it is called."""
+
+    def call(*args: object) -> object:
+        module, _, name = place.partition(":")
+        return getattr(import_module(module), name)(*args)
+
+    return call
+
+
+def _no_bound(problem: object) -> float:
+    """Return 0: no term is below it."""
+    del problem
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Generic[P]):
+    """What can be minimised of the answers of a family, a term of an objective; it is at least 0."""
+
+    #: What objectives call it.
+    name: str
+    #: What it measures, in a few words.
+    title: str
+    #: The unit of its values, empty for plain numbers.
+    unit: str
+    #: Its value from the metrics of a feasible answer, see `Rules.metrics`.
+    value: Callable[[Any], float]
+    #: A cheap lower bound on it, so that there is a gap without an exact solver.
+    bound: Callable[[P], float] = _no_bound
+    #: Whether it is the share of a whole that an answer loses, 0 to 1: gaps are relative to what is kept.
+    is_lost_share: bool = False
+
+    def gap(self, value: float, reference: float) -> float:
+        """Return how far a value is from a reference, see `relative_gap`."""
+        return relative_gap(value, reference, is_lost_share=self.is_lost_share)
+
+    def with_unit(self, number: str) -> str:
+        """Return a number with the unit."""
+        return f"{number} {self.unit}".rstrip()
+
+
+def value_of(terms: Iterable[Term[Any]], metrics: object, objective: Sequence[str]) -> Value:
+    """Return the value of an answer with these metrics, a tuple for an objective of several terms.
+
+    `UnknownName` or `InvalidOption` if the objective is none of these terms.
+    """
+    named = {term.name: term for term in terms}
+    values = (named[name].value(metrics) for name in parse_objective(objective, tuple(named)))
+    return shown_values(tuple(values))
+
+
 class ProofText(NamedTuple):
     """A problem and what proves a bound on its answers, as the text that the verified checker reads."""
 
@@ -64,6 +117,40 @@ class ProofText(NamedTuple):
         return hashlib.sha256(self.problem.encode("ascii")).hexdigest()
 
 
+def _nothing(problem: object) -> str:
+    """Return nothing: the certificate knows all that such a problem may have."""
+    del problem
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateKind(Generic[P, A]):
+    """A kind of certificates: data from anybody, from which the judge recomputes a bound on a term."""
+
+    #: What the field ``kind`` says; empty for certificates without that field.
+    name: str
+    #: The terms that it bounds.
+    terms: tuple[str, ...]
+    #: What it consists of, in a few words.
+    title: str
+    #: The bound on a term, recomputed from the certificate alone. Raises `InvalidAnswer` for anything that is
+    #: not a certificate of the problem.
+    check: Callable[[P, Mapping[str, Any], str], float]
+    #: Its fields as a JSON Schema: what that refuses `check` refuses, too, and says so by
+    #: `InvalidAnswer.breaks_schema`. None: any.
+    schema: Callable[[], Document] | None = None
+    #: Whether the field ``term`` says which term it bounds.
+    names_term: bool = True
+    #: What a problem has of which such certificates know nothing; empty if they apply to it.
+    beyond: Callable[[P], str] = _nothing
+    #: What the verified checker reads, from the certificate, a term, the bound as the judge has recomputed
+    #: it, and a feasible answer or None. Raises `UnsupportedProblem` where the checker has no theorem; None:
+    #: it has none for any.
+    proof_text: Callable[[P, Mapping[str, Any], str, Any, A | None], ProofText] | None = None
+    #: The problems for which the verified checker has a theorem, in words; empty for none.
+    verified_for: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules(Generic[P, A]):
     """What the judge knows of a family; shares no code with its solvers."""
@@ -72,13 +159,8 @@ class Rules(Generic[P, A]):
     violations: Callable[[P, A], tuple[str, ...]]
     #: All metrics of a feasible answer, as a frozen dataclass of numbers.
     metrics: Callable[[P, A], Any]
-    #: The value of an answer with these metrics under an objective, a tuple of terms; a tuple of numbers for
-    #: several.
-    value: Callable[[Any, Any], Value]
-    #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
-    #: a family without certificates. Raises `InvalidAnswer` for anything that is not a certificate of the
-    #: problem.
-    certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], float] | None = None
+    #: What may prove lower bounds; at most one kind has no name.
+    certificates: tuple[CertificateKind[P, A], ...] = ()
     #: The share of a value by which claims of solvers may differ from the judged value: 0 where values are
     #: exact.
     tolerance: float = 0.0
@@ -88,10 +170,6 @@ class Rules(Generic[P, A]):
     #: The answer that was meant, where times may be off by so many seconds and the problem says to which they
     #: belong; else the answer itself. None: always the answer itself.
     rounded: Callable[[P, A, float], A] | None = None
-    #: What the verified checker reads of a certificate that proves a bound on a term, as the judge has
-    #: recomputed it, and of a feasible answer, None without one. Raises `UnsupportedProblem` where the
-    #: checker has no theorem; None for a family without any.
-    proof_text: Callable[[P, Mapping[str, Any], str, Any, A | None], ProofText] | None = None
     #: Whether a solver of others finds an answer below a bound on a term within so many seconds, None if it
     #: does not finish. Raises `UnsupportedProblem` where it cannot be asked; None for a family without one.
     finds_below: Callable[[P, str, Any, float], bool | None] | None = None
@@ -168,10 +246,6 @@ class Codec(Generic[P, A]):
     answer_table: TableFormat | None = None
     #: Tables in which other programs write answers; they are read only.
     foreign_tables: tuple[TableFormat, ...] = ()
-    #: What ``allocsolve schema`` tells of certificates: the schema of each by its ``kind``, of one without
-    #: by an empty text. Judges refuse what the schema does, and say so by
-    #: `InvalidAnswer.breaks_schema`. None: nothing.
-    certificates: Callable[[], Mapping[str, Document]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +320,8 @@ class Family(Generic[P, A]):
     kind: str
     problem: type[P]
     answer: type[A]
-    #: The terms of its objectives, the default first; all are minimised and at least 0.
-    objectives: tuple[str, ...]
+    #: The terms of its objectives, the default first.
+    objectives: tuple[Term[P], ...]
     rules: Rules[P, A]
     codec: Codec[P, A]
     view: View[P, A]
@@ -257,8 +331,6 @@ class Family(Generic[P, A]):
     baseline: str
     #: Features that distinguish the problems of a study, by name.
     features: Callable[[P], Mapping[str, Feature]]
-    #: A cheap lower bound on one term of an objective.
-    bound: Callable[[P, str], float]
     #: Given a problem, tiny problems on which a solver compiles and loads all that it may need for that
     #: problem: no bound and no greedy rule solves them, and each path through a solver is taken on one of
     #: them.
@@ -279,28 +351,45 @@ class Family(Generic[P, A]):
     #: Given a problem and an objective, heuristics that do not search: the baseline is no worse than any of
     #: them, see `allocsolve.families.quick_answers`. Left out are those whose answers others give, too.
     quick_solvers: Callable[[P, tuple[str, ...]], Iterable[Solver[P, A]]] = field(default=lambda *_: ())
-    #: Objectives that measure the share of a whole that an answer loses, 0 to 1: gaps are relative to what it
-    #: keeps.
-    lost_shares: frozenset[str] = frozenset()
     #: A solver from what is not called like one but can be run on a problem, such as a policy; None if it
     #: is nothing that the family knows.
     adapted: Callable[[Any], Solver[P, A] | None] | None = None
 
-    def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the terms of an objective, as a text or a sequence of texts; the default for None."""
-        return self.objectives[:1] if objective is None else parse_objective(objective, self.objectives)
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The names of the terms of its objectives, the default first."""
+        return tuple(term.name for term in self.objectives)
 
-    def gap(self, term: str, value: float, reference: float) -> float:
-        """Return how far a value of a term is from a reference, see `relative_gap`.
+    def term(self, name: str) -> Term[P]:
+        """Return the term of this name.
 
         Examples
         --------
         >>> from allocsolve.families import family_named
-        >>> family = family_named("reservation")
-        >>> round(family.gap("rejected", 0.4, 0.2), 12)  # of 100 jobs 60 are accepted, 80 could be
+        >>> rejected = family_named("reservation").term("rejected")
+        >>> round(rejected.gap(0.4, 0.2), 12)  # of 100 jobs 60 are accepted, 80 could be
         0.25
         """
-        return relative_gap(value, reference, is_lost_share=term in self.lost_shares)
+        for term in self.objectives:
+            if term.name == name:
+                return term
+        raise UnknownName("objective", name, self.term_names)
+
+    def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Return the names of the terms of an objective, a text or several texts; the default for None."""
+        return self.term_names[:1] if objective is None else parse_objective(objective, self.term_names)
+
+    def value(self, metrics: object, objective: Sequence[str]) -> Value:
+        """Return the value of an answer with these metrics, see `value_of`."""
+        return value_of(self.objectives, metrics, objective)
+
+    def bound(self, problem: P, term: str) -> float:
+        """Return a cheap lower bound on a term, see `Term.bound`."""
+        return self.term(term).bound(problem)
+
+    def gap(self, term: str, value: float, reference: float) -> float:
+        """Return how far a value of a term is from a reference, see `relative_gap`."""
+        return self.term(term).gap(value, reference)
 
 
 #: A family whose types are known at run time only.

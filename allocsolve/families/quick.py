@@ -31,8 +31,6 @@ def quick_answers(
     clock
         Of the caller. All quick solvers are called as long as a quarter of a second or a tenth of the time
         left lasts, whichever is longer, and in any case until one has given an answer.
-    seed
-        Of random choices.
 
     Yields
     ------
@@ -53,7 +51,7 @@ def quick_answers(
             continue
         if answer is None:
             continue
-        values = terms(family.rules.value(family.rules.metrics(problem, answer), objective))
+        values = terms(family.value(family.rules.metrics(problem, answer), objective))
         if (not best or values < best) and not family.rules.violations(problem, answer):
             best = values
             yield answer, values

@@ -22,8 +22,6 @@ def with_settings(
     ----------
     values
         By the names of `Family.settings`; a value is a text, or as a TOML file has it.
-    source
-        What messages call the problem.
     tighten
         Whether to refuse a value under which an answer need not answer the problem as it is.
 
@@ -41,11 +39,9 @@ def with_settings(
         try:
             parsed = setting.read(value)
         except ValueError as error:
-            msg = f"{name}: {error}"
-            raise InvalidOption(msg) from None
+            raise InvalidOption(f"{name}: {error}") from None
         if tighten and not setting.tightens(problem, parsed):
-            msg = f"{name}={value} is looser than the {name} of {source}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name}={value} is looser than the {name} of {source}")
         problem = setting.apply(problem, parsed)
     return problem
 

@@ -74,8 +74,6 @@ class View(Generic[P, A]):
     All functions are pure: they return what is to be shown and print nothing.
     """
 
-    #: Of each term of an objective.
-    units: Mapping[str, str]
     #: A problem in a few words.
     describe: Callable[[P], str]
     #: Why no answer to a problem can be drawn, such as its size; nothing if it can.

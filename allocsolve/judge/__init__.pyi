@@ -29,6 +29,8 @@ from .reservation.rules import (
 from .verdict import (
     Verdict as Verdict,
     assess as assess,
+    certificate_kind as certificate_kind,
+    certified_bound as certified_bound,
     certify as certify,
     check_types as check_types,
     confirm as confirm,

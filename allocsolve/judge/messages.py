@@ -20,14 +20,8 @@ def shown_seconds(seconds: float) -> str:
 def overloads(moments: IntArray | FloatArray, held: IntArray, num_nodes: int) -> list[str]:
     """Return a line for each span of time in which more than all nodes are held.
 
-    Parameters
-    ----------
-    moments
-        Rising, in seconds; nothing changes in between.
-    held
-        Shape (moments,): the nodes that are held from each moment on, 0 from the last one on.
-    num_nodes
-        All nodes of the cluster.
+    `moments` rise, in seconds, and nothing changes in between; `held`, of the same shape, are the nodes that
+    are held from each moment on, 0 from the last one on.
     """
     over = held > num_nodes
     lines = []

@@ -35,11 +35,8 @@ def node_violations(nodes: IntArray, free: BoolArray, size: int) -> tuple[list[s
 def checked_nodes(nodes: IntArray, num_nodes: int, answer: str) -> IntArray:
     """Return rising node ids as they are.
 
-    Raises
-    ------
-    InvalidAnswer
-        If there is none, one is not in 0..`num_nodes` - 1, or one is there twice; the message calls them by
-        the noun `answer`.
+    `InvalidAnswer` if there is none, one is not in 0..`num_nodes` - 1, or one is there twice; the message
+    calls them by the noun `answer`.
     """
     if not len(nodes):
         msg = f"the {answer} has no nodes"

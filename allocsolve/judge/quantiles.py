@@ -18,12 +18,7 @@ def quantile(values: ArrayLike, share: float) -> float:
 
     At one half it is the median: of an even number of values the mean of the two in the middle.
 
-    Parameters
-    ----------
-    values
-        At least one; some may be infinite.
-    share
-        0 to 1; 0.95 is the 95th percentile.
+    One value at least, some may be infinite; a share from 0 to 1: .95 is the 95th percentile.
 
     Examples
     --------

@@ -24,13 +24,8 @@ def summable(numbers: IntArray) -> IntArray:
 def held_after(moments: int, amounts: IntArray, taken: IntArray, returned: IntArray) -> IntArray:
     """Return how much is held from each moment to the next, shape (moments,), exactly.
 
-    Parameters
-    ----------
-    moments
-        How many there are.
-    amounts, taken, returned
-        Shape (holds,): how much each is, and the number of the moment at which it is taken, and at which it
-        is given back.
+    Each hold, shape (holds,), has an amount and the numbers of the moments at which it is taken and given
+    back.
     """
     exact = summable(amounts)
     held = np.zeros(moments, dtype=exact.dtype)

@@ -12,23 +12,17 @@ from allocsolve.model import Result, Status, Value, terms
 from allocsolve.model.checks import real, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.families import AnyFamily, CertificateKind
     from allocsolve.model import Problem
 
 
 def violations(problem: Problem, answer: object, *, tolerance: float = 0) -> tuple[str, ...]:
     """Return what is wrong with an answer, one line each; empty if it answers the problem.
 
-    Parameters
-    ----------
-    problem, answer
-        The problem, and what is to be judged.
-    tolerance
-        By how many seconds its times may be off, >= 0: for answers of other programs, which round them.
-
-    Raises
-    ------
-    InvalidOption
-        If the tolerance is below 0, or answers of the family have no times that could be rounded.
+    Its times may be off by `tolerance` seconds, for answers of other programs, which round them.
+    `InvalidOption` if the tolerance is below 0, or answers of the family have no times that could be rounded.
     """
     family = family_of(problem)
     seconds = real("tolerance", tolerance, InvalidOption)
@@ -55,8 +49,8 @@ def rounded(problem: Problem, answer: Any, *, tolerance: float) -> Any:  # noqa:
 
 def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:
     """Return the objective value of an answer."""
-    rules = family_of(problem).rules
-    return rules.value(rules.metrics(problem, answer), objective)
+    family = family_of(problem)
+    return family.value(family.rules.metrics(problem, answer), objective)
 
 
 def metrics(problem: Problem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
@@ -82,40 +76,62 @@ def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
 
     A bound up to this one is *certified*; beyond it, it is *claimed* by the solver.
 
-    Parameters
-    ----------
-    problem, result
-        The problem, and what a solver returned.
-    objective
-        The terms that were minimised. The bound is on the first; the others have none.
-
-    Returns
-    -------
-    Value
-        Minus infinity without a certificate; a tuple for a lexicographic objective.
-
-    Raises
-    ------
-    InvalidAnswer
-        If this is no certificate of the problem, or bounds of the family have none.
+    The bound is on the first term of the objective; the others have none. It is minus infinity without a
+    certificate, and a tuple for a lexicographic objective. `InvalidAnswer` if this is no certificate of the
+    problem, or bounds of the family have none.
     """
     if result.certificate is None:
         return -math.inf
+    bound = certified_bound(problem, result.certificate, objective)
+    return (bound,) if len(objective) > 1 else bound
+
+
+def certified_bound(
+    problem: Problem, certificate: Mapping[str, Any], objective: tuple[str, ...] | None = None
+) -> float:
+    """Return the lower bound on the first term of an objective that the judge recomputes from a certificate.
+
+    The objective is the default of the family if left out. `InvalidAnswer` if this is no certificate of the
+    problem and the term. What each kind has is told in docs/formats.md, why it is a bound by the function
+    that the kind names, see `allocsolve.families.CertificateKind`.
+    """
     family = family_of(problem)
-    if family.rules.certified_bound is None:
+    kind = certificate_kind(family, certificate)
+    term = family.term_names[0] if objective is None else objective[0]
+    if kind.names_term and certificate.get("term") != term:
+        raise InvalidAnswer(f"the certificate bounds {shown(certificate.get('term'))}, not {term}")
+    such = f"certificates of the kind {kind.name}" if kind.name else "certificates"
+    if term not in kind.terms:
+        raise InvalidAnswer(f"{such} bound {', '.join(kind.terms)}, not {term}")
+    if beyond := kind.beyond(problem):
+        raise InvalidAnswer(f"the {family.kind} has {beyond}, of which {such} know nothing")
+    return kind.check(problem, certificate, term)
+
+
+def certificate_kind(family: AnyFamily, certificate: Mapping[str, Any]) -> CertificateKind[Any, Any]:
+    """Return the kind of a certificate; `InvalidAnswer` if the family has none such."""
+    kinds = family.rules.certificates
+    if not kinds:
         msg = f"the result has a certificate, bounds of {family.kind} problems carry none"
         raise InvalidAnswer(msg)
-    bound = family.rules.certified_bound(problem, result.certificate, objective)
-    return (bound,) if len(objective) > 1 else bound
+    named = certificate.get("kind")
+    for kind in kinds:
+        if kind.name == named if kind.name else "kind" not in certificate:
+            return kind
+    names = [kind.name for kind in kinds if kind.name]
+    if not names:
+        msg = f"kind {shown(named)} of the certificate: those of {family.kind}s have none"
+    elif len(names) == 1:
+        msg = f"kind {shown(named)} of the certificate is not {names[0]}"
+    else:
+        msg = f"kind {shown(named)} of the certificate is none of {', '.join(names[:-1])} and {names[-1]}"
+    raise InvalidAnswer(msg)
 
 
 def check_types(problem: Problem, result: object) -> None:
     """Refuse anything but a `Result` whose answer has the type that belongs to the problem.
 
-    Raises
-    ------
-    InvalidAnswer
-        With the name of the type.
+    `InvalidAnswer` has the name of the type.
     """
     if not isinstance(result, Result):
         msg = f"the solver returned {type(result).__name__}, not a Result"
@@ -145,11 +161,8 @@ def assess(
     A claim that there is no answer cannot be checked, nor a bound beyond its certificate; but a bound above
     the judged value is refuted. Times of the answer may be off by the tolerance, see `violations`.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the answer breaks a rule of the problem or is not worth what the solver claims; also if this is not
-        a `Result`, its answer has another type than the problem, or its certificate is wrong.
+    `InvalidAnswer` if the answer breaks a rule of the problem or is not worth what the solver claims; also if
+    this is not a `Result`, its answer has another type than the problem, or its certificate is wrong.
     """
     check_types(problem, result)
     _check_shapes(result, objective)
@@ -163,7 +176,7 @@ def assess(
         msg = f"the answer is not feasible: {faults[0]}{more}"
         raise InvalidAnswer(msg)
     measured = family.rules.metrics(problem, result.answer)
-    judged = family.rules.value(measured, objective)
+    judged = family.value(measured, objective)
     rounding = family.rules.tolerance
     if result.objective is not None and not _agree(result.objective, judged, rounding):
         msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"

@@ -69,16 +69,7 @@ def records(
 ) -> Records[R]:
     """Return a list of records of zeros, except for these columns, each a number or a number per record.
 
-    Parameters
-    ----------
-    kind
-        The class of the records.
-    count
-        The number of records.
-    frozen
-        Whether the list is read-only.
-    **columns
-        The columns by names of fields.
+    `kind` is their class; with `frozen` the list is read-only.
     """
     made: Any = np.zeros(count, kind.layout)
     single: dict[str, float] = {}

@@ -35,10 +35,7 @@ class Source(NamedTuple):
     def of(cls, kernel: Dispatcher) -> Source:
         """Read what a kernel is made of. O(code that it reaches).
 
-        Raises
-        ------
-        TypeError
-            If it names a value whose content is unknown, such as an object of a class.
+        `TypeError` if it names a value whose content is unknown, such as an object of a class.
         """
         numbers: dict[Any, int] = {kernel: 0}
         todo, parts = [kernel], []

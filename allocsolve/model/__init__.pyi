@@ -5,6 +5,7 @@ from .arrays import (
     IntArray as IntArray,
     frozen as frozen,
 )
+from .columns import FloatArray as FloatArray
 from .evolution import (
     EVOLUTION_OBJECTIVES as EVOLUTION_OBJECTIVES,
     EvolutionObjective as EvolutionObjective,
@@ -41,20 +42,18 @@ from .job_kinds import (
 )
 from .jobs import (
     DEFAULT_LIMIT_FACTOR as DEFAULT_LIMIT_FACTOR,
-    FloatArray as FloatArray,
     Job as Job,
     Jobs as Jobs,
-    PackedJobs as PackedJobs,
 )
 from .machine import (
     NODES as NODES,
     Amounts as Amounts,
     ClosedWindow as ClosedWindow,
-    PackedMachine as PackedMachine,
     Requirements as Requirements,
-    packed_machine as packed_machine,
 )
 from .node_orders import NODE_ORDERS as NODE_ORDERS, NodeOrder as NodeOrder, node_order as node_order
+from .packed_jobs import PackedJobs as PackedJobs
+from .packed_machine import PackedMachine as PackedMachine, packed_machine as packed_machine
 from .partition import (
     PARTITION_OBJECTIVES as PARTITION_OBJECTIVES,
     HyperX as HyperX,

@@ -51,10 +51,7 @@ def array_of(values: object) -> NDArray[Any]:
 def packed_integers(values: object, what: str = "values") -> IntArray:
     """Return whole numbers as a read-only int64 array; the input stays as it was, nothing is rounded.
 
-    Raises
-    ------
-    InvalidAnswer
-        If a value is not a whole number of at most 64 bits.
+    `InvalidAnswer` if a value is not a whole number of at most 64 bits.
     """
     array = array_of(values)
     if array.dtype == np.int64:

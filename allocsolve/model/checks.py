@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 def whole(value: object) -> int:
     """Return a whole number as a Python integer: any kind of integer, and floats such as 4.0.
 
-    Raises
-    ------
-    TypeError
-        If it is not a whole number.
+    `TypeError` if it is not a whole number.
     """
     try:
         return int(operator.index(value))  # type: ignore[arg-type]  # True is 1
@@ -71,6 +69,21 @@ def real(what: str, value: object, error: type[AllocsolveError] = InvalidProblem
     except OverflowError:
         msg = f"{what} {shown(value)} is not a float"
         raise error(msg) from None
+
+
+def in_range(
+    what: str,
+    number: N,
+    low: float,
+    high: float = 2**53,
+    error: type[AllocsolveError] = InvalidProblem,
+    where: str = "",
+) -> N:
+    """Return a number that is in a range; `where` says more about the range."""
+    if not low <= number <= high:
+        msg = f"{what} {shown(number)} is not in {low}..{'2^53' if high == 2**53 else high}{where}"
+        raise error(msg)
+    return number
 
 
 def flag(what: str, value: object, error: type[AllocsolveError] = InvalidOption) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from allocsolve.errors import InvalidProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import items, shown
 from allocsolve.model.speedup import (
@@ -85,6 +85,23 @@ def seconds_column(what: str, values: object) -> FloatArray:
         msg = f"{what} {shown(values)} are not numbers"
         raise InvalidProblem(msg)
     return frozen(array.astype(np.float64))
+
+
+def times_column(what: str, values: object, *, has_gaps: bool = False) -> FloatArray:
+    """Return numbers as a read-only column; finite ones, or NaN where there may be gaps."""
+    array = array_of(values)
+    if array.dtype.kind not in "iuf" and array.size:
+        msg = f"{what} {shown(values)} are not numbers"
+        raise InvalidAnswer(msg)
+    column = array.astype(np.float64)
+    strange = ~(np.abs(column) <= MAX_INTEGER)
+    if has_gaps:
+        strange &= ~np.isnan(column)
+    if strange.any():
+        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
+        raise InvalidAnswer(msg)
+    column.setflags(write=False)
+    return column
 
 
 def counts_column(what: str, values: object) -> IntArray:

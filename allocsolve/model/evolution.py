@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, packed_integers
-from allocsolve.model.checks import instance, integer, items, shown
+from allocsolve.model.checks import in_range, instance, integer, items, shown
+from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
 
@@ -50,7 +51,7 @@ class PackedApplications(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class EvolutionProblem:
+class EvolutionProblem(Rebuilt):
     """Give each application a scheduled profile such that the cluster is never over-committed.
 
     A scheduled profile is the requested one, delayed (not before the release) and expanded (each step of
@@ -111,9 +112,7 @@ class EvolutionProblem:
         object.__setattr__(self, "packed", self._pack())
 
     def _check(self) -> None:
-        if not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+        in_range("num_nodes", self.num_nodes, 1)
         for what, values in (("releases", self.releases), ("application names", self.application_names)):
             if len(values) != len(self.applications):
                 msg = f"{len(values)} {what} for {len(self.applications)} applications"
@@ -154,11 +153,6 @@ class EvolutionProblem:
             releases=packed_integers(self.releases),
         )
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the packed arrays stay read-only."""
-        arguments = (getattr(self, f.name) for f in fields(self) if f.init and f.name != "meta")
-        return type(self), (*arguments, dict(self.meta))
-
     @property
     def answer_type(self) -> type[EvolutionSchedule]:
         """The type of its answers."""
@@ -180,7 +174,7 @@ class EvolutionProblem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EvolutionSchedule:
+class EvolutionSchedule(OfArrays):
     """For each application a start and an expanded profile, packed.
 
     Parameters
@@ -253,20 +247,3 @@ class EvolutionSchedule:
     def scheduled(self, app_idx: int) -> EvolutionProfile:
         """Return the scheduled profile of an application: delayed to its start and expanded."""
         return self.profile(app_idx).delayed(int(self.starts[app_idx]))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, EvolutionSchedule):
-            return NotImplemented
-        return all(
-            np.array_equal(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True)
-        )
-
-    def __hash__(self) -> int:
-        return hash(tuple(array.tobytes() for array in self._arrays()))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        return type(self), self._arrays()
-
-    def _arrays(self) -> tuple[IntArray, ...]:
-        return self.starts, self.offsets, self.durations, self.nodes

@@ -11,7 +11,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, frozen
-from allocsolve.model.checks import choice, integer, items, real, shown
+from allocsolve.model.checks import choice, in_range, integer, items, real, shown
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, MALLEABLE
 from allocsolve.model.profile import EvolutionProfile, Step, expand_ratio
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.columns import FloatArray
-    from allocsolve.model.jobs import PackedJobs
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: Codes of the ways in which jobs evolve, in the arrays of `allocsolve.model.PackedEvolving`.
 NOT_EVOLVING: Final = 0
@@ -219,9 +219,7 @@ def _pair(what: str, idx: int, row: object) -> tuple[Any, Any]:
 
 def _seconds(what: str, value: float) -> float:
     number = real(what, value)
-    if not 0 <= number <= MAX_INTEGER:
-        msg = f"{what} {shown(value)} is not in 0..2^53"
-        raise InvalidProblem(msg)
+    in_range(what, value, 0)
     return number
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.model.jobs import PackedJobs
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: A rigid job runs on a fixed number of nodes. That of a moldable job is chosen at its start; that of a
 #: malleable job may change while it runs, by a decision of the scheduler; an evolving job asks for changes by

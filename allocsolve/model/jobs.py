@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import instance, items, shown
 from allocsolve.model.columns import (
@@ -31,7 +31,9 @@ from allocsolve.model.job_kinds import (
     kind_faults,
     size_set,
 )
+from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import Requirements
+from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from allocsolve.model.job_kinds import JobKind, SizeSet
     from allocsolve.model.machine import Amounts
     from allocsolve.model.speedup import Speedup
-
-__all__ = ["DEFAULT_LIMIT_FACTOR", "FloatArray", "Job", "Jobs", "PackedJobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,44 +127,7 @@ class Job:
 DEFAULT_LIMIT_FACTOR = 1.25
 
 
-class PackedJobs(NamedTuple):
-    """The columns of jobs as read-only arrays, as every kernel takes them.
-
-    All have shape (jobs,) except the tables; that of job ``j`` is ``table_offsets[j]:table_offsets[j + 1]``.
-    """
-
-    #: Seconds.
-    submit: FloatArray
-    #: The nodes that a rigid job runs on; for other jobs, those to which `runtime` refers.
-    nodes: IntArray
-    min_nodes: IntArray
-    max_nodes: IntArray
-    #: Seconds on `nodes` nodes.
-    runtime: FloatArray
-    #: What a policy may assume as the run time on `nodes` nodes, in seconds: the limit, or 1.25 times the run
-    #: time where no limit is given.
-    estimate: FloatArray
-    #: >= 0.
-    weight: FloatArray
-    #: `NO_SPEEDUP`, `AMDAHL`, `POWER`, `SPEEDUP_TABLE` or `OVERHEAD`.
-    speedup: IntArray
-    #: The parallel share for `AMDAHL`, the exponent for `POWER`, for `OVERHEAD` the y of run times that are
-    #: multiples of ``1 / n + y n``; otherwise 0.
-    parameter: FloatArray
-    #: Shape (jobs + 1,).
-    table_offsets: IntArray
-    #: Shape (rows of all tables,): numbers of nodes, and seconds on them.
-    table_nodes: IntArray
-    table_seconds: FloatArray
-    #: `RIGID`, `MOLDABLE`, `MALLEABLE` or `EVOLVING`.
-    kind: IntArray
-    #: Equal parts of the work of a malleable job between which its size may change; 0: any time.
-    points: IntArray
-    #: Sizes are multiples of this number; 0 (`POWERS_OF_TWO`): powers of two.
-    size_step: IntArray
-
-
-class Jobs(Sequence[Job]):
+class Jobs(Keyed, Sequence[Job]):
     """The jobs of a workload, in any order; immutable.
 
     Parameters
@@ -376,6 +339,12 @@ class Jobs(Sequence[Job]):
         submit, nodes, _, *columns = self._columns()
         return _restored(submit, nodes, runtimes, *columns)
 
+    def refuse(self, which: NDArray[np.bool_], why: str) -> None:
+        """Raise `UnsupportedProblem` about the first job of a mask, if it has one."""
+        if which.any():
+            msg = f"job {self.names[int(np.argmax(which))]!r} {why}"
+            raise UnsupportedProblem(msg)
+
     def without_requirements(self) -> Jobs:
         """Return the jobs as if they needed nothing beside nodes."""
         *columns, _ = self._columns()
@@ -383,14 +352,6 @@ class Jobs(Sequence[Job]):
 
     def __iter__(self) -> Iterator[Job]:
         return (self[idx] for idx in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Jobs):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"<{len(self)} jobs>"
@@ -498,15 +459,7 @@ class Jobs(Sequence[Job]):
 
 
 def stated_range(nodes: int, how: Speedup | Evolution | None) -> tuple[int, int]:
-    """Return the fewest and the most nodes that a profile or a table says; `nodes` for all else.
-
-    Parameters
-    ----------
-    nodes
-        Of the job.
-    how
-        How it evolves, or its speedup.
-    """
+    """Return the fewest and the most nodes that a profile or a table says; `nodes` for all else."""
     if isinstance(how, Profile):
         sizes = [max(1, size) for _, size in how.steps]
         return min(sizes), max(sizes)

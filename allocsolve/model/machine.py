@@ -7,19 +7,19 @@ nodes are the first one of every machine. A problem whose nodes are always there
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
-from allocsolve.model.checks import instance, integer, items, real, shown
+from allocsolve.model.checks import in_range, instance, integer, items, real, shown
 from allocsolve.model.columns import FloatArray, plain, seconds_column, texts_column, within
+from allocsolve.model.keyed import Keyed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.model.workload import WorkloadProblem
 
 #: Amounts of resources, by name in alphabetical order.
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
@@ -34,14 +34,8 @@ _RESERVED: Final = frozenset({NODES, "start", "end"})
 def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
     """Return amounts of resources as pairs in the order of their names.
 
-    Parameters
-    ----------
-    place
-        For messages.
-    given
-        A mapping from names to whole numbers, or pairs of both.
-    low
-        The least amount, in nodes, GPUs and the like.
+    They are given as a mapping from names to whole numbers, or as pairs of both; `low` is the least amount,
+    and messages begin with `place`.
     """
     try:
         pairs = dict(given)  # type: ignore[call-overload]  # whatever it is
@@ -52,10 +46,8 @@ def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
         if not (isinstance(name, str) and name):
             msg = f"{place}: the name {shown(name)} of a resource is not a text"
             raise InvalidProblem(msg)
-        pairs[name] = integer(f"{place}: {name}", amount)
-        if not low <= pairs[name] <= MAX_INTEGER:
-            msg = f"{place}: {name} {shown(pairs[name])} is not in {low}..2^53"
-            raise InvalidProblem(msg)
+        what = f"{place}: {name}"
+        pairs[name] = in_range(what, integer(what, amount), low)
     return tuple(sorted(pairs.items()))
 
 
@@ -103,10 +95,7 @@ def checked_machine(
 ) -> tuple[Amounts, tuple[ClosedWindow, ...]]:
     """Return the counted resources and the closed windows of a machine, the latter by start.
 
-    Raises
-    ------
-    InvalidProblem
-        If a resource has a name that is taken, or a window closes what there is not.
+    `InvalidProblem` if a resource has a name that is taken, or a window closes what there is not.
     """
     amounts = checked_amounts("resources", resources)
     for name, _ in amounts:
@@ -128,17 +117,11 @@ def checked_machine(
     return amounts, tuple(by_start)
 
 
-class Requirements:
+class Requirements(Keyed):
     """What jobs ask for beside nodes: columns, each empty if no job asks for it; immutable.
 
-    Parameters
-    ----------
-    names
-        Of the jobs, for messages.
-    submit
-        Shape (jobs,), seconds.
-    needs, partitions, eligible, boost
-        Columns as `allocsolve.model.Jobs` takes them, or None.
+    `names` are those of the jobs, for messages, `submit`, shape (jobs,), is in seconds, and the others are
+    columns as `allocsolve.model.Jobs` takes them, or None.
     """
 
     __slots__ = ("boost", "eligible", "needs", "partitions")
@@ -207,16 +190,7 @@ class Requirements:
     def __bool__(self) -> bool:
         return any(len(getattr(self, what)) for what in self.__slots__)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Requirements):
-            return NotImplemented
-        return self.key() == other.key()
-
-    def __hash__(self) -> int:
-        return hash(self.key())
-
-    def key(self) -> tuple[object, ...]:
-        """Return what makes two equal."""
+    def _key(self) -> tuple[object, ...]:
         return self.needs, self.partitions, self.eligible.tobytes(), self.boost.tobytes()
 
     def release(self, submit: FloatArray) -> FloatArray:
@@ -239,14 +213,7 @@ class Requirements:
     def check(self, names: Sequence[str], nodes: IntArray, flexible: Any, resources: Amounts) -> None:  # noqa: ANN401 - a mask
         """Refuse needs that the machine does not have, or that belong to jobs that are not rigid.
 
-        Parameters
-        ----------
-        names, nodes
-            Of the jobs.
-        flexible
-            Shape (jobs,): whether a job is not rigid.
-        resources
-            Of the machine.
+        `flexible`, shape (jobs,), says whether a job is not rigid, and `resources` are those of the machine.
         """
         there = dict(resources)
         for idx in range(len(names)):
@@ -284,82 +251,3 @@ def _times(what: str, given: object, missing: float) -> FloatArray:
     if not any(listed) and all(value is None or value == missing for value in listed):
         return _NOTHING
     return seconds_column(what, [missing if value is None else value for value in listed])
-
-
-class PackedMachine(NamedTuple):
-    """A machine and what jobs need of it as read-only arrays; nodes are resource 0.
-
-    The needs of job ``j`` are ``offsets[j]:offsets[j + 1]``, its nodes first.
-    """
-
-    #: Of the resources.
-    names: tuple[str, ...]
-    #: Shape (steps,), seconds, rising, the first one 0: the capacities change there.
-    times: FloatArray
-    #: Shape (steps, resources): what is there from each time on.
-    capacity: IntArray
-    #: Shape (jobs + 1,).
-    offsets: IntArray
-    #: Shape (needs,).
-    resource: IntArray
-    amount: IntArray
-    #: Shape (jobs,), seconds: a job may start from then on.
-    release: FloatArray
-    #: Shape (jobs,), seconds: the least one comes first in the queue.
-    order: FloatArray
-
-
-def packed_machine(problem: WorkloadProblem) -> PackedMachine:
-    """Return a machine, which may be plain, and the needs of rigid jobs as arrays. O(jobs + windows^2)."""
-    jobs = problem.jobs.packed
-    asked = problem.jobs.requirements
-    names = (NODES, *(name for name, _ in problem.resources))
-    place = {name: idx for idx, name in enumerate(names)}
-    count = len(jobs.submit)
-    rows = [np.arange(count)]
-    resource, amount = [np.zeros(count, dtype=np.int64)], [jobs.nodes]
-    more: list[tuple[int, int, int]] = []
-    for idx, needs in enumerate(asked.needs):
-        more += [(idx, place[name], number) for name, number in needs]
-    for idx, partition in enumerate(asked.partitions):
-        if partition is not None:
-            more.append((idx, place[partition], int(jobs.nodes[idx])))
-    if more:
-        table = np.array(more, dtype=np.int64)
-        rows.append(table[:, 0])
-        resource.append(table[:, 1])
-        amount.append(table[:, 2])
-    row, kind = np.concatenate(rows), np.concatenate(resource)
-    by_job = np.lexsort((kind, row))
-    offsets = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=count), out=offsets[1:])
-    times, capacity = _steps(problem)
-    order = jobs.submit
-    if len(asked.boost):
-        order = frozen(jobs.submit - asked.boost)
-    return PackedMachine(
-        names,
-        frozen(times),
-        frozen(capacity),
-        frozen(offsets),
-        frozen(kind[by_job]),
-        frozen(np.concatenate(amount)[by_job]),
-        asked.release(jobs.submit),
-        order,
-    )
-
-
-def _steps(problem: WorkloadProblem) -> tuple[FloatArray, IntArray]:
-    """Return when capacities change, and all of them from then on: what windows close adds up, down to 0."""
-    whole = {NODES: problem.num_nodes, **dict(problem.resources)}
-    edges = {0.0, *(edge for window in problem.closed for edge in (window.start, window.end))}
-    times = np.array(sorted(edges))
-    capacity = np.tile(np.array([*whole.values()], dtype=np.int64), (len(times), 1))
-    for window in problem.closed:
-        amounts = dict(window.amounts) or whole
-        closed = np.array([amounts.get(name, 0) for name in whole], dtype=np.int64)
-        inside = (times >= window.start) & (times < window.end)
-        capacity[inside] = np.maximum(capacity[inside] - closed, 0)
-    changes = np.ones(len(times), dtype=bool)
-    changes[1:] = (capacity[1:] != capacity[:-1]).any(axis=1)
-    return times[changes], np.ascontiguousarray(capacity[changes])

@@ -42,6 +42,9 @@ _Side: TypeAlias = tuple[int, int]
 def node_order(topology: Topology, name: NodeOrder, *, bits: int | None = None) -> IntArray:
     """Return the nodes in visiting order: a permutation of the node ids, read-only and cached.
 
+    `InvalidOption` if `bits` is too small for the longest side, above 62, or given for another order than
+    ``hilbert``; if ``generalised-hilbert`` is asked for on more than three axes.
+
     Parameters
     ----------
     topology
@@ -70,12 +73,6 @@ def node_order(topology: Topology, name: NodeOrder, *, bits: int | None = None) 
     -------
     IntArray
         Shape (nodes,).
-
-    Raises
-    ------
-    InvalidOption
-        If `bits` is too small for the longest side, above 62, or given for another order than ``hilbert``;
-        if ``generalised-hilbert`` is asked for on more than three axes.
 
     Notes
     -----

@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, items, shown
+from allocsolve.model.keyed import OfArrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,17 +23,8 @@ def checked_free(
 ) -> tuple[BoolArray, int]:
     """Return the mask of free nodes read-only, contiguous and unshared, and the size as an integer.
 
-    Parameters
-    ----------
-    free, size
-        The mask, shape (nodes,), and how many nodes are asked for.
-    num_nodes, machine
-        The nodes that there are, and what messages call the machine.
-
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, or the size is below 1 or above the number of free nodes.
+    `InvalidProblem` if `free` is not a mask over the nodes, or the size is below 1 or above the number of
+    free nodes; messages call the machine by the noun `machine`.
     """
     mask = free if isinstance(free, np.ndarray) else array_of(free)
     if mask.dtype != np.bool_ or mask.shape != (num_nodes,):
@@ -68,7 +60,7 @@ def mask_without(busy: Sequence[int], num_nodes: int) -> BoolArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeSet:
+class NodeSet(OfArrays):
     """A set of nodes, kept in increasing order."""
 
     nodes: IntArray
@@ -80,15 +72,3 @@ class NodeSet:
             raise InvalidAnswer(msg)
         # A stable sort: the default has vector instructions that take eight times as long on some processors.
         object.__setattr__(self, "nodes", frozen(np.sort(nodes, kind="stable")))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return np.array_equal(self.nodes, other.nodes)
-
-    def __hash__(self) -> int:
-        return hash(self.nodes.tobytes())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the nodes stay read-only."""
-        return type(self), (self.nodes,)

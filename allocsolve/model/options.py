@@ -45,14 +45,7 @@ _NO_WORD: Final = "no such value"
 class Within:
     """The numbers from `low` to `high` that an option takes; NaN is never one of them.
 
-    Parameters
-    ----------
-    low, high
-        The least and the largest number.
-    above
-        Whether `low` itself is left out.
-    infinite
-        Whether it takes infinity, too.
+    `above` says whether `low` itself is left out, `infinite` whether infinity is taken, too.
     """
 
     low: float = -math.inf
@@ -87,14 +80,8 @@ class Within:
 class Parsed:
     """An option whose value a function reads.
 
-    Parameters
-    ----------
-    parse
-        Returns the value as the field holds it, or raises `InvalidOption` or `UnknownName`.
-    takes
-        What it takes, for people.
-    invalid
-        Examples of what it does not take.
+    `parse` returns the value as the field holds it, or raises `InvalidOption` or `UnknownName`. `takes` says
+    what it takes, for people, and `invalid` are examples of what it does not.
     """
 
     parse: Callable[[Any], Any]
@@ -151,12 +138,8 @@ class Option:
     def read(self, value: object) -> Any:  # noqa: ANN401 - whatever the field holds
         """Return a value as the field holds it: whole floats as integers, and NumPy's as Python's.
 
-        Raises
-        ------
-        InvalidOption
-            If it is not of what the field takes: one line that names the option, what it takes and the value.
-        UnknownName
-            The same of a word where others are listed.
+        `InvalidOption` if it is not of what the field takes: one line that names the option, what it takes
+        and the value; `UnknownName` of a word where others are listed.
         """
         if self.parsed is not None:
             return self.parsed.parse(value)
@@ -284,10 +267,7 @@ class Params(Options):
 def field_options(holder: type) -> tuple[Option, ...]:
     """Return the options of a dataclass with their defaults; an `Options` inside is one of them.
 
-    Raises
-    ------
-    TypeError
-        If the annotation of a field of an `Options` cannot be resolved.
+    `TypeError` if the annotation of a field of an `Options` cannot be resolved.
     """
     key: Any = holder  # for mypy classes are not hashable
     return _field_options(key)

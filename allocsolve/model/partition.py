@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.checks import flag, instance, items, shown, whole
+from allocsolve.model.keyed import KeyedByFields
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels
 
@@ -34,6 +35,9 @@ class Topology:
 
     Node (x, y, z, ...) has the id x + y*X + z*X*Y + ...: the first axis varies fastest.
 
+    `InvalidProblem` if a side or the number of axes is out of range, `wrap` or `complete` has another length
+    than `shape`, an axis is both, or complete axes have more than 2^24 links.
+
     Parameters
     ----------
     shape
@@ -43,12 +47,6 @@ class Topology:
     complete
         Whether each axis is complete; none if empty. No axis is both. On an axis of one or two nodes it makes
         no difference.
-
-    Raises
-    ------
-    InvalidProblem
-        If a side or the number of axes is out of range, `wrap` or `complete` has another length than `shape`,
-        an axis is both, or complete axes have more than 2^24 links.
 
     Examples
     --------
@@ -130,10 +128,7 @@ class Topology:
     def node_at(self, coordinates: Sequence[int]) -> int:
         """Return the node at the given coordinates (not wrapped).
 
-        Raises
-        ------
-        IndexError
-            If there is none.
+        `IndexError` if there is none.
         """
         if len(coordinates) != len(self.shape) or not all(
             0 <= c < side for c, side in zip(coordinates, self.shape, strict=True)
@@ -204,8 +199,11 @@ def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionProblem:
+class PartitionProblem(KeyedByFields):
     """Choose `size` free nodes such that the total pairwise hop distance is least.
+
+    `InvalidProblem` if the mask has another length than the topology has nodes, `size` is out of range, or
+    the sides of a box do not fit the axes or do not hold `size` nodes.
 
     Parameters
     ----------
@@ -225,12 +223,6 @@ class PartitionProblem:
         axis, on a ring also beyond its end; or the sides of the box, one for each axis. As a box is
         connected, `contiguous` asks for nothing more then. On a complete axis, too, its coordinates are
         consecutive, in the order in which the nodes are numbered.
-
-    Raises
-    ------
-    InvalidProblem
-        If the mask has another length than the topology has nodes, `size` is out of range, or the sides of a
-        box do not fit the axes or do not hold `size` nodes.
 
     Examples
     --------
@@ -281,29 +273,6 @@ class PartitionProblem:
     def busy(self) -> tuple[int, ...]:
         """The nodes that may not be chosen, in increasing order."""
         return tuple(np.flatnonzero(~self.free).tolist())
-
-    def _key(self) -> tuple[object, ...]:
-        return self.topology, self.free.tobytes(), self.size, self.contiguous, self.name, self.box
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PartitionProblem):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the mask stays read-only."""
-        return type(self), (
-            self.topology,
-            self.free,
-            self.size,
-            self.contiguous,
-            self.name,
-            dict(self.meta),
-            self.box,
-        )
 
 
 def _checked_box(box: object, topology: Topology, size: int) -> bool | tuple[int, ...]:

@@ -14,7 +14,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
-from allocsolve.model.checks import flag, instance, integer, items, shown
+from allocsolve.model.checks import flag, in_range, instance, integer, items, shown
+from allocsolve.model.keyed import KeyedByFields
 from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
 from allocsolve.model.problem import checked_labels, objective_option
 
@@ -40,12 +41,16 @@ class RegularForm(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SwitchTree:
+class SwitchTree(KeyedByFields):
     """Nodes on switches, and switches below switches: a fat tree, racks in pods, blocks, dragonfly groups.
 
     The *level* of a switch is 1 if there is no switch below it, else one above the highest of its children.
     Two nodes are as far apart as the links between them weigh: up to their lowest common switch and down
     again. A tree may have several roots, fabrics between which there is no link.
+
+    `InvalidProblem` if an entry is out of range, a switch is below itself or has nodes and switches, there
+    are no nodes or more than 2^20, more than 16 levels, or the distance of two nodes is not a whole number of
+    hops.
 
     Parameters
     ----------
@@ -61,12 +66,6 @@ class SwitchTree:
     capacity
         Of the link of each switch to its parent, in units of the user, 1 to 2^20; shape (switches,). 1 if
         empty. That of a root has no meaning and is set to 1.
-
-    Raises
-    ------
-    InvalidProblem
-        If an entry is out of range, a switch is below itself or has nodes and switches, there are no nodes
-        or more than 2^20, more than 16 levels, or the distance of two nodes is not a whole number of hops.
 
     Examples
     --------
@@ -102,9 +101,7 @@ class SwitchTree:
         weight = _entries("weight", self.weight, np.full(count, 2, dtype=np.int64), 0, MAX_HALF_HOPS)
         capacity = _entries("capacity", self.capacity, np.ones(count, dtype=np.int64), 1, MAX_CAPACITY)
         node_weight = integer("node_weight", self.node_weight)
-        if not 0 <= node_weight <= MAX_HALF_HOPS:
-            msg = f"node_weight {shown(node_weight)} is not in 0..{MAX_HALF_HOPS}"
-            raise InvalidProblem(msg)
+        in_range("node_weight", node_weight, 0, MAX_HALF_HOPS)
         for what, entries in ("weight", weight), ("capacity", capacity):
             if len(entries) != count:
                 msg = f"{what} has {len(entries)} entries for {count} switches"
@@ -132,6 +129,9 @@ class SwitchTree:
     ) -> SwitchTree:
         """Build a tree in which all switches of a level have equally many children.
 
+        `InvalidProblem` if a size is below 1, the hops fall, or the numbers of entries do not belong
+        together.
+
         Parameters
         ----------
         sizes
@@ -142,11 +142,6 @@ class SwitchTree:
             2, 4, 6, ... if empty. It must not fall.
         capacities
             Of the links from the switches of each level to their parents, from the lowest up; 1 if empty.
-
-        Raises
-        ------
-        InvalidProblem
-            If a size is below 1, the hops fall, or the numbers of entries do not belong together.
         """
         sizes = tuple(integer("size", size) for size in items("sizes", sizes))
         levels = len(sizes)
@@ -223,10 +218,7 @@ class SwitchTree:
     def hop_distance(self, one: int, other: int) -> int:
         """Return the hops between two nodes, 0 from a node to itself.
 
-        Raises
-        ------
-        ValueError
-            If no switch is above both.
+        `ValueError` if no switch is above both.
         """
         if one == other:
             return 0
@@ -273,22 +265,6 @@ class SwitchTree:
                     "are half a hop more than whole hops apart"
                 )
                 raise InvalidProblem(msg)
-
-    def _key(self) -> tuple[object, ...]:
-        arrays = (self.parent, self.switch, self.weight, self.capacity)
-        return self.node_weight, *(array.tobytes() for array in arrays)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SwitchTree):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        return type(self), (self.parent, self.switch, self.weight, self.node_weight, self.capacity)
 
 
 def _entries(
@@ -361,7 +337,7 @@ PlacementObjective: TypeAlias = Annotated[tuple[str, ...], objective_option(PLAC
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlacementProblem:
+class PlacementProblem(KeyedByFields):
     """Choose `size` free nodes of a switch tree, all below one root.
 
     Parameters
@@ -417,10 +393,7 @@ class PlacementProblem:
             ("segment", 0, size),
             ("segment_level", 1, MAX_TREE_LEVELS),
         ):
-            numbers[what] = integer(what, getattr(self, what))
-            if not low <= numbers[what] <= high:
-                msg = f"{what} {shown(numbers[what])} is not in {low}..{high}"
-                raise InvalidProblem(msg)
+            numbers[what] = in_range(what, integer(what, getattr(self, what)), low, high)
         if numbers["segment"] and size % numbers["segment"]:
             msg = f"size {size} is no multiple of the segment {numbers['segment']}"
             raise InvalidProblem(msg)
@@ -458,23 +431,6 @@ class PlacementProblem:
     def busy(self) -> tuple[int, ...]:
         """The nodes that may not be chosen, in increasing order."""
         return tuple(np.flatnonzero(~self.free).tolist())
-
-    def _key(self) -> tuple[object, ...]:
-        asked = self.within, self.segment, self.segment_level, self.balanced
-        return self.tree, self.free.tobytes(), self.size, *asked, self.name
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PlacementProblem):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the mask stays read-only."""
-        asked = self.within, self.segment, self.segment_level, self.balanced
-        return type(self), (self.tree, self.free, self.size, *asked, self.name, dict(self.meta))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -73,12 +73,8 @@ def objective_option(family_terms: Sequence[str]) -> Parsed:
 def parse_objective(objective: str | Sequence[str], family_terms: Sequence[Term]) -> tuple[Term, ...]:
     """Read an objective such as ``makespan``, ``makespan,waste`` or ``("makespan", "waste")``.
 
-    Parameters
-    ----------
-    objective
-        The terms: a text with commas between them, or a sequence of texts.
-    family_terms
-        The terms of the family of problems, such as `allocsolve.model.EVOLUTION_OBJECTIVES`.
+    A text has commas between terms. `family_terms` are those of the family of problems, such as
+    `allocsolve.model.EVOLUTION_OBJECTIVES`.
     """
     names = (
         objective.split(",") if isinstance(objective, str) else items("objective", objective, InvalidOption)

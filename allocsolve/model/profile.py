@@ -94,10 +94,7 @@ class EvolutionProfile:
     The same type describes what an application requests, what it is given (its request, delayed and
     expanded) and how busy the cluster is. Outside [0, `duration`) its value is 0.
 
-    Parameters
-    ----------
-    steps
-        Pairs (duration in seconds >= 1, nodes >= 0). May be empty (an idle cluster).
+    Steps are pairs (duration in seconds >= 1, nodes >= 0); there may be none (an idle cluster).
 
     Notes
     -----
@@ -192,10 +189,7 @@ class EvolutionProfile:
     def expanded(self, durations: Sequence[int]) -> EvolutionProfile:
         """Return the profile with longer steps on the same nodes.
 
-        Raises
-        ------
-        ValueError
-            If the number of durations differs from the number of steps, or a step would shrink.
+        `ValueError` if the number of durations differs from the number of steps, or a step would shrink.
         """
         if len(durations) != len(self.steps):
             msg = f"{len(durations)} durations for {len(self.steps)} steps"

@@ -14,7 +14,7 @@ from allocsolve.model.checks import instance, integer, items, real, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: What a process does next: ``("compute", work)``, ``("send", channel, weight)``, ``("receive", channel)``,
 #: ``("fork", process, weight)`` or ``("join", process)``.

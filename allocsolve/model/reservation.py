@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAli
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
-from allocsolve.model.columns import plain
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
+from allocsolve.model.checks import choice, flag, in_range, instance, integer, items, real, shown
+from allocsolve.model.columns import plain, times_column
+from allocsolve.model.keyed import Rebuilt
 from allocsolve.model.partition import Topology
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.program import Program
@@ -20,7 +21,7 @@ from allocsolve.model.program import Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: Outcomes of a job: not accepted; accepted and not executed; ended by itself in time; stopped.
 REJECTED, BOOKED, SUCCESSFUL, CANCELLED = range(4)
@@ -80,10 +81,10 @@ class ReservationSchedule:
         for name in ("outcomes", "offsets", "nodes"):
             object.__setattr__(self, name, packed_integers(getattr(self, name), name))
         for name in ("hold_starts", "hold_ends"):
-            object.__setattr__(self, name, _times(name, getattr(self, name)))
-        object.__setattr__(self, "ends", _times("ends", self.ends, has_gaps=True))
+            object.__setattr__(self, name, times_column(name, getattr(self, name)))
+        object.__setattr__(self, "ends", times_column("ends", self.ends, has_gaps=True))
         if self.computed is not None:
-            object.__setattr__(self, "computed", _times("computed", self.computed))
+            object.__setattr__(self, "computed", times_column("computed", self.computed))
         offsets, outcomes = self.offsets, self.outcomes
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             msg = "offsets must start at 0 and never fall"
@@ -105,10 +106,7 @@ class ReservationSchedule:
     ) -> ReservationSchedule:
         """Build a schedule of jobs that book their nodes from a start for their run time.
 
-        Parameters
-        ----------
-        bookings
-            The start (seconds) and the nodes of each accepted job, by its index.
+        `bookings` are the start (seconds) and the nodes of each accepted job, by its index.
         """
         count = len(problem.jobs)
         starts = np.zeros(count)
@@ -132,13 +130,8 @@ class ReservationSchedule:
     ) -> ReservationSchedule:
         """Build a schedule of booked and rejected jobs from columns.
 
-        Parameters
-        ----------
-        outcomes, starts
-            Shape (jobs,): `REJECTED` or `BOOKED`, and the starts in seconds, which are not read of rejected
-            jobs.
-        offsets, nodes
-            The nodes of job ``j`` are ``nodes[offsets[j]:offsets[j + 1]]``.
+        Outcomes are `REJECTED` or `BOOKED`, shape (jobs,); starts are in seconds and not read of rejected
+        jobs. The nodes of job ``j`` are ``nodes[offsets[j]:offsets[j + 1]]``.
         """
         begins = np.asarray(starts, dtype=np.float64)
         finish = begins + problem.packed.runtime
@@ -192,23 +185,6 @@ class ReservationSchedule:
             *(self.outcomes, self.ends, self.offsets, self.nodes),
             *(self.hold_starts, self.hold_ends, self.computed),
         )
-
-
-def _times(what: str, values: object, *, has_gaps: bool = False) -> FloatArray:
-    """Return numbers as a read-only column; finite ones, or NaN where there may be gaps."""
-    array = array_of(values)
-    if array.dtype.kind not in "iuf" and array.size:
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidAnswer(msg)
-    column = array.astype(np.float64)
-    strange = ~(np.abs(column) <= MAX_INTEGER)
-    if has_gaps:
-        strange &= ~np.isnan(column)
-    if strange.any():
-        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
-        raise InvalidAnswer(msg)
-    column.setflags(write=False)
-    return column
 
 
 #: What can be minimised; see `ReservationProblem`.
@@ -274,14 +250,9 @@ class DeadlineJob:
     def __post_init__(self) -> None:
         for what, lowest in (("arrival", 0), ("nodes", 1), ("runtime", 1), ("deadline", 0)):
             value = integer(what, getattr(self, what))
-            if not lowest <= value <= MAX_INTEGER:
-                msg = f"{what} {shown(value)} is not in {lowest}..2^53"
-                raise InvalidProblem(msg)
-            object.__setattr__(self, what, value)
+            object.__setattr__(self, what, in_range(what, value, lowest))
         weight = real("weight", self.weight)
-        if not 0 <= weight <= MAX_INTEGER:
-            msg = f"weight {shown(self.weight)} is not in 0..2^53"
-            raise InvalidProblem(msg)
+        in_range("weight", self.weight, 0)
         object.__setattr__(self, "weight", plain(weight))
         instance("name", self.name, str)
         if self.program is not None and not isinstance(self.program, str):
@@ -308,7 +279,7 @@ class PackedDeadlineJobs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationProblem:
+class ReservationProblem(Rebuilt):
     """Choose which jobs to accept, and when and on which nodes each of them runs.
 
     An accepted job books `DeadlineJob.nodes` nodes from its start for its run time, without a break, not
@@ -325,6 +296,9 @@ class ReservationProblem:
     unsuccessful
         The share of jobs that are not accepted, or whose execution was cancelled, as in `rejected`. A job
         that was booked and not executed counts as successful.
+
+    `InvalidProblem` if a value is out of range, arrivals fall, or a program has no such name; the message
+    names the job.
 
     Parameters
     ----------
@@ -346,11 +320,6 @@ class ReservationProblem:
         For people; two problems that differ in name only have the same digest.
     meta
         Where the problem comes from: carried along, never read by a solver.
-
-    Raises
-    ------
-    InvalidProblem
-        If a value is out of range, arrivals fall, or a program has no such name; the message names the job.
 
     Examples
     --------
@@ -389,9 +358,7 @@ class ReservationProblem:
         object.__setattr__(self, "programs", MappingProxyType(programs))
         object.__setattr__(self, "program_seed", integer("program_seed", self.program_seed))
         object.__setattr__(self, "leaking", flag("leaking", self.leaking, InvalidProblem))
-        if not 0 <= self.program_seed <= MAX_INTEGER:
-            msg = f"program_seed {shown(self.program_seed)} is not in 0..2^53"
-            raise InvalidProblem(msg)
+        in_range("program_seed", self.program_seed, 0)
         self._set_names()
         self._check_jobs()
         object.__setattr__(self, "packed", _packed(jobs))
@@ -426,20 +393,6 @@ class ReservationProblem:
 
     def __hash__(self) -> int:
         return hash((self.topology, self.jobs, self.shape, self.program_seed, self.leaking, self.name))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        programs, meta = dict(self.programs), dict(self.meta)
-        return type(self), (
-            self.topology,
-            self.jobs,
-            self.shape,
-            programs,
-            self.program_seed,
-            self.leaking,
-            self.name,
-            meta,
-        )
 
     @property
     def answer_type(self) -> type[ReservationSchedule]:

@@ -152,6 +152,8 @@ class Budget:
 class Result(Generic[A]):
     """The outcome of a solver, as claimed by the solver; `allocsolve.judge.confirm` checks the claims.
 
+    `InvalidAnswer` if the claims contradict each other.
+
     Parameters
     ----------
     status
@@ -173,11 +175,6 @@ class Result(Generic[A]):
     certificate
         Data from which the judge recomputes a lower bound by itself, which may be below `bound`: lists and
         numbers by name, as JSON holds them. None if the solver gives none.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the claims contradict each other.
     """
 
     status: Status

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER
-from allocsolve.model.checks import integer, items, real, shown
+from allocsolve.model.checks import in_range, integer, items, real, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -132,9 +132,7 @@ Speedup: TypeAlias = Amdahl | PowerLaw | SpeedupTable | Overhead
 
 def _share(what: str, value: float) -> float:
     number = real(what, value)
-    if not 0 <= number <= 1:
-        msg = f"{what} {shown(value)} is not in 0..1"
-        raise InvalidProblem(msg)
+    in_range(what, value, 0, 1)
     return number
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
-from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import integer, shown
-from allocsolve.model.columns import are_exact
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
+from allocsolve.model.checks import in_range, integer
+from allocsolve.model.columns import FloatArray, are_exact, times_column
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
-from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
+from allocsolve.model.jobs import Jobs
+from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.machine import checked_machine
 from allocsolve.model.problem import checked_labels, objective_option, parse_objective
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.model.evolving import Phases
     from allocsolve.model.jobs import Job
     from allocsolve.model.machine import Amounts, ClosedWindow
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
@@ -43,7 +45,7 @@ def parse_workload_objective(objective: str | Sequence[str]) -> WorkloadObjectiv
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadProblem:
+class WorkloadProblem(Rebuilt):
     """Run each job once, not before its submission, such that the cluster is never over-committed.
 
     A rigid job holds `Job.nodes` nodes for its run time; a moldable one any number that it allows, from its
@@ -114,9 +116,7 @@ class WorkloadProblem:
         self._check()
 
     def _check(self) -> None:
-        if not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+        in_range("num_nodes", self.num_nodes, 1)
         packed = self.jobs.packed
         for what, sizes in (("nodes", packed.nodes), ("max_nodes", packed.max_nodes)):
             if len(sizes) and sizes.max() > self.num_nodes:
@@ -130,11 +130,6 @@ class WorkloadProblem:
             msg = f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53"
             raise InvalidProblem(msg)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return type(self), (*({**values, "meta": dict(self.meta)}).values(),)
-
     @property
     def answer_type(self) -> type[WorkloadSchedule]:
         """The type of its answers."""
@@ -145,12 +140,10 @@ class WorkloadProblem:
         """The jobs as arrays, for all that knows plain machines only.
 
         What takes account of the whole machine reads ``jobs.packed``, and
-        `allocsolve.model.machine.packed_machine`.
+        `allocsolve.model.packed_machine`.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem is not plain: what reads these arrays alone would answer another problem.
+        `UnsupportedProblem` if the problem is not plain: what reads these arrays alone would answer another
+        problem.
         """
         self.check_plain()
         return self.jobs.packed
@@ -277,10 +270,7 @@ class WorkloadProblem:
         numbers of nodes. `meta` then says ``{"limits": "cut"}``. It is the workload itself if there is no
         such job. O(jobs).
 
-        Raises
-        ------
-        InvalidOption
-            If such a job may change its size while it runs.
+        `InvalidOption` if such a job may change its size while it runs.
 
         Examples
         --------
@@ -298,19 +288,9 @@ class WorkloadProblem:
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return how long jobs run on given numbers of nodes.
 
-        Parameters
-        ----------
-        sizes
-            Shape (n,).
-        jobs
-            Shape (n,), indices of jobs; each job in order if left out.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (n,), seconds; NaN where a job cannot run on that number. Of a job with phases, the time on
-            1 to `Job.max_nodes` nodes without changes; of one with a profile, that of all steps on the nodes
-            of the first one.
+        `jobs` are indices, of the shape of the sizes; each job in order if left out. In seconds, NaN where a
+        job cannot run on that number. Of a job with phases, the time on 1 to `Job.max_nodes` nodes without
+        changes; of one with a profile, that of all steps on the nodes of the first one.
         """
         packed = self.jobs.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
@@ -345,7 +325,7 @@ class WorkloadProblem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WorkloadSchedule:
+class WorkloadSchedule(OfArrays):
     """How many nodes each job held when: its pieces, in order of time.
 
     Parameters
@@ -375,7 +355,7 @@ class WorkloadSchedule:
         for name in ("offsets", "nodes"):
             object.__setattr__(self, name, packed_integers(getattr(self, name), name))
         for name in ("starts", "ends"):
-            object.__setattr__(self, name, _times(name, getattr(self, name)))
+            object.__setattr__(self, name, times_column(name, getattr(self, name)))
         offsets = self.offsets
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             msg = "offsets must start at 0 and never fall"
@@ -391,19 +371,10 @@ class WorkloadSchedule:
     ) -> WorkloadSchedule:
         """Build a schedule of jobs that never change their size.
 
-        Parameters
-        ----------
-        starts
-            Shape (jobs,), seconds.
-        sizes
-            Shape (jobs,), the nodes of each job; those of the problem if left out.
-
-        Raises
-        ------
-        InvalidAnswer
-            If a job cannot run on its number of nodes, or there is not one start for each job.
+        Starts are in seconds; sizes are those of the problem if left out. `InvalidAnswer` if a job cannot run
+        on its number of nodes, or there is not one start for each job.
         """
-        begins = _times("starts", starts)
+        begins = times_column("starts", starts)
         jobs = problem.jobs.packed
         nodes = jobs.nodes if sizes is None else packed_integers(sizes, "sizes")
         if begins.shape != (len(problem.jobs),) or nodes.shape != begins.shape:
@@ -439,32 +410,3 @@ class WorkloadSchedule:
         running = self.offsets[1:] > self.offsets[:-1]
         times[running] = values[at[running]]
         return times
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, WorkloadSchedule):
-            return NotImplemented
-        return all(np.array_equal(*pair) for pair in zip(self._arrays(), other._arrays(), strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(array.tobytes() for array in self._arrays()))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        return type(self), self._arrays()
-
-    def _arrays(self) -> tuple[IntArray | FloatArray, ...]:
-        return self.offsets, self.starts, self.ends, self.nodes
-
-
-def _times(what: str, values: object) -> FloatArray:
-    """Return finite numbers as a read-only column."""
-    array = array_of(values)
-    if array.dtype.kind not in "iuf" and array.size:
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidAnswer(msg)
-    column = array.astype(np.float64)
-    if not np.isfinite(column).all() or (np.abs(column) > MAX_INTEGER).any():
-        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
-        raise InvalidAnswer(msg)
-    column.setflags(write=False)
-    return column

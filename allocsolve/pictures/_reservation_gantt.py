@@ -105,17 +105,8 @@ def _sampled(
 def holders(schedule: ReservationSchedule, times: FloatArray, nodes: IntArray) -> IntArray:
     """Return which job holds each of some nodes at each of some instants; -1 where none does.
 
-    Parameters
-    ----------
-    times
-        Shape (times,), seconds.
-    nodes
-        Shape (nodes,).
-
-    Returns
-    -------
-    IntArray
-        Shape (nodes, times). O(holds log holds + nodes * times log holds).
+    Times are in seconds; what is returned has the shape (nodes, times). O(holds log holds + nodes * times log
+    holds).
     """
     order = np.lexsort((schedule.hold_starts, schedule.nodes))
     starts, ends = schedule.hold_starts[order], schedule.hold_ends[order]
@@ -242,30 +233,18 @@ def machine_text(topology: Topology) -> str:
 def slices(topology: Topology, values: IntArray) -> list[tuple[str, IntArray]]:
     """Return the first two axes of the machine at all coordinates of the others, each with its name.
 
-    Parameters
-    ----------
-    values
-        Shape (nodes,), one of each node.
-
-    Returns
-    -------
-    list
-        Of each slice its name, empty if there is only one, and the values of its nodes, shape (rows,
-        columns), the first axis along the rows.
+    Of the values there is one of each node. A slice has a name, empty if there is only one, and the values of
+    its nodes, shape (rows, columns), the first axis along the rows.
     """
     width, height, *others = *topology.shape, *(1,) * (2 - len(topology.shape))
     layers = values.reshape(-1, height, width)
     # The third axis varies fastest.
     places = [place[::-1] for place in product(*(range(side) for side in reversed(others)))]
     names = [
-        ", ".join(f"{_axis(2 + axis)} = {at}" for axis, at in enumerate(place)) if others else ""
+        ", ".join(f"{f'axis {axis}' if axis > 2 else 'z'} = {at}" for axis, at in enumerate(place, 2))
         for place in places
     ]
     return list(zip(names, layers, strict=True))
-
-
-def _axis(axis: int) -> str:
-    return "xyz"[axis] if axis < 3 else f"axis {axis}"
 
 
 #: Nodes: of more machines at several instants nobody sees single ones.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.model.machine import NODES, packed_machine
+from allocsolve.model.machine import NODES
+from allocsolve.model.packed_machine import packed_machine
 from allocsolve.pictures.chart import duration
 
 if TYPE_CHECKING:
@@ -61,18 +62,8 @@ def shade(
 ) -> None:
     """Shade in a chart what of a resource is closed: from what is left up to all there is.
 
-    Parameters
-    ----------
-    chart
-        Of use over time.
-    window
-        The first and the last second that are drawn.
-    second
-        Its length on the axis of time.
-    name
-        Of the resource.
-    top
-        All there is of it, on the other axis.
+    The window is the first and the last second that are drawn, `second` its length on the axis of time; on
+    the other axis `top` is all there is of the resource.
     """
     for part in closed_parts(problem, name):
         start, end = max(part.start, window[0]), min(part.end, window[1])
@@ -92,9 +83,7 @@ def panels(problem: WorkloadProblem) -> list[tuple[str, int]]:
     machine = packed_machine(problem)
     owner = np.repeat(np.arange(len(problem.jobs)), np.diff(machine.offsets))
     area = np.bincount(
-        machine.resource,
-        machine.amount * problem.jobs.packed.runtime[owner],
-        minlength=len(machine.names),
+        machine.resource, machine.amount * problem.jobs.packed.runtime[owner], minlength=len(machine.names)
     )
     loads = {name: area[idx + 1] / number for idx, (name, number) in enumerate(problem.resources)}
     shown = sorted(loads, key=loads.__getitem__, reverse=True)[:PANELS]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
-from allocsolve.model.machine import NODES, packed_machine
+from allocsolve.model.machine import NODES
+from allocsolve.model.packed_machine import packed_machine
 from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 
@@ -50,14 +51,8 @@ _STEPS: Final = 5
 def level_axis(title: str, highest: Sequence[float], least: float) -> Axis:
     """Return the axis of several series from 0, logarithmic if a linear one would flatten some.
 
-    Parameters
-    ----------
-    title
-        Of the axis.
-    highest
-        What is to be told apart: the largest value of each series, or all values.
-    least
-        Values below it are drawn as none on a logarithmic axis.
+    `highest` is what is to be told apart: the largest value of each series, or all values. Values below
+    `least` are drawn as none on a logarithmic axis.
     """
     top = max(highest, default=0.0)
     if top > _SKEWED * max(min(highest, default=top), least):
@@ -80,17 +75,8 @@ def span(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> tup
 def binned(times: FloatArray, changes: FloatArray, edges: FloatArray) -> FloatArray:
     """Return the means of a step function over the bins between edges.
 
-    Parameters
-    ----------
-    times, changes
-        Shape (changes,): when the function, 0 at first and at last, changes by how much.
-    edges
-        Shape (bins + 1,), rising.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (bins,). O(changes log changes + bins log changes).
+    The function, 0 at first and at last, changes at these times; edges rise, shape (bins + 1,). O(changes log
+    changes + bins log changes).
     """
     if not len(times):
         return np.zeros(len(edges) - 1)
@@ -120,20 +106,11 @@ def node_prices(
 ) -> FloatArray | None:
     """Return the price of a node-second of a certificate, as means over the bins between edges (seconds).
 
-    Parameters
-    ----------
-    certificate
-        Of a bound that prices time: ``time-prices``, or ``job-prices``, of which the price of a node-second
-        is what the jobs that pay most for a node would pay together, were they to fill all nodes, by node; or
-        ``machine-prices``, of which those of nodes are taken, but where all nodes are closed: there the price
-        is free, and says nothing.
-    edges
-        Shape (bins + 1,), rising.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (bins,), in units of the sum of the objective over all jobs; None if nothing prices time.
+    The certificate prices time: ``time-prices``, or ``job-prices``, of which the price of a node-second is
+    what the jobs that pay most for a node would pay together, were they to fill all nodes, by node; or
+    ``machine-prices``, of which those of nodes are taken, but where all nodes are closed: there the price is
+    free, and says nothing. Prices are in units of the sum of the objective over all jobs, shape (bins,); None
+    if nothing prices time.
     """
     if certificate.get("kind") not in ("time-prices", "job-prices", "machine-prices"):
         return None
@@ -274,10 +251,7 @@ def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reaso
 def busiest_window(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[float, float]:
     """Return a window in which a drawing has room for all jobs, around the instant with the longest queue.
 
-    Returns
-    -------
-    tuple
-        First and last instant in seconds; all there is, if there are no more jobs.
+    It is its first and last instant in seconds; all there is, if there are no more jobs.
     """
     jobs = GANTT_PIECES // 2
     if len(problem.jobs) <= jobs:
@@ -333,16 +307,8 @@ def timeline(
 ) -> Drawing:
     """Return strips, one under another, over the same time.
 
-    Parameters
-    ----------
-    schedules
-        By their names in the legend, at most as many as series have colours; a single one has no legend.
-    scale
-        Of the axes.
-    heading
-        Lines above all.
-    certificate
-        The bound that prices node-seconds; no strip without one that does.
+    Schedules are given by their names in the legend, at most as many as series have colours; a single one has
+    no legend. The bound of the certificate prices node-seconds; there is no strip without one that does.
     """
     names = list(schedules)
     busy = [100 * busy_nodes(schedule, scale.edges) / problem.num_nodes for schedule in schedules.values()]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from allocsolve.model import IntArray
+
 #: Units of durations that people wait for, with their seconds, the longest first.
 _LONG_UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 
@@ -85,12 +87,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() or unicodedata.category(char) == "Zs" else _escaped(char) for char in text
+        char
+        if char.isprintable() or unicodedata.category(char) == "Zs"
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
     )
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 #: Classes of shapes: their colours on a light and on a dark screen.
@@ -142,13 +143,7 @@ _FONT: Final = "font:12px system-ui,sans-serif"
 
 
 class Drawing:
-    """Shapes and texts in pixels from the top left corner.
-
-    Parameters
-    ----------
-    width, height
-        Of the drawing.
-    """
+    """Shapes and texts in pixels from the top left corner."""
 
     def __init__(self, width: float, height: float, title: str) -> None:
         self._size = width, height
@@ -177,8 +172,6 @@ class Drawing:
 
         Parameters
         ----------
-        start
-            Where the function begins.
         steps
             The width of each step, and how much it is above the one before; the first begins at 0.
         idx
@@ -400,26 +393,10 @@ def _step(span: float, max_steps: int = 10) -> float:
 class Chart:
     """A frame in which data are drawn.
 
-    Parameters
-    ----------
-    x, y
-        The axes; y is None where the rows have names.
-    rows
-        Names of the rows, from the top.
-    legend
-        Names of the series, at most `SERIES`; of any number if they are filled.
-    marks
-        What series are drawn with, and so is their legend.
-    pitch
-        Pixels from a row to the next.
-    width
-        In pixels.
-    height
-        Of the plane between the axes, in pixels, where there are no rows.
-    heading
-        Lines above all else: the first is the title of the picture.
-    names_above
-        Whether the name of a row stands over it, and not left of it.
+    There is no axis y where the rows have names, which stand from the top, over a row or left of it. Lengths
+    are in pixels: the pitch from a row to the next, the height of the plane between the axes where there are
+    no rows. The legend has names of series, at most `SERIES`, of any number if they are filled, and the marks
+    that they are drawn with. Of the heading the first line is the title of the picture.
     """
 
     WIDTH: Final = 560
@@ -575,3 +552,34 @@ def _without_repeats(path: Iterable[tuple[float, float]]) -> list[tuple[float, f
 
 def _short(name: str, length: int = 28) -> str:
     return name if len(name) <= length else f"{name[: length - 1]}…"
+
+
+def size_classes(nodes: IntArray) -> tuple[IntArray, Axis]:
+    """Return the class of each job by its size, and the axis of the classes.
+
+    Class k holds the jobs of at most 2^k nodes that are in no class before it.
+    """
+    largest = int(nodes.max())
+    classes: IntArray = sum((nodes > 2**power for power in range(largest.bit_length())), start=0 * nodes)
+
+    def write(power: float) -> str:
+        return str(min(2 ** int(power), largest))
+
+    top = max(int(classes.max()), 1)
+    return classes, Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8)
+
+
+def too_many_nodes(count: int, most: int) -> str:
+    """Return why nodes are not drawn, empty if they are."""
+    return f"{count} nodes are more than the {most} that can be drawn" if count > most else ""
+
+
+def head_of_nodes(drawing: Drawing, left: float, title: str, line: str, kinds: Iterable[str]) -> None:
+    """Write the title of a drawing of nodes, a line below it, and a square for each kind of them."""
+    drawing.text(left, 18, title, kind="heading")
+    drawing.text(left, 36, line, kind="soft")
+    for place, kind in enumerate(kinds):
+        x = left + 75 * place
+        with drawing.plane(x, 52, 12, 12):
+            drawing.squares(kind, [(0, 0, 1)])
+        drawing.text(x + 15, 56, kind)

@@ -49,10 +49,6 @@ def _undrawable(problem: EvolutionProblem) -> str:
     return ""
 
 
-def _plot(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Drawing:
-    return _profile(problem, schedule, _end(schedule))
-
-
 def _plot_together(problem: EvolutionProblem, schedules: Sequence[EvolutionSchedule]) -> list[Drawing]:
     last = max(map(_end, schedules), default=0)
     return [_profile(problem, schedule, last) for schedule in schedules]
@@ -145,10 +141,9 @@ def _metric_fields(problem: EvolutionProblem, metrics: EvolutionMetrics) -> list
 
 
 EVOLUTION_VIEW: Final[View[EvolutionProblem, EvolutionSchedule]] = View(
-    units={"makespan": "s", "completion": "s", "waste": "node-s"},
     describe=_describe,
     undrawable=_undrawable,
-    plot=_plot,
+    plot=lambda problem, schedule: _plot_together(problem, [schedule])[0],
     metric_fields=_metric_fields,
     plot_together=_plot_together,
 )

@@ -30,18 +30,14 @@ class _NodeProblem(Protocol):
 def _names(problem: _NodeProblem) -> Sequence[str]:
     """Return the names of all nodes of a problem: those of ``meta.nodes``, else their ids.
 
-    Raises
-    ------
-    InvalidOption
-        If ``meta.nodes`` is no hostlist of as many names as there are nodes.
+    Raises `InvalidOption` if ``meta.nodes`` is no hostlist of as many names as there are nodes.
     """
     count, told = len(problem.free), problem.meta.get("nodes")
     if not isinstance(told, str):
         return [str(node) for node in range(count)]
     names = expand_hostlist(told)
     if len(names) != count:
-        msg = f"meta.nodes of the problem has {len(names)} names for {count} nodes"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"meta.nodes of the problem has {len(names)} names for {count} nodes")
     return names
 
 
@@ -51,8 +47,7 @@ def _hosts_text(problem: _NodeProblem, answer: NodeSet, window: object) -> str:
     names, nodes = _names(problem), answer.nodes.tolist()
     strange = next((node for node in nodes if not 0 <= node < len(names)), None)
     if strange is not None:
-        msg = f"--hosts: node {strange} is not in 0..{len(names) - 1}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--hosts: node {strange} is not in 0..{len(names) - 1}")
     return f"{compress_hostlist(names[node] for node in nodes)}\n"
 
 

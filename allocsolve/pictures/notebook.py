@@ -11,14 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import InvalidOption
-from allocsolve.model import (
-    EvolutionProblem,
-    EvolutionSchedule,
-    Partition,
-    PartitionProblem,
-    Result,
-    terms,
-)
+from allocsolve.model import EvolutionProblem, EvolutionSchedule, Partition, PartitionProblem, Result, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,8 +31,6 @@ def plot(problem: Problem, answer: object) -> Picture:
 
     Parameters
     ----------
-    problem
-        Of any family.
     answer
         An answer to it, or a result with one. A result does not know its problem, hence both.
 
@@ -65,8 +56,7 @@ def plot(problem: Problem, answer: object) -> Picture:
     view = family_of(problem).view
     drawn = answer.answer if isinstance(answer, Result) else answer
     if drawn is None:
-        msg = "there is no answer to draw"
-        raise InvalidOption(msg)
+        raise InvalidOption("there is no answer to draw")
     if reason := view.undrawable(problem):
         raise InvalidOption(reason)
     return view.plot(problem, drawn)

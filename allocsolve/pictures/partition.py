@@ -9,7 +9,7 @@ import numpy as np
 from allocsolve.bounds import partition_bound
 from allocsolve.families import View
 from allocsolve.pictures._reservation_gantt import machine_text, slices
-from allocsolve.pictures.chart import Chart, Drawing, counted
+from allocsolve.pictures.chart import Chart, Drawing, counted, head_of_nodes, too_many_nodes
 from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:
@@ -58,12 +58,6 @@ def _slices(problem: PartitionProblem, partition: Partition) -> list[tuple[str, 
     return slices(problem.topology, state)
 
 
-def _undrawable(problem: PartitionProblem) -> str:
-    if problem.topology.num_nodes > _LARGEST_DRAWN:
-        return f"{problem.topology.num_nodes} nodes are more than the {_LARGEST_DRAWN} that can be drawn"
-    return ""
-
-
 class _Layout(NamedTuple):
     """How slices lie side by side; pixels, but for what is said to be in nodes."""
 
@@ -100,13 +94,8 @@ def _plot(problem: PartitionProblem, partition: Partition) -> Drawing:
     layout = next(filter(_Layout.fits, layouts), layouts[-1])
     step, across, right, below, head, width, height = layout
     drawing = Drawing(width, height, problem.name or "partition")
-    drawing.text(_MARGIN, 18, problem.name or "Partition", kind="heading")
-    drawing.text(_MARGIN, 36, _describe(problem), kind="soft")
-    for place, (kind, *_) in enumerate(reversed(_STATES)):
-        x = _MARGIN + 75 * place
-        with drawing.plane(x, 52, 12, 12):
-            drawing.squares(kind, [(0, 0, 1)])
-        drawing.text(x + 15, 56, kind)
+    kinds = [kind for kind, *_ in reversed(_STATES)]
+    head_of_nodes(drawing, _MARGIN, problem.name or "Partition", _describe(problem), kinds)
     corners = [(place % across * right, place // across * below) for place in range(len(layers))]
     for (x, y), (name, _) in zip(corners, layers, strict=True):
         if name:
@@ -181,9 +170,8 @@ def _metric_fields(problem: PartitionProblem, metrics: PartitionMetrics) -> list
 
 
 PARTITION_VIEW: Final[View[PartitionProblem, Partition]] = View(
-    units={"pairwise": "hops"},
     describe=_describe,
-    undrawable=_undrawable,
+    undrawable=lambda problem: too_many_nodes(problem.topology.num_nodes, _LARGEST_DRAWN),
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,

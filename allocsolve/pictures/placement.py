@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.families import View
-from allocsolve.pictures.chart import Chart, Drawing, counted, short_number
+from allocsolve.pictures.chart import (
+    Chart,
+    Drawing,
+    counted,
+    head_of_nodes,
+    short_number,
+    too_many_nodes,
+)
 from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:
@@ -40,7 +47,13 @@ _LETTER: Final = 6.6
 #: Lines of a terminal, and the letter and style of a switch: all its free nodes are chosen, some of them,
 #: none of them, and there are none.
 _MOST_LINES: Final = 64
-_LETTERS: Final = (("#", "bold green"), ("+", "green"), (".", ""), ("x", "dim"))
+#: Of a switch, by whether nodes of it are chosen, and whether any are left.
+_LETTERS: Final = {
+    (True, False): ("#", "bold green"),
+    (True, True): ("+", "green"),
+    (False, True): (".", ""),
+    (False, False): ("x", "dim"),
+}
 _LEGEND: Final = "each letter a switch: # all free nodes chosen, + some, . none, x no node is free"
 
 
@@ -57,12 +70,6 @@ def _describe(problem: PlacementProblem) -> str:
     if problem.balanced:
         parts.append("balanced")
     return ", ".join(parts)
-
-
-def _undrawable(problem: PlacementProblem) -> str:
-    if problem.tree.num_nodes > _LARGEST_DRAWN:
-        return f"{problem.tree.num_nodes} nodes are more than the {_LARGEST_DRAWN} that can be drawn"
-    return ""
 
 
 class _Switches(NamedTuple):
@@ -139,13 +146,7 @@ def _plot(problem: PlacementProblem, placement: Placement) -> Drawing:
     layouts = [_Layout.of(step, switches) for step in _STEPS]
     layout = next((each for each in layouts if each.height <= Chart.WIDTH), layouts[-1])
     drawing = Drawing(layout.width, layout.height, problem.name or "placement")
-    drawing.text(_MARGIN, 18, problem.name or "Placement", kind="heading")
-    drawing.text(_MARGIN, 36, _describe(problem), kind="soft")
-    for place, kind in enumerate(_KINDS):
-        x = _MARGIN + 75 * place
-        with drawing.plane(x, 52, 12, 12):
-            drawing.squares(kind, [(0, 0, 1)])
-        drawing.text(x + 15, 56, kind)
+    head_of_nodes(drawing, _MARGIN, problem.name or "Placement", _describe(problem), _KINDS)
     boxes: dict[str, list[tuple[float, float, float, float]]] = {kind: [] for kind in _KINDS}
     for kind, box in _boxes(switches, layout):
         boxes[kind].append(box)
@@ -169,10 +170,7 @@ def _boxes(switches: _Switches, layout: _Layout) -> Iterator[tuple[str, tuple[fl
                 for box in _pieces(filled, filled + count, layout.wide):
                     low, start, length, rows = box
                     y = bottom - (low + rows) * layout.step
-                    yield (
-                        kind,
-                        (x + start * layout.step, y, length * layout.step, rows * layout.step),
-                    )
+                    yield (kind, (x + start * layout.step, y, length * layout.step, rows * layout.step))
                 filled += count
 
 
@@ -226,7 +224,7 @@ def _terminal_picture(problem: PlacementProblem, placement: Placement, width: in
     lines: list[Line] = [()]
     for group, parent in enumerate(switches.parents.tolist()):
         counts = switches.counts[switches.begins[group] : switches.begins[group + 1]]
-        letters = [_LETTERS[_state(chosen, free)] for chosen, free, _ in counts.tolist()]
+        letters = [_LETTERS[chosen > 0, free > 0] for chosen, free, _ in counts.tolist()]
         rows: Sequence[int] = range(0, len(letters), per_line)
         for row in rows:
             line = letters[row : row + per_line]
@@ -236,13 +234,6 @@ def _terminal_picture(problem: PlacementProblem, placement: Placement, width: in
                 line.append((f"  {told}", "dim"))
             lines.append(tuple(line))
     return [*lines, (), ((_LEGEND, ""),)]
-
-
-def _state(chosen: int, free: int) -> int:
-    """Return the place of a switch in `_LETTERS`."""
-    if chosen:
-        return 1 if free else 0
-    return 2 if free else 3
 
 
 def _metric_fields(problem: PlacementProblem, metrics: PlacementMetrics) -> list[tuple[str, str]]:
@@ -260,16 +251,8 @@ def _metric_fields(problem: PlacementProblem, metrics: PlacementMetrics) -> list
 
 
 PLACEMENT_VIEW: Final[View[PlacementProblem, Placement]] = View(
-    units={
-        "pairwise": "hops",
-        "domains": "switches",
-        "domains-2": "switches",
-        "domains-3": "switches",
-        "leftover": "nodes",
-        "bottleneck": "pairs",
-    },
     describe=_describe,
-    undrawable=_undrawable,
+    undrawable=lambda problem: too_many_nodes(problem.tree.num_nodes, _LARGEST_DRAWN),
     plot=_plot,
     metric_fields=_metric_fields,
     terminal_picture=_terminal_picture,

@@ -19,7 +19,15 @@ from allocsolve.pictures._reservation_gantt import (
     time_span,
 )
 from allocsolve.pictures._workload_series import time_unit
-from allocsolve.pictures.chart import Axis, Chart, counted, duration, percent
+from allocsolve.pictures.chart import (
+    Axis,
+    Chart,
+    counted,
+    duration,
+    percent,
+    size_classes,
+    too_many_nodes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -48,19 +56,9 @@ def reservation_exhibits(
 ) -> list[Exhibit]:
     """Return what there is to see of a reservation problem.
 
-    Parameters
-    ----------
-    answers
-        Feasible schedules by the names of their solvers, the best first.
-    certificates
-        Of bounds; not drawn.
-    given
-        Names of schedules that a user has made: they are drawn even if many are better.
-
-    Notes
-    -----
-    *Complexity*: O(holds log holds) for each answer; the drawings have a size that does not grow with the
-    jobs.
+    Answers are feasible schedules by the names of their solvers, the best first; certificates are not drawn.
+    Schedules that a user has `given` are drawn even if many are better. O(holds log holds) for each answer;
+    the drawings have a size that does not grow with the jobs.
     """
     del certificates
     if not answers or not len(problem.jobs):
@@ -84,18 +82,12 @@ def _chosen(
 
 
 def _by_size(problem: ReservationProblem, schedules: Mapping[str, ReservationSchedule], more: str) -> Exhibit:
-    sizes = problem.packed.nodes
-    classes = np.ceil(np.log2(sizes)).astype(np.int64)
-    largest, top = int(sizes.max()), max(int(classes.max()), 1)
+    classes, axis = size_classes(problem.packed.nodes)
     there = np.unique(classes)
-
-    def write(power: float) -> str:
-        return str(min(2 ** int(power), largest))
-
     title = "Accepted by size"
     chart = Chart(
         title,
-        Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8),
+        axis,
         Axis("jobs [%]", 0, 100, steps=5),
         legend=list(schedules),
         width=_WIDTH,
@@ -184,12 +176,6 @@ def _describe(problem: ReservationProblem) -> str:
     return f"{jobs} with deadlines on a {machine_text(problem.topology)}{_SHAPES[problem.shape]}{over}"
 
 
-def _undrawable(problem: ReservationProblem) -> str:
-    if problem.topology.num_nodes > _LARGEST_DRAWN:
-        return f"{problem.topology.num_nodes} nodes are more than the {_LARGEST_DRAWN} that can be drawn"
-    return ""
-
-
 def _outcomes(problem: ReservationProblem, schedule: ReservationSchedule) -> str:
     """Return what became of the jobs, in a line."""
     count = len(problem.jobs)
@@ -200,10 +186,6 @@ def _outcomes(problem: ReservationProblem, schedule: ReservationSchedule) -> str
     if cancelled or successful:
         sentence += f"; {successful} successful, {cancelled} cancelled (pale)"
     return sentence
-
-
-def _plot(problem: ReservationProblem, schedule: ReservationSchedule) -> Drawing:
-    return _plot_together(problem, [schedule])[0]
 
 
 def _plot_together(problem: ReservationProblem, schedules: Sequence[ReservationSchedule]) -> list[Drawing]:
@@ -259,10 +241,9 @@ def _size_class(place: int) -> str:
 
 
 RESERVATION_VIEW: Final[View[ReservationProblem, ReservationSchedule]] = View(
-    units={"rejected": "", "rejected-area": "", "unsuccessful": ""},
     describe=_describe,
-    undrawable=_undrawable,
-    plot=_plot,
+    undrawable=lambda problem: too_many_nodes(problem.topology.num_nodes, _LARGEST_DRAWN),
+    plot=lambda problem, schedule: _plot_together(problem, [schedule])[0],
     metric_fields=_metric_fields,
     terminal_picture=mesh_lines,
     plot_together=_plot_together,

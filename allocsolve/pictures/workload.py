@@ -25,7 +25,7 @@ from allocsolve.pictures._workload_series import (
     time_unit,
     timeline,
 )
-from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent
+from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent, size_classes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -49,21 +49,6 @@ _LONGEST_UNIT_S: Final = 86400.0
 _LEAST_WAIT: Final = 0.01
 
 
-def size_classes(problem: WorkloadProblem) -> tuple[IntArray, Axis]:
-    """Return the class of each job by its size, and the axis of the classes.
-
-    Class k holds the jobs of at most 2^k nodes that are in no class before it.
-    """
-    classes: IntArray = np.ceil(np.log2(problem.jobs.packed.nodes)).astype(np.int64)
-    largest = int(problem.jobs.packed.nodes.max())
-
-    def write(power: float) -> str:
-        return str(min(2 ** int(power), largest))
-
-    top = max(int(classes.max()), 1)
-    return classes, Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8)
-
-
 def wait_chart(
     title: str,
     problem: WorkloadProblem,
@@ -73,14 +58,8 @@ def wait_chart(
 ) -> Drawing:
     """Draw the mean wait of the jobs of each class, weighted as they count.
 
-    Parameters
-    ----------
-    schedules
-        By their names in the legend, at most as many as series have colours.
-    classes
-        Shape (jobs,): of each job the place of its class on the axis.
-    x
-        The axis.
+    Schedules are given by their names in the legend, at most as many as series have colours; `classes` has of
+    each job the place of its class on the axis.
     """
     packed = problem.jobs.packed
     weights = np.bincount(classes, weights=packed.weight)
@@ -126,16 +105,8 @@ def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | 
     """Draw a bar for each mean, from 0, and a mark at what no mean is below.
 
     Bars that are much longer than all others end at the edge, with a break: see `longest_bar`. Above each
-    stands how long it is.
-
-    Parameters
-    ----------
-    what
-        The name of the axis, without its unit.
-    means
-        Seconds by the names of the bars, from the top.
-    bound
-        Seconds; no marks if there is none.
+    stands how long it is. The means are seconds by the names of the bars, from the top; `what` names the
+    axis, without its unit. There are no marks without a bound.
     """
     longest = max(longest_bar(means.values()), bound or 0.0)
     unit = time_unit(min(longest, _LONGEST_UNIT_S))
@@ -185,18 +156,10 @@ def workload_exhibits(
 ) -> list[Exhibit]:
     """Return what there is to see of a workload.
 
-    Parameters
-    ----------
-    answers
-        Feasible schedules by the names of their solvers, the best first: the others are compared with it.
-    certificates
-        Of bounds; the first that prices time is drawn under the schedules.
-    given
-        Names of schedules that a user has made: they are drawn even if many are better.
-
-    Notes
-    -----
-    *Complexity*: O(jobs log jobs) for each answer; the drawings have a size that does not grow with the jobs.
+    Answers are feasible schedules by the names of their solvers, the best first: the others are compared with
+    it. The first certificate that prices time is drawn under them. Schedules that a user has `given` are
+    drawn even if many are better. O(jobs log jobs) for each answer; the drawings have a size that does not
+    grow with the jobs.
     """
     if not answers or not len(problem.jobs):
         return []
@@ -245,17 +208,12 @@ def _over_time(
             f" on the sum of {priced.get('term', 'the objective')} over all jobs for each second that it is "
             "there. The machine was scarce where the price is high, and large enough where it is 0."
         )
-    drawing = timeline(
-        problem,
-        schedules,
-        scale,
-        certificate=priced,
-    )
+    drawing = timeline(problem, schedules, scale, certificate=priced)
     return Exhibit("Over time", note, drawing)
 
 
 def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
-    classes, axis = size_classes(problem)
+    classes, axis = size_classes(problem.jobs.packed.nodes)
     note = f"Mean wait of the jobs between a power of two and the one before it.{more}"
     return Exhibit("Waiting by size", note, wait_chart("Waiting by size", problem, schedules, classes, axis))
 
@@ -357,16 +315,6 @@ def _beyond_plain(problem: WorkloadProblem) -> str:
     return problem.beyond_plain
 
 
-def _undrawable(problem: WorkloadProblem) -> str:
-    """Return nothing: what is drawn of many jobs are means over time, however many they are."""
-    del problem
-    return ""
-
-
-def _plot(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Drawing:
-    return _plot_together(problem, [schedule])[0]
-
-
 def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> list[Drawing]:
     heading = [problem.name or "Workload", _describe(problem)]
     if problem.closed:
@@ -411,11 +359,10 @@ def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[t
 
 
 WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
-    units={"turnaround": "s", "slowdown": "", "wait": "s", "makespan": "s"},
     describe=_describe,
-    undrawable=_undrawable,
+    undrawable=lambda _: "",  # what is drawn of many jobs are means over time, however many they are
     caution=lambda problem: nodes_not_modelled(problem.meta),
-    plot=_plot,
+    plot=lambda problem, schedule: _plot_together(problem, [schedule])[0],
     metric_fields=_metric_fields,
     plot_together=_plot_together,
     exhibits=workload_exhibits,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.model.arrays import BoolArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.history import JobHistory, Moment
     from allocsolve.simulation import QueueSnapshot
     from allocsolve.simulation.policy import PolicyLike
@@ -98,18 +98,9 @@ def past_answers(
 ) -> PastAnswers:
     """Ask questions of the past, each with what was known when it is asked.
 
-    Parameters
-    ----------
-    history
-        The past.
-    policy
-        As for `allocsolve.simulation.forecast`: what the machine is thought to do.
-    moment, count, before
-        See `JobHistory.questions`.
-    seed
-        Of instants and scenarios.
-    progress
-        Called after each question with how many have been asked, and how many there are.
+    The policy is what the machine is thought to do. `moment`, `count` and `before` are as for
+    `JobHistory.questions`, and the seed is that of instants and scenarios. `progress` is called after each
+    question with how many have been asked, and how many there are.
 
     Notes
     -----
@@ -142,17 +133,8 @@ def past_answers(
 def analogue_quantiles(past: PastAnswers, wanted: FloatArray, now: float) -> FloatArray:
     """Return `LEVELS` of the waits of the earlier questions that are most like new ones.
 
-    Parameters
-    ----------
-    past
-        Of which those count that were asked before `now`.
-    wanted
-        Shape (n, features): of the new questions.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n, 3), seconds; NaN if nothing was asked before.
+    Of the past those count that were asked before `now`. `wanted`, shape (n, features), are the new
+    questions. Shape (n, 3), seconds; NaN if nothing was asked before.
 
     Notes
     -----

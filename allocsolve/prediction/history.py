@@ -14,7 +14,7 @@ from allocsolve.simulation import QueueSnapshot
 if TYPE_CHECKING:
     from allocsolve.instances import JobLog
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: Over how many times as many jobs that waited questions are spread.
 SPREAD: Final = 10
@@ -35,6 +35,9 @@ class Questions(NamedTuple):
 class JobHistory:
     """Jobs of the past, in the order of their submission; times in seconds.
 
+    `InvalidProblem` if shapes differ, submissions fall, or a job ends before it starts or starts before its
+    submission.
+
     Parameters
     ----------
     num_nodes
@@ -46,11 +49,6 @@ class JobHistory:
         Shape (jobs,).
     limits
         Shape (jobs,); NaN for a job without one. Such a job counts as one with the longest limit or run time.
-
-    Raises
-    ------
-    InvalidProblem
-        If shapes differ, submissions fall, or a job ends before it starts or starts before its submission.
     """
 
     num_nodes: int
@@ -130,18 +128,9 @@ class JobHistory:
         Jobs that are submitted one after the other wait for the same reasons: a burst of them is hardly more
         than one question, so that the same number tells more if it is spread over a longer time.
 
-        Parameters
-        ----------
-        count
-            How many at most.
-        moment
-            ``submission``: of jobs at even distances among those, when they were submitted. ``instant``: of
-            one of those jobs, by chance, at as many instants by chance, out of the time over which they
-            waited.
-        before
-            Only what was asked before this time, in seconds.
-        seed
-            Of the instants.
+        There are at most `count`. The moment ``submission``: of jobs at even distances among those, when they
+        were submitted; ``instant``: of one of those jobs, by chance (`seed`), at as many instants by chance,
+        out of the time over which they waited. Only what was asked `before` this time, in seconds.
         """
         waits = np.flatnonzero((self.starts > self.submits) & (self.submits < before))
         waits = waits[len(waits) - min(SPREAD * count, len(waits)) :]

@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import BoolArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: The share of waits that an interval misses, half of them on each side.
 MISSED: Final = 0.1
@@ -40,10 +40,7 @@ class Shifts(NamedTuple):
     def applied(self, quantiles: FloatArray) -> FloatArray:
         """Return intervals of waits in seconds with moved ends.
 
-        Parameters
-        ----------
-        quantiles
-            Shape (n, 3), seconds: `LEVELS` of the waits as predicted.
+        Quantiles are `LEVELS` of the waits as predicted, shape (n, 3), in seconds.
         """
         scaled = log_wait(quantiles)
         scaled[:, 0] -= self.lower
@@ -58,16 +55,10 @@ class Shifts(NamedTuple):
 def conformal_shifts(quantiles: FloatArray, waits: FloatArray, ended: BoolArray) -> Shifts:
     """Return the shifts with which earlier intervals would have held as often as they say, side by side.
 
-    Parameters
-    ----------
-    quantiles
-        Shape (n, 3), seconds: what was predicted.
-    waits
-        Shape (n,), seconds: how long the wait was; of a job that still waits, how long it has waited since
-        the question.
-    ended
-        Shape (n,): whether the wait is over. How far off an end was is not known of one that still waits,
-        only at least how long the wait is: Kaplan and Meier's estimator counts such jobs.
+    Quantiles, shape (n, 3), were predicted; waits, shape (n,), are how long the wait was; of a job that still
+    waits, how long it has waited since the question; both in seconds. Of a wait that has not `ended`, shape
+    (n,), it is not known how far off an end was, only at least how long the wait is: Kaplan and Meier's
+    estimator counts such jobs.
 
     Notes
     -----
@@ -110,17 +101,8 @@ def _least_above(values: FloatArray, ended: BoolArray, rank: int, otherwise: int
 def interval_scores(intervals: FloatArray, waits: FloatArray) -> FloatArray:
     """Return the interval score of each answer: width, and 2 / `MISSED` for each unit by which it misses.
 
-    Parameters
-    ----------
-    intervals
-        Shape (n, 3), seconds.
-    waits
-        Shape (n,), seconds.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n,), on the scale of `log_wait`; less is better.
+    Intervals have the shape (n, 3), waits (n,), both in seconds. Shape (n,), on the scale of `log_wait`; less
+    is better.
 
     Notes
     -----

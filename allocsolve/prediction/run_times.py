@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: For how many jobs of a class those of the wider class count, all together.
 PRIOR_JOBS: Final = 10.0
@@ -19,15 +19,7 @@ PRIOR_JOBS: Final = 10.0
 def job_classes(nodes: IntArray, limits: FloatArray) -> NDArray[np.int64]:
     """Return the class of each job by its limit and by its nodes.
 
-    Parameters
-    ----------
-    nodes, limits
-        Shape (jobs,); limits in seconds.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (jobs, 2): half octaves of the limit, octaves of the nodes.
+    Limits are in seconds. Shape (jobs, 2): half octaves of the limit, octaves of the nodes.
     """
     by_limit = np.floor(2 * np.log2(limits)).astype(np.int64)
     return np.column_stack([by_limit, np.floor(np.log2(nodes)).astype(np.int64)])
@@ -99,18 +91,9 @@ class RunTimes:
     ) -> FloatArray:
         """Return run times, given how long the jobs have run.
 
-        Parameters
-        ----------
-        nodes, limits, elapsed
-            Shape (jobs,); seconds. 0 for a job that has not started.
-        chances
-            Shape (jobs, draws): the chance, in 0..1, that a job runs longer than is drawn; uniform ones give
-            a sample.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (jobs, draws), seconds: at least the time elapsed, and else at most the limit.
+        Shape (jobs,), in seconds; `elapsed` is 0 for a job that has not started. `chances`, shape (jobs,
+        draws) and in 0..1, are the chance that a job runs longer than is drawn; uniform ones give a sample.
+        Shape of these, seconds: at least the time elapsed, and else at most the limit.
         """
         times = np.empty(chances.shape)
         classes, place = np.unique(job_classes(nodes, limits), axis=0, return_inverse=True)

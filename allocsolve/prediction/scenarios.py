@@ -10,7 +10,7 @@ from allocsolve.prediction.intervals import LEVELS
 from allocsolve.prediction.run_times import RunTimes
 
 if TYPE_CHECKING:
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.history import JobHistory
     from allocsolve.simulation import QueueSnapshot
     from allocsolve.simulation.policy import PolicyLike
@@ -39,21 +39,8 @@ def waits_in_scenarios(
     In a scenario each job has a run time that is drawn given how long it has run, and the policy goes on; no
     more jobs are submitted. The draws of a job are spread evenly over its distribution.
 
-    Parameters
-    ----------
-    snapshot
-        The queue.
-    policy
-        As for `allocsolve.simulation.forecast`.
-    run_times
-        How long jobs run.
-    seed
-        Of the draws.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (queued, `SCENARIOS`), seconds; NaN for a job that the policy never starts.
+    The policy is as for `allocsolve.simulation.forecast`; the seed is that of the draws. Shape (queued,
+    `SCENARIOS`), seconds; NaN for a job that the policy never starts.
 
     Notes
     -----

@@ -13,7 +13,7 @@ from allocsolve.simulation import QueueSnapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.answers import Method, PastAnswers
     from allocsolve.prediction.history import JobHistory
     from allocsolve.simulation import QueueView
@@ -46,29 +46,13 @@ def when(
 ) -> StartIntervals:
     """Return when each queued job will start.
 
-    Parameters
-    ----------
-    view
-        The queue: what a policy sees, or a snapshot.
-    policy
-        What the machine does, as for `allocsolve.simulation.forecast`.
-    history
-        Its jobs of the past, up to now.
-    past
-        Answers of the past by `past_answers`, for submissions, for instants, or both; made of the history if
-        left out. Whoever asks again and again makes them once a day.
-    seed
-        Of the scenarios.
+    `InvalidOption` if a job of the view is not rigid.
 
-    Returns
-    -------
-    StartIntervals
-        NaN for a job that the policy never starts.
-
-    Raises
-    ------
-    InvalidOption
-        If a job of the view is not rigid.
+    The view is what a policy sees, or a snapshot of the queue; the policy is what the machine does, as for
+    `allocsolve.simulation.forecast`, and the history has its jobs of the past, up to now. Whoever asks again
+    and again makes answers of the past once a day, by `past_answers`, for submissions, for instants, or both;
+    they are made of the history if left out. The seed is that of the scenarios. NaN for a job that the policy
+    never starts.
 
     Notes
     -----

@@ -12,7 +12,7 @@ from allocsolve.prediction.scenarios import waits_by_limits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation import QueueSnapshot
     from allocsolve.simulation.policy import PolicyLike
 
@@ -33,22 +33,9 @@ def shorter_limits(
 ) -> dict[int, ShorterLimit]:
     """Return the longest limit with which a job would start before a closed window that delays it.
 
-    Parameters
-    ----------
-    snapshot
-        The queue, with its closed windows.
-    policy
-        As for `allocsolve.simulation.forecast`.
-    plan
-        Shape (queued,), seconds: the starts if all jobs run as long as they may.
-    jobs
-        Places in the queue.
-
-    Returns
-    -------
-    dict
-        By place; only jobs that would start earlier if nothing were closed, and that some shorter limit
-        starts before a window that begins by their start: the last one of these that can be.
+    `plan`, shape (queued,), are the starts in seconds if all jobs run as long as they may, and `jobs` places
+    in the queue. By place; only jobs that would start earlier if nothing were closed, and that some shorter
+    limit starts before a window that begins by their start: the last one of these that can be.
 
     Notes
     -----

@@ -59,8 +59,7 @@ def make_allocator(name: str, *, seed: int = 0) -> Allocator:
         if isinstance(faults[0], PluginError):
             raise faults[0]
         names = [known for kind in _PROBLEMS.values() for known in registered_names(family_of(kind))]
-        what = "allocator"
-        raise UnknownName(what, name, names)
+        raise UnknownName("allocator", name, names)
     ready_for: set[Topology | SwitchTree] = set()
     latest: Topology | SwitchTree | None = None
 

@@ -42,8 +42,6 @@ def code_of(solver: Any, name: str = "") -> str:  # noqa: ANN401 - a solver is w
 
     Parameters
     ----------
-    solver
-        A solver.
     name
         The name that it was made by, if any. A plug-in is called what this name stands for, whatever its
         class says of itself.

@@ -9,23 +9,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
+from allocsolve.families import (
+    Alias,
+    CertificateKind,
+    Codec,
+    Family,
+    Feature,
+    Rules,
+    Setting,
+    SolverRow,
+    imported,
+)
 from allocsolve.instances.formats.own import evolution as codec, evolution as tables
 from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution.rules import (
+    EVOLUTION_TERMS,
     evolution_metrics,
     evolution_violations,
-    value_of_evolution_metrics,
 )
 from allocsolve.model import (
-    EVOLUTION_OBJECTIVES,
     MAX_INTEGER,
     EvolutionProblem,
     EvolutionProfile,
     EvolutionSchedule,
     expand_ratio,
-    parse_evolution_objective,
 )
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers
@@ -74,39 +82,6 @@ def _features(problem: EvolutionProblem) -> dict[str, Feature]:
         "num_applications": len(problem.applications),
         "expand_limit": limit if math.isfinite(limit) else None,
     }
-
-
-def _bound(problem: EvolutionProblem, term: str) -> float:
-    from allocsolve import bounds  # noqa: PLC0415 - loaded when asked for
-
-    if term == "makespan":
-        return bounds.makespan_bound(problem)
-    if term == "completion":
-        return bounds.total_completion(problem) / max(len(problem.applications), 1)
-    return 0
-
-
-def _certified_bound(
-    problem: EvolutionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
-) -> int:
-    from allocsolve.judge.evolution.certificate import (  # noqa: PLC0415 - loaded when asked for
-        evolution_certified_bound,
-    )
-
-    return evolution_certified_bound(problem, certificate, parse_evolution_objective(objective))
-
-
-def _proof_text(
-    problem: EvolutionProblem,
-    certificate: Mapping[str, Any],
-    term: str,
-    bound: int,
-    answer: EvolutionSchedule | None,
-) -> ProofText:
-    from allocsolve.judge.evolution.proof_text import evolution_proof_text  # noqa: PLC0415 - when asked for
-
-    del term  # the makespan: no other term has certificates
-    return evolution_proof_text(problem, certificate, bound, answer)
 
 
 def _finds_below(problem: EvolutionProblem, term: str, bound: int, seconds: float) -> bool | None:
@@ -165,11 +140,9 @@ def _read_expand_limit(value: object) -> float:
     if isinstance(value, int) and value > MAX_INTEGER:  # even if the nearest double is 2^53
         limit = sys.float_info.max
     if math.isnan(limit):
-        msg = f"{value!r} is not a number"
-        raise ValueError(msg)
+        raise ValueError(f"{value!r} is not a number")
     if limit < 1:
-        msg = f"{value} is below 1"
-        raise ValueError(msg)
+        raise ValueError(f"{value} is below 1")
     expand_ratio(limit)  # refuses what is beyond 2^53
     return limit
 
@@ -187,17 +160,52 @@ def _quick_solvers(*_: object) -> tuple[AnySolver, ...]:
     return quick_solvers(EVOLUTION)
 
 
+_VERIFIED: Final = "expand limit 1; with a schedule as an optimum"
+
+
+def _proof_text(
+    problem: EvolutionProblem,
+    certificate: Mapping[str, Any],
+    term: str,
+    bound: int,
+    answer: EvolutionSchedule | None,
+) -> ProofText:
+    from allocsolve.judge.evolution.proof_text import evolution_proof_text  # noqa: PLC0415 - when asked for
+
+    del term  # the makespan, the only one
+    return evolution_proof_text(problem, certificate, bound, answer)
+
+
+def _kind(name: str, title: str, function: str) -> CertificateKind[EvolutionProblem, EvolutionSchedule]:
+    check = imported(f"allocsolve.judge.evolution.certificate:{function}")
+    form = functools.partial(codec.certificate_schema, name)
+    return CertificateKind(
+        name,
+        ("makespan",),
+        title,
+        check,
+        form,
+        names_term=False,
+        proof_text=_proof_text,
+        verified_for=_VERIFIED,
+    )
+
+
+_CERTIFICATES: Final = (
+    _kind("area", "areas of the applications", "area_bound"),
+    _kind("learned-clauses", "what a search has learned, up to a contradiction", "refutation_bound"),
+)
+
+
 EVOLUTION: Final = Family(
     kind="evolution",
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
-    objectives=EVOLUTION_OBJECTIVES,
+    objectives=EVOLUTION_TERMS,
     rules=Rules(
         evolution_violations,
         evolution_metrics,
-        value_of_evolution_metrics,
-        _certified_bound,
-        proof_text=_proof_text,
+        _CERTIFICATES,
         finds_below=_finds_below,
     ),
     codec=Codec(
@@ -206,14 +214,12 @@ EVOLUTION: Final = Family(
         answer=codec.ANSWER,
         problem_table=tables.PROBLEM_TABLE,
         answer_table=tables.SCHEDULE_TABLE,
-        certificates=codec.certificates,
     ),
     view=EVOLUTION_VIEW,
     solvers=_TABLE,
     aliases=_ALIASES,
     baseline="cpsat",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up_problems,
     examples=evolution_examples,
     large_example=lambda: klein2011(8),

@@ -42,15 +42,6 @@ def resumed(
     the certificate of a bound, too; None in them is a run from the beginning, and their repr does not show
     them.
 
-    Parameters
-    ----------
-    name
-        What messages call the solver.
-    solver
-        The solver.
-    start, certificate
-        None: there is none.
-
     Raises
     ------
     InvalidOption
@@ -60,8 +51,7 @@ def resumed(
     given = {field: value for field, value in given.items() if value is not None}
     missing = next((field for field in given if field not in _taken(solver)), None)
     if missing is not None:
-        msg = f"{name} cannot go on from the {_FIELDS[missing]} of an earlier run"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{name} cannot go on from the {_FIELDS[missing]} of an earlier run")
     return _replaced(solver, given)
 
 
@@ -122,7 +112,8 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
         if key not in _warmed_up:
             with _watched(announce), contextlib.suppress(Exception, SystemExit):
                 _warm_up(unstarted(solver), warm_up_problem)
-                if isinstance(solver, type(_baseline(family))):
+                baseline = next(row for row in family.solvers if row.name == family.baseline)
+                if isinstance(solver, type(baseline.load())):
                     _call_quick(warm_up_problem)
             _warmed_up.add(key)
 
@@ -145,11 +136,6 @@ def _call_until_compiled(solver: AnySolver, warm_up_problem: Problem) -> None:
             if limit is not Limit.TIME:
                 return
             patience -= 1
-
-
-def _baseline(family: AnyFamily) -> AnySolver:
-    """Return the baseline of a family."""
-    return next(row for row in family.solvers if row.name == family.baseline).load()
 
 
 def _call_quick(warm_up_problem: Problem) -> None:
@@ -333,12 +319,8 @@ def _is_called_like_a_solver(thing: Any) -> bool:  # noqa: ANN401 - anything
 def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - also what is no solver
     """Return a solver of problems of this family, instantiated if it is a class.
 
-    A policy that is a class stays one: it is made anew for each run, also after those that warm it up.
-
-    Raises
-    ------
-    InvalidOption
-        If it is none.
+    A policy that is a class stays one: it is made anew for each run, also after those that warm it up. Raises
+    `InvalidOption` if it is none.
     """
     given = solver
     if isinstance(solver, type):
@@ -347,8 +329,7 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
         except AllocsolveError:
             raise
         except Exception as error:
-            msg = f"{solver.__name__}() raised {type(error).__name__}: {error}"
-            raise InvalidOption(msg) from error
+            raise InvalidOption(f"{solver.__name__}() raised {type(error).__name__}: {error}") from error
     if not _is_called_like_a_solver(solver):
         # Classes can be called, whatever their instances can.
         adapt = family.adapted or (lambda _: None)
@@ -363,6 +344,5 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
         return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one
     if family not in solved:
         kinds = " and ".join(other.kind for other in solved)
-        msg = f"{identity(solver)} solves {kinds} problems, not {family.kind} problems"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{identity(solver)} solves {kinds} problems, not {family.kind} problems")
     return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one

@@ -51,10 +51,7 @@ class SolverName:
 def parse_name(text: str) -> SolverName:
     """Return the name and the options of a text; whether they exist is for the registry to say.
 
-    Raises
-    ------
-    InvalidOption
-        If there are parentheses, and what they hold is no list of options.
+    Raises `InvalidOption` if there are parentheses, and what they hold is no list of options.
 
     Examples
     --------
@@ -65,22 +62,18 @@ def parse_name(text: str) -> SolverName:
         return SolverName(text)
     whole = re.fullmatch(r"\s*([^()\s](?:[^()]*[^()\s])?)\s*\((.*)\)\s*", text, re.DOTALL)
     if whole is None:
-        msg = f"{_short(text)} is not of the form name(option=value, ...)"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{_short(text)} is not of the form name(option=value, ...)")
     options: dict[str, OptionValue] = {}
     for piece in split_names(whole[2]) if whole[2].strip() else ():
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not (name.isidentifier() and equals):
-            msg = f"{_short(text)}: {_short(piece)} is not of the form option=value"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{_short(text)}: {_short(piece)} is not of the form option=value")
         if name in options:
-            msg = f"{_short(text)}: the option {name} is given twice"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{_short(text)}: the option {name} is given twice")
         try:
             options[name] = parse_value(value)
         except ValueError as error:
-            msg = f"{_short(text)}: {name}: {error}"
-            raise InvalidOption(msg) from None
+            raise InvalidOption(f"{_short(text)}: {name}: {error}") from None
     return SolverName(whole[1], tuple(options.items()))
 
 
@@ -124,8 +117,7 @@ def parse_value(text: str) -> OptionValue:
     else:
         if _WORD.fullmatch(text):
             return text
-    msg = f"{_short(text)} is no number, True, False, None, word or quoted text"
-    raise ValueError(msg)
+    raise ValueError(f"{_short(text)} is no number, True, False, None, word or quoted text")
 
 
 def value_text(value: OptionValue) -> str:
@@ -170,11 +162,8 @@ def _valued(holder: Any) -> Iterator[Option]:  # noqa: ANN401 - any dataclass
 def with_options(solver: Any, given: Mapping[str, OptionValue]) -> Any:  # noqa: ANN401 - a solver or its class
     """Return a solver with other options; of a class, a solver of it.
 
-    Raises
-    ------
-    InvalidOption
-        If it has no such option, or the value is none for it: one line that names both, and the options that
-        there are.
+    Raises `InvalidOption` if it has no such option, or the value is none for it: one line that names both,
+    and the options that there are.
     """
     options = solver_options(solver)
     changes: dict[str, dict[str, OptionValue]] = {}  # by part
@@ -200,12 +189,10 @@ def _named(name: str, options: Mapping[str, Option]) -> Option:
     if name in options:
         return options[name]
     if name == "objective":
-        msg = "the objective is no option of a name, it is given beside the solver"
-        raise InvalidOption(msg)
+        raise InvalidOption("the objective is no option of a name, it is given beside the solver")
     if options:
         raise UnknownName("option", name, options)
-    msg = f"unknown option {name!r}"
-    raise InvalidOption(msg)
+    raise InvalidOption(f"unknown option {name!r}")
 
 
 def name_of(base: str, default: Any, solver: Any) -> str:  # noqa: ANN401 - a solver or its class, and a solver

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.families import Alias, Codec, Family, Feature, Rules
+from allocsolve.families import Alias, CertificateKind, Codec, Family, Feature, Rules, imported
 from allocsolve.instances.formats.own import partition as codec, partition as tables
 from allocsolve.instances.generators.examples import partition_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.partition.rules import (
+    PARTITION_TERMS,
     partition_metrics,
     partition_violations,
-    value_of_partition_metrics,
 )
-from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
+from allocsolve.model import NODE_ORDERS, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 from allocsolve.registry.table import exact, heuristic, quick_solvers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from allocsolve.families import AnySolver
 
 #: The warm-up problem has at least this number of nodes, or all of a smaller machine.
@@ -90,24 +88,6 @@ def _features(problem: PartitionProblem) -> dict[str, Feature]:
     return features
 
 
-def _certified_bound(
-    problem: PartitionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
-) -> int:
-    from allocsolve.judge.partition.certificate import (  # noqa: PLC0415 - loads numba
-        partition_certificate_bound,
-    )
-
-    assert objective == ("pairwise",), "the only one"
-    return partition_certificate_bound(problem, certificate)
-
-
-def _bound(problem: PartitionProblem, term: str) -> int:
-    from allocsolve.bounds import partition_bound  # noqa: PLC0415 - loaded when asked for
-
-    assert term == "pairwise", "the only one"
-    return partition_bound(problem)
-
-
 def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
     """Return a small machine with short free runs, with long ones, and with every free node asked for.
 
@@ -138,26 +118,40 @@ def _quick_solvers(*_: object) -> tuple[AnySolver, ...]:
     return quick_solvers(PARTITION)
 
 
+def _kind(name: str, title: str, place: str) -> CertificateKind[PartitionProblem, Partition]:
+    check = imported(f"allocsolve.judge.partition.{place}")
+    return CertificateKind(
+        *(name, ("pairwise",), title, lambda problem, certificate, _: check(problem, certificate)),
+        schema=functools.partial(codec.certificate_schema, name),
+        names_term=False,
+    )
+
+
+_CERTIFICATES: Final = (
+    _kind("boxes", "the least cost of a free box", "boxes:partition_box_bound"),
+    _kind("cut-tree", "trees of a search over cuts", "certificate:partition_tree_bound"),
+    _kind("", "multipliers of cuts", "certificate:partition_multiplier_bound"),
+)
+
+
 PARTITION: Final = Family(
     kind="partition",
     problem=PartitionProblem,
     answer=Partition,
-    objectives=PARTITION_OBJECTIVES,
-    rules=Rules(partition_violations, partition_metrics, value_of_partition_metrics, _certified_bound),
+    objectives=PARTITION_TERMS,
+    rules=Rules(partition_violations, partition_metrics, _CERTIFICATES),
     codec=Codec(
         answer_kind="partition-set",
         problem=codec.PROBLEM,
         answer=codec.ANSWER,
         problem_table=tables.PROBLEM_TABLE,
         answer_table=tables.PARTITION_TABLE,
-        certificates=codec.certificates,
     ),
     view=PARTITION_VIEW,
     solvers=_TABLE,
     aliases=_ALIASES,
     baseline="branch-and-bound",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up,
     examples=partition_examples,
     large_example=lambda: uniform_occupancy(Mesh((40, 40)), 0.4, 60, 5),

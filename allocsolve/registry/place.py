@@ -66,8 +66,6 @@ def place(
         The machine: a switch tree, or a box of nodes.
     free
         Which nodes may be chosen, shape (nodes,); not changed.
-    size
-        How many.
     within, segment, segment_level, balanced
         What is asked of a set on a switch tree, see `allocsolve.model.PlacementProblem`.
     objective
@@ -103,11 +101,7 @@ def place(
 
 
 def place_problem(
-    problem: PlacementProblem | PartitionProblem,
-    *,
-    objective: str,
-    rules: Sequence[str],
-    budget: Budget,
+    problem: PlacementProblem | PartitionProblem, *, objective: str, rules: Sequence[str], budget: Budget
 ) -> Placed:
     """Return the best set of nodes of a problem, and what rules take."""
     family = family_of(problem)

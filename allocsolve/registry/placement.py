@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.families import Codec, Family, Feature, Rules
+from allocsolve.families import CertificateKind, Codec, Family, Feature, Rules, imported
 from allocsolve.instances.formats.own import placement as codec
 from allocsolve.instances.generators.examples import placement_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.placement.rules import (
+    PLACEMENT_TERMS,
     placement_metrics,
     placement_violations,
-    value_of_placement_metrics,
 )
 from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
 from allocsolve.pictures.placement import PLACEMENT_VIEW
 from allocsolve.registry.table import exact, heuristic, quick_solvers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from allocsolve.families import AnySolver
 
 _TABLE = (
@@ -81,39 +79,36 @@ def _half_busy(pods: int, size: int, seed: int = 1) -> PlacementProblem:
     return uniform_occupancy(SwitchTree.regular((pods, 16, 18)), 0.5, size, seed)
 
 
-def _certified_bound(
-    problem: PlacementProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
-) -> float:
-    from allocsolve.judge.placement.certificate import (  # noqa: PLC0415 - loads numba
-        placement_certificate_bound,
-    )
-
-    return placement_certificate_bound(problem, certificate, objective)
-
-
 def _bound(problem: PlacementProblem, term: str) -> float:
     from allocsolve.bounds import placement_bound  # noqa: PLC0415 - loaded when asked for
 
     return placement_bound(problem, term)
 
 
+_CERTIFICATES: Final[tuple[CertificateKind[PlacementProblem, Placement], ...]] = (
+    CertificateKind(
+        *("knapsack", PLACEMENT_OBJECTIVES, "the optimum, which the judge finds again"),
+        check=imported("allocsolve.judge.placement.certificate:placement_certificate_bound"),
+        schema=codec.certificate_schema,
+    ),
+)
+
+
 PLACEMENT: Final = Family(
     kind="placement",
     problem=PlacementProblem,
     answer=Placement,
-    objectives=PLACEMENT_OBJECTIVES,
-    rules=Rules(placement_violations, placement_metrics, value_of_placement_metrics, _certified_bound),
+    objectives=PLACEMENT_TERMS,
+    rules=Rules(placement_violations, placement_metrics, _CERTIFICATES),
     codec=Codec(
         answer_kind="placement-set",
         problem=codec.PROBLEM,
         answer=codec.ANSWER,
-        certificates=codec.certificates,
     ),
     view=PLACEMENT_VIEW,
     solvers=_TABLE,
     baseline="tree-knapsack",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up,
     examples=placement_examples,
     large_example=lambda: _half_busy(70, 2000, 5),

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
+from allocsolve.families import Alias, CertificateKind, Codec, Family, Feature, Rules, SolverRow, imported
 from allocsolve.instances.formats.own import reservation as codec
-from allocsolve.instances.generators.examples import (
-    leaking_reservations,
-    reservation_examples,
-)
+from allocsolve.instances.generators.examples import leaking_reservations, reservation_examples
 from allocsolve.judge.reservation.rules import (
+    RESERVATION_TERMS,
     reservation_metrics,
     reservation_violations,
-    value_of_reservation_metrics,
 )
 from allocsolve.model import (
     PROGRAM_KINDS,
@@ -25,14 +22,11 @@ from allocsolve.model import (
     ReservationProblem,
     ReservationSchedule,
     Topology,
-    parse_reservation_objective,
 )
 from allocsolve.pictures.reservation import RESERVATION_VIEW
 from allocsolve.registry.table import exact, heuristic, quick_solvers, with_objective
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from allocsolve.model import ReservationShape, Solver
 
 #: By what part of a share the claims of solvers may differ from the quotient of the judge.
@@ -75,24 +69,6 @@ def _features(problem: ReservationProblem) -> dict[str, Feature]:
     }
 
 
-def _bound(problem: ReservationProblem, term: str) -> float:
-    from allocsolve.bounds.reservation_capacity import (  # noqa: PLC0415 - loaded when asked for
-        reservation_capacity_bound,
-    )
-
-    return reservation_capacity_bound(problem, parse_reservation_objective(term)[0])
-
-
-def _certified_bound(
-    problem: ReservationProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
-) -> float:
-    from allocsolve.judge.reservation.certificate import (  # noqa: PLC0415 - loaded when asked for
-        reservation_certified_bound,
-    )
-
-    return reservation_certified_bound(problem, certificate, parse_reservation_objective(objective))
-
-
 @functools.cache
 def _tiny_problems(topology: Topology, shape: ReservationShape) -> tuple[ReservationProblem, ...]:
     """Return problems that no greedy rule solves, and one of all kinds of programs, booked and leaking."""
@@ -122,23 +98,36 @@ def _quick_solvers(
     return tuple(with_objective(solver, objective) for solver in solvers)
 
 
+def _leaks(problem: ReservationProblem) -> str:
+    return "jobs that may leak" if problem.leaking else ""
+
+
+_CERTIFICATES: Final[tuple[CertificateKind[ReservationProblem, ReservationSchedule], ...]] = (
+    CertificateKind(
+        *("", RESERVATION_OBJECTIVES, "prices of node-seconds, slot by slot"),
+        check=imported("allocsolve.judge.reservation.certificate:reservation_price_bound"),
+        schema=codec.certificate_schema,
+        names_term=False,
+        beyond=_leaks,
+    ),
+)
+
+
 RESERVATION: Final = Family(
     kind="reservation",
     problem=ReservationProblem,
     answer=ReservationSchedule,
-    objectives=RESERVATION_OBJECTIVES,
+    objectives=RESERVATION_TERMS,
     rules=Rules(
         reservation_violations,
         reservation_metrics,
-        value_of_reservation_metrics,
-        _certified_bound,
+        _CERTIFICATES,
         tolerance=_TOLERANCE,
     ),
     codec=Codec(
         answer_kind="reservation-schedule",
         problem=codec.PROBLEM,
         answer=codec.ANSWER,
-        certificates=codec.certificates,
     ),
     view=RESERVATION_VIEW,
     solvers=_TABLE,
@@ -151,9 +140,7 @@ RESERVATION: Final = Family(
         Alias("leak-noncontiguous", "leak(contiguous=False)"),
     ),
     baseline="prices",
-    lost_shares=frozenset(RESERVATION_OBJECTIVES),
     features=_features,
-    bound=_bound,
     warm_up=_warm_up,
     examples=reservation_examples,
     large_example=lambda: leaking_reservations(1, 600, Mesh((16, 8))),

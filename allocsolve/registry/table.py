@@ -93,10 +93,7 @@ def registered_names(family: AnyFamily) -> Mapping[str, Registered]:
 def registered_solver(name: SolverName, family: AnyFamily) -> AnySolver:
     """Return the solver of a registered name and options.
 
-    Raises
-    ------
-    InvalidOption
-        If it has no such option, or not with this value.
+    Raises `InvalidOption` if it has no such option, or not with this value.
     """
     row, options = registered_names(family)[name.base]
     solver = row.load()
@@ -104,8 +101,7 @@ def registered_solver(name: SolverName, family: AnyFamily) -> AnySolver:
         try:
             solver = with_options(solver, {**options, **dict(name.options)})
         except InvalidOption as error:
-            msg = f"{family.kind} solver {name}: {error}"
-            raise InvalidOption(msg) from error
+            raise InvalidOption(f"{family.kind} solver {name}: {error}") from error
     return solver
 
 
@@ -151,10 +147,8 @@ def is_reference(name: str) -> bool:
 def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of solvers, or anything else
     """Import the object of an entry point; what no distribution provides may lie in the current directory.
 
-    Raises
-    ------
-    PluginError
-        With the name of the plug-in and the reason: no such module or attribute, or what the import raises.
+    Raises `PluginError` with the name of the plug-in and the reason: no such module or attribute, or what the
+    import raises.
     """
     module, _, attribute = entry.value.partition(":")
     if not all(part.isidentifier() for part in f"{module}.{attribute}".split(".")):
@@ -172,11 +166,8 @@ def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of s
 def load(entry: EntryPoint, options: Mapping[str, OptionValue]) -> AnySolver:
     """Return the solver of an entry point, with these options; a class is instantiated.
 
-    Raises
-    ------
-    PluginError
-        With the name of the plug-in and the reason: it cannot be imported or instantiated, has no such
-        option, is not called with a problem and a budget, or has no name of its own for the records.
+    Raises `PluginError` with the name of the plug-in and the reason: it cannot be imported or instantiated,
+    has no such option, is not called with a problem and a budget, or has no name of its own for the records.
     """
     thing = imported(entry)
     try:
@@ -261,12 +252,7 @@ def _holds_address(text: str) -> bool:
 def problem_types(solver: AnySolver) -> tuple[object, ...]:
     """Return the types that the annotation of the first parameter names, one or the members of a union.
 
-    Empty if there is no annotation.
-
-    Raises
-    ------
-    ValueError
-        If a text cannot be resolved.
+    Empty if there is no annotation. Raises `ValueError` if a text cannot be resolved.
     """
     call = inspect.unwrap(solver if inspect.isroutine(solver) else type(solver).__call__)
     first = next(iter(inspect.signature(solver).parameters.values()))
@@ -293,8 +279,7 @@ def families_solved(solver: AnySolver) -> tuple[AnyFamily, ...]:
     solved = tuple(family for family in families() if family.problem in named)
     if not solved:
         problems = " or ".join(family.problem.__name__ for family in families())
-        msg = f"annotate its first parameter with what it solves: {problems}"
-        raise ValueError(msg)
+        raise ValueError(f"annotate its first parameter with what it solves: {problems}")
     return solved
 
 
@@ -345,8 +330,6 @@ def check_solver_name(what: str, name: str, registered: Iterable[str] | None = N
 
     Parameters
     ----------
-    what
-        What messages call it.
     name
         With or without options, which are not looked at.
     registered

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import Codec, Family, Feature, Rules
+from allocsolve.families import CertificateKind, Codec, Family, Feature, Rules, imported
 from allocsolve.heuristics.workload.queue_lengths import LONG_QUEUE, has_long_queue
 from allocsolve.instances.formats.own import workload as codec, workload_certificates
 from allocsolve.instances.formats.simulators import swf as tables
 from allocsolve.instances.formats.simulators.foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
-from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import WORKLOAD_TERMS, workload_metrics, workload_violations
 from allocsolve.judge.workload.tolerance import rounded_schedule
 from allocsolve.model import (
-    WORKLOAD_OBJECTIVES,
     Amdahl,
     ClosedWindow,
     Job,
@@ -30,7 +29,6 @@ from allocsolve.model import (
     SpeedupTable,
     WorkloadProblem,
     WorkloadSchedule,
-    parse_workload_objective,
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
@@ -69,10 +67,7 @@ _TABLE = (
         "reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion", searches=True
     ),
     heuristic(
-        "list-annealing",
-        "clairvoyant: malleable jobs by an annealed list",
-        "ListAnnealing",
-        searches=True,
+        "list-annealing", "clairvoyant: malleable jobs by an annealed list", "ListAnnealing", searches=True
     ),
     heuristic(
         "evolving-annealing",
@@ -101,35 +96,6 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
         "widest_share": float(packed.nodes.max(initial=0)) / problem.num_nodes,
         **({} if problem.is_plain else {"resources": len(problem.resources), "windows": len(problem.closed)}),
     }
-
-
-def _bound(problem: WorkloadProblem, term: str) -> float:
-    from allocsolve.bounds.workload import workload_bound  # noqa: PLC0415 - loaded when asked for
-
-    return workload_bound(problem.on_plain_machine(), parse_workload_objective(term)[0])
-
-
-def _certified_bound(
-    problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
-) -> float:
-    from allocsolve.judge.workload.certificate import (  # noqa: PLC0415 - loads numba
-        workload_certified_bound,
-    )
-
-    return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
-
-
-def _proof_text(
-    problem: WorkloadProblem,
-    certificate: Mapping[str, Any],
-    term: str,
-    bound: float,
-    answer: WorkloadSchedule | None,
-) -> ProofText:
-    from allocsolve.judge.workload.proof_text import workload_proof_text  # noqa: PLC0415 - when asked for
-
-    del bound, answer  # the checker computes bounds itself, and has no rules for schedules of workloads
-    return workload_proof_text(problem, certificate, term)
 
 
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
@@ -245,20 +211,84 @@ def _policy_as_solver(thing: Any) -> PolicySolver | None:  # noqa: ANN401 - anyt
     return PolicySolver(thing) if hasattr(thing, "decide") or callable(thing) else None
 
 
+_MEANS: Final = ("turnaround", "slowdown", "wait")
+_MOLDABLE: Final = (
+    "rigid jobs, whole weights, times in quarters of a second; jobs that are moldable by a table"
+)
+
+
+def _proof_text(
+    problem: WorkloadProblem,
+    certificate: Mapping[str, Any],
+    term: str,
+    bound: float,
+    answer: WorkloadSchedule | None,
+) -> ProofText:
+    from allocsolve.judge.workload.proof_text import workload_proof_text  # noqa: PLC0415 - when asked for
+
+    del bound, answer  # the checker computes bounds itself, and has no rules for schedules of workloads
+    return workload_proof_text(problem, certificate, term)
+
+
+def _beyond_plain(problem: WorkloadProblem) -> str:
+    return "" if problem.is_plain else problem.beyond_plain
+
+
+def _kind(
+    name: str, title: str, place: str, *, general: bool = False, verified_for: str = ""
+) -> CertificateKind[WorkloadProblem, WorkloadSchedule]:
+    """Return a kind that bounds the makespan or means, of plain machines unless it is general."""
+    is_mean = name != "makespan"
+    return CertificateKind(
+        *(name, _MEANS if is_mean else (name,), title, imported(f"allocsolve.judge.workload.{place}")),
+        schema=functools.partial(workload_certificates.certificate_schema, name),
+        names_term=is_mean,
+        beyond=(lambda _: "") if general else _beyond_plain,
+        proof_text=_proof_text,
+        verified_for=verified_for,
+    )
+
+
+_CERTIFICATES: Final = (
+    _kind(
+        *("time-prices", "prices of node-seconds, slot by slot", "certificate:time_price_bound"),
+        verified_for=f"{_MOLDABLE}, for the turnaround",
+    ),
+    _kind(
+        *("job-prices", "prices per second, job by job", "machine_job_prices:any_job_price_bound"),
+        general=True,
+        verified_for="rigid jobs on plain machines, whole weights, times in quarters of a second",
+    ),
+    _kind("date-tree", "a tree of cuts between starts", "date_trees:date_trees_bound"),
+    _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound"),
+    _kind(
+        *("makespan", "a single job, areas, or wide jobs", "certificate:makespan_rule_bound"),
+        verified_for=_MOLDABLE,
+    ),
+    _kind(
+        *(
+            "machine-prices",
+            "prices of counted resources, slot by slot",
+            "machine_prices:machine_price_bound",
+        ),
+        general=True,
+        verified_for="rigid jobs on any machine, whole weights, times in quarters of a second",
+    ),
+)
+
+
 WORKLOAD: Final = Family(
     kind="workload",
     problem=WorkloadProblem,
     answer=WorkloadSchedule,
-    objectives=WORKLOAD_OBJECTIVES,
+    objectives=WORKLOAD_TERMS,
     rules=Rules(
         workload_violations,
         workload_metrics,
-        value_of_workload_metrics,
-        _certified_bound,
+        _CERTIFICATES,
         tolerance=_TOLERANCE,
         violations_within=workload_violations,
         rounded=rounded_schedule,
-        proof_text=_proof_text,
     ),
     codec=Codec(
         answer_kind="workload-schedule",
@@ -267,13 +297,11 @@ WORKLOAD: Final = Family(
         problem_table=tables.PROBLEM_TABLE,
         answer_table=tables.SCHEDULE_TABLE,
         foreign_tables=FOREIGN_TABLES,
-        certificates=workload_certificates.certificates,
     ),
     view=WORKLOAD_VIEW,
     solvers=_TABLE,
     baseline="prices",
     features=_features,
-    bound=_bound,
     warm_up=_warm_up_problems,
     examples=workload_examples,
     large_example=lambda: random_workload(1, 1000),

@@ -13,8 +13,8 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from allocsolve.bench.runs.given import is_given
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.runs.reply import is_given
 from allocsolve.families import family_of
 from allocsolve.model import terms
 
@@ -56,12 +56,9 @@ def shown_instances(findings: Findings, study: StudyRecords) -> ShownInstances:
     """Return the pictures and the exhibits of all instances of a study.
 
     Of each solver the answer of its best run is shown. Exhibits show them in the order of their values under
-    the objective of the first section that has the instance.
-
-    Notes
-    -----
-    Each section reads the problem of an instance once, and each answer that it shows once. Pictures beyond
-    `PICTURE_BYTES` are left out, last sections first; likewise exhibits beyond `EXHIBIT_BYTES`.
+    the objective of the first section that has the instance. Each section reads the problem of an instance
+    once, and each answer that it shows once. Pictures beyond `PICTURE_BYTES` are left out, last sections
+    first; likewise exhibits beyond `EXHIBIT_BYTES`.
     """
     index, exhibits = _Index(), _Exhibits(findings, study)
     for section in findings.sections:
@@ -171,8 +168,9 @@ class _Index:
         if instance.problem is None:
             about = missing = "the problem is not in the records"
         else:
-            view = family_of(instance.problem).view
-            section["units"] |= view.units
+            family = family_of(instance.problem)
+            view = family.view
+            section["units"] |= {term.name: term.unit for term in family.objectives}
             about, missing = view.about(instance.problem), view.undrawable(instance.problem)
         if not missing and self._blocks.full:
             missing = "left out: the page would be too large"

@@ -326,8 +326,6 @@ def html(findings: Findings, study: StudyRecords) -> str:
 
     Parameters
     ----------
-    findings
-        Of the records of the study.
     study
         Where the problems and answers come from: those of the best run of each solver on each instance.
 
@@ -356,7 +354,8 @@ def html(findings: Findings, study: StudyRecords) -> str:
         body.append(f"<summary><h2>{isolated(section.name)}</h2></summary>")
         first, *others = section_tables(section)
         body.append(table_html(first, next(numbers)))
-        body += ['<div class="figures">', *map(_figure, section_figures(section)), "</div>"]
+        figures = (figure_html(each.title, each.drawing, each.note) for each in section_figures(section))
+        body += ['<div class="figures">', *figures, "</div>"]
         body += [*(table_html(table, next(numbers)) for table in others), "</details>"]
     for idx, instance in enumerate(exhibited):
         body.append(f'<details class="section" id="e{idx}"{" open" if len(exhibited) == 1 else ""}>')
@@ -376,7 +375,3 @@ def _contents(findings: Findings, exhibited: Sequence[InstanceExhibits]) -> Iter
         yield f'<li><a href="#e{idx}">{isolated(instance.name)}</a></li>'
     yield '<li><a href="#instances">instances</a></li>' if findings.sections else ""
     yield "</ul></nav>"
-
-
-def _figure(figure: Figure) -> str:
-    return figure_html(figure.title, figure.drawing, figure.note)

@@ -27,12 +27,7 @@ _LONG: Final = 40
 def document(title: str, body: Sequence[str]) -> str:
     """Return an HTML document that a content security policy keeps from loading anything.
 
-    Parameters
-    ----------
-    title
-        Of the window; any text.
-    body
-        Lines of HTML.
+    The title is that of the window, any text; the body is lines of HTML.
     """
     script, style = _asset("page.js"), _asset("page.css") + rules()
     policy = (
@@ -78,14 +73,8 @@ def isolated(name: str) -> str:
 def table_html(table: Table, number: int, defined: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return a table that can be sorted, with its title and note.
 
-    Parameters
-    ----------
-    table
-        The table.
-    number
-        No other table of the page has it.
-    defined
-        Where on the page heads are defined, by their texts; the others lead nowhere.
+    No other table of the page has its number. Heads are defined on the page where `defined` says by their
+    texts; the others lead nowhere.
     """
     title = escape(table.title)
     kinds = ["number" if numeric else "text" for numeric in table.numeric]

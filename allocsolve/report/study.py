@@ -21,7 +21,7 @@ from allocsolve.bench.scores.summary import (
     summaries,
 )
 from allocsolve.errors import InvalidOption
-from allocsolve.report.tables import headline
+from allocsolve.report.headline import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -88,12 +88,8 @@ def examine(
     ----------
     records
         Of any suites, objectives, solvers, budgets and seeds; failed ones included.
-    title
-        For people.
     catalogue
         In which suites the instances count, and what files state of them; as for `compare`.
-    made
-        When and how the report is made.
 
     Raises
     ------
@@ -104,8 +100,7 @@ def examine(
     catalogue = library_statements(rows) if catalogue is None else catalogue
     rows, catalogue, contradictions = consistent(rows, catalogue)
     if not rows and not contradictions:
-        msg = f"{title}: there is no record to report on"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{title}: there is no record to report on")
     one_suite = {row.digest: ("",) for row in rows}
     machines = Counter(tuple(row.machine.items()) for row in rows)
     return Findings(

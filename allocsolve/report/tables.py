@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.scores.gaps import is_lost_share, stated_remark
+from allocsolve.bench.scores.gaps import stated_remark
 from allocsolve.model import Limit, terms
-from allocsolve.pictures.chart import counted, number, percent, probability, time_text, visible
+from allocsolve.pictures.chart import counted, number, percent, probability, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from allocsolve.bench import Comparison, Record
-    from allocsolve.bench.scores.comparison import InstanceResult
+    from allocsolve.bench import Record
     from allocsolve.bench.scores.summary import Summary
     from allocsolve.report.study import Findings, Section
 
@@ -102,12 +100,7 @@ _ENDED: Final = {
 
 def overview_tables(findings: Findings) -> tuple[Table, ...]:
     """Return the tables of the whole study."""
-    return (
-        _study(findings),
-        machine_table(findings),
-        failure_table(findings),
-        limit_table(findings),
-    )
+    return (_study(findings), machine_table(findings), failure_table(findings), limit_table(findings))
 
 
 def contradiction_tables(findings: Findings) -> tuple[Table, ...]:
@@ -145,29 +138,18 @@ def _study(findings: Findings) -> Table:
         seeds = {run.seed for row in comparison.cells.values() for cell in row.values() for run in cell.runs}
         rows.append(
             (
-                text(comparison.suite or "files"),
-                text(comparison.kind),
-                text(comparison.objective),
+                *map(text, (comparison.suite or "files", comparison.kind, comparison.objective)),
                 count(len(instances)),
                 count(sum(best.proven for best in instances)),
                 count(sum(best.certified for best in instances)),
                 count(sum(best.verified for best in instances)),
-                count(len(comparison.cells)),
-                count(len(seeds)),
+                *map(count, (len(comparison.cells), len(seeds))),
                 count(sum(summary.runs for summary in section.summaries)),
             )
         )
     heads = (
-        "suite",
-        "kind",
-        "objective",
-        "instances",
-        "optima proven",
-        "bounds certified",
-        "bounds verified",
-        "solvers",
-        "seeds",
-        "runs",
+        *("suite", "kind", "objective", "instances", "optima proven", "bounds certified"),
+        *("bounds verified", "solvers", "seeds", "runs"),
     )
     first, last = (pick((row.when for row in findings.records), default="") for pick in (min, max))
     when = f" from {first} to {last}" if first else ""
@@ -308,11 +290,7 @@ def _runs(section: Section) -> Table:
     rows = tuple(
         (
             text(summary.entrant),
-            count(summary.runs),
-            count(summary.failed),
-            count(summary.unanswered),
-            count(summary.overruns),
-            count(summary.proven),
+            *map(count, (summary.runs, summary.failed, summary.unanswered, summary.overruns, summary.proven)),
             *map(seconds, (summary.runtime.mean, summary.runtime.median, summary.runtime.p95)),
             *map(seconds, (summary.runtime.max, summary.runtime.shifted_mean)),
         )
@@ -363,60 +341,3 @@ def _primal(section: Section) -> Table:
         f"Of the gap to the best known value over the first {end}, the longest run; 100 % until there is an "
         "answer. Solvers that do not tell what they meet on their way have their answer at their end.",
     )
-
-
-def headline(comparison: Comparison) -> str:
-    """Return the sentence on all instances that all entrants were run on.
-
-    Best is who answers most of them, of these who has the least mean gap to the best known bound, and of
-    these who has the best known value most often.
-    """
-    common = comparison.common
-    entrants = counted(len(comparison.cells), "solver")
-    if not common:
-        return f"No {comparison.kind} problem was run by all of {entrants} ({comparison.objective})."
-    standings = {}
-    for entrant, cells in comparison.cells.items():
-        results = [cells[digest] for digest in common]
-        met = sum(_meets(cells[digest], comparison, digest) for digest in common)
-        standings[entrant] = (sum(result.value is None for result in results), _mean_gap(results), -met)
-    first = min(standings.values())
-    names = [visible(entrant) for entrant, standing in standings.items() if standing == first]
-    unanswered, gap, met = first
-    problems = counted(len(common), f"{comparison.kind} problem")
-    if unanswered == len(common):
-        return f"None of {entrants} has an answer to any of {problems} ({comparison.objective})."
-    facts = [f"answers {len(common) - unanswered} of them"] if unanswered else []
-    if gap < math.inf:
-        facts.append(_distance(comparison, gap))
-    facts.append(f"best known value on {-met} of {len(common)}")
-    whose = f"Of {entrants} on {problems}, {_listed(names)} {'is' if len(names) == 1 else 'are'} best: "
-    sentence = f"{whose if len(standings) > 1 else f'{names[0]} on {problems}: '}{', '.join(facts)}."
-    stated = stated_remark([comparison.best_by_digest[digest] for digest in common])
-    return f"{sentence} {stated}".rstrip()
-
-
-def _distance(comparison: Comparison, gap: float) -> str:
-    """Return a mean gap in words."""
-    term = objective_terms(comparison.objective)[0]
-    if is_lost_share(comparison.kind, comparison.objective):
-        return f"{term}: {percent(gap)} of what the best known bound leaves is lost on average"
-    return f"{term} {percent(gap)} above the best known bound on average"
-
-
-def _mean_gap(results: Sequence[InstanceResult]) -> float:
-    """Return the mean over the answered instances with a bound; infinite without any."""
-    return fmean([result.gap for result in results if result.gap is not None] or [math.inf])
-
-
-def _meets(result: InstanceResult, comparison: Comparison, digest: str) -> bool:
-    """Return whether every seed has the best known value."""
-    best = comparison.best_by_digest[digest].value
-    return best is not None and all(run.value == best for run in result.runs)
-
-
-def _listed(names: Sequence[str], max_names: int = 3) -> str:
-    """Return names as a sentence has them."""
-    if len(names) > max_names:
-        return f"{', '.join(names[:max_names])} and {len(names) - max_names} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

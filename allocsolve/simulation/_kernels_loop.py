@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model.jobs import PackedJobs
+from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.simulation._kernels_events import (
     begin,
     close_gaps,

@@ -25,10 +25,7 @@ from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.search import bisect_right
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
-from allocsolve.simulation._kernels_events import (
-    begin,
-    complete,
-)
+from allocsolve.simulation._kernels_events import begin, complete
 from allocsolve.simulation._kernels_sizes import (
     ask,
     await_change,
@@ -49,7 +46,8 @@ from allocsolve.simulation.decisions import PROMISED
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.state import Resizing, State
 
 

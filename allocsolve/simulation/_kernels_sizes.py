@@ -26,7 +26,7 @@ from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, time_factor
 from allocsolve.simulation._kernels_events import put_in_order, take_out_of_order
 
 if TYPE_CHECKING:
-    from allocsolve.model.jobs import PackedJobs
+    from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.state import Resizing, State
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import functools
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.model.arrays import read_only_view
 from allocsolve.model.evolving import PROFILE, packed_evolving
 from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.view import JobColumns
+from allocsolve.simulation.view import JobColumns, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.evolving import PackedEvolving
-    from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.orders import Changes
     from allocsolve.simulation.rules import EngineRules
 
@@ -35,12 +35,7 @@ _AT_SUBMISSION: Final = ("submit", "nodes", "min_nodes", "max_nodes", "estimate"
 class KnownColumns:
     """What policies may know now of the jobs of a problem.
 
-    Parameters
-    ----------
-    problem, rules
-        Those of the engine.
-    start
-        Shape (jobs,): starts in seconds, NaN before a job starts; filled by the engine.
+    `start`, shape (jobs,), is in seconds, NaN before a job starts; the engine fills it.
     """
 
     def __init__(self, problem: WorkloadProblem, rules: EngineRules, start: FloatArray) -> None:
@@ -117,9 +112,6 @@ def _relative_tables(problem: WorkloadProblem) -> FloatArray:
     return relative
 
 
-#: Pairs of seconds and nodes.
-Steps: TypeAlias = tuple[tuple[float, int], ...]
-
 #: What is shown where no job has a profile, or the rules hide them.
 NO_PROFILES: Final[Mapping[int, Steps]] = MappingProxyType({})
 
@@ -128,13 +120,7 @@ _STEPS: Final = {"none": 0, "next": 2, "all": None}
 
 
 class KnownProfiles:
-    """What the rules show of the profiles of jobs.
-
-    Parameters
-    ----------
-    problem, rules, changes
-        Those of the engine.
-    """
+    """What the rules show of the profiles of jobs."""
 
     def __init__(self, problem: WorkloadProblem, rules: EngineRules, changes: Changes) -> None:
         self._changes, self._limit = changes, _STEPS[rules.profile_knowledge]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.model import Budget, PackedJobs, WorkloadProblem, WorkloadSchedule
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.state import Resizing, State
 
@@ -34,10 +34,7 @@ class CompiledSolver(Options):
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Run the workload; the budget does not limit it, only its clock is used.
 
-        Raises
-        ------
-        Deadlock
-            If running jobs wait for nodes for ever.
+        `Deadlock` if running jobs wait for nodes for ever.
         """
         clock = budget.start()
         run = self.simulated(problem)
@@ -67,15 +64,9 @@ def run_to_end(
 ) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload whose jobs may change their sizes.
 
-    Parameters
-    ----------
-    run
-        Goes on from event to event; returns False if the log of changes needs more room before it can
-        continue.
-    ordered
-        Whether running jobs are listed in the order of their expected ends, see `initial_state`.
-    estimate
-        Shape (jobs,), seconds: the run times that the policy expects; the estimates of users if left out.
+    `run` goes on from event to event, and returns False if the log of changes needs more room before it can
+    continue. For `ordered` see `initial_state`; `estimate`, shape (jobs,), are the seconds that the policy
+    expects, the estimates of users if left out.
     """
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=ordered, resizable=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.state import State
 
 
@@ -71,11 +71,8 @@ class Continuation(NamedTuple):
 class Restart:
     """Lets kernels run again and again from the same state: what they write is put back before each run.
 
-    Parameters
-    ----------
-    written
-        Arrays and tuples of them, as they are before the first run. Read-only arrays are left out. Of a
-        state, its first two fields are enough: they say that its lists are empty.
+    `written` are arrays and tuples of them, as they are before the first run; read-only arrays are left out.
+    Of a state, its first two fields are enough: they say that its lists are empty.
     """
 
     def __init__(self, *written: Any) -> None:  # noqa: ANN401 - arrays, in tuples or not

@@ -30,16 +30,7 @@ class Start:
     A job with a profile starts on `allocsolve.model.Job.nodes` nodes; if its first step needs no node, the
     job gives its node back at once.
 
-    Parameters
-    ----------
-    job
-        Its index in the problem.
-    nodes
-        On how many nodes.
-    reason
-        Why.
-    blocked
-        The job that was first in the queue and did not fit, if this one is backfilled.
+    `blocked` is the job that was first in the queue and did not fit, if this one is backfilled.
     """
 
     job: int
@@ -57,15 +48,7 @@ class Resize:
     change stays pending until the job ends. A job whose change is pending from an earlier call cannot be
     changed again.
 
-    Parameters
-    ----------
-    job
-        Its index in the problem.
-    nodes
-        On how many nodes it is to run.
-    for_job
-        The queued job that gets the nodes that this job gives up: a `Promise` for the queued job has to
-        follow.
+    `for_job` is the queued job that gets the nodes that this job gives up: a `Promise` for it has to follow.
     """
 
     job: int
@@ -80,13 +63,6 @@ class Promise:
     The promise uses the nodes that other jobs give up for it (`Resize.for_job`, earlier in the same call),
     and free nodes for the rest, which wait for it from now on. The job leaves the queue. Jobs start in the
     order in which they were promised nodes: the first one that still has to wait holds up the others.
-
-    Parameters
-    ----------
-    job
-        Its index in the problem.
-    nodes
-        On how many nodes it will start.
     """
 
     job: int
@@ -100,13 +76,6 @@ class Answer:
     If the request is granted, the job gets the nodes now, out of the free ones. If it is refused, it is
     dropped; only requests of jobs with `allocsolve.model.Requests` can be refused, since other jobs ask until
     they get the nodes or no longer need them.
-
-    Parameters
-    ----------
-    job
-        Its index in the problem.
-    granted
-        Whether it gets the nodes.
     """
 
     job: int
@@ -127,12 +96,8 @@ Decision: TypeAlias = Start | Resize | Promise | Answer | Wake
 class IllegalDecision(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
     """A decision that the rules do not allow; the state of the engine has not changed.
 
-    Parameters
-    ----------
-    job
-        The index of the job that the decision is about; None if it is about no job.
-    rule
-        The rule that was broken, with the values.
+    `job` is the index of the job that it is about; None if it is about no job. `rule` says what was broken,
+    with the values.
     """
 
     def __init__(self, job: int | None, rule: str) -> None:

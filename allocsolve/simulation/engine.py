@@ -12,7 +12,7 @@ from allocsolve.kernels.records import numbers
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import PROFILE
-from allocsolve.model.jobs import PackedJobs
+from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.simulation._kernels_loop import start_job, to_next_event
 from allocsolve.simulation.columns import NO_PROFILES, KnownColumns, KnownProfiles
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.outcome import Log, Standstill
 
@@ -132,10 +132,7 @@ class Engine:
     def apply(self, decisions: Iterable[Decision]) -> None:
         """Carry out the decisions in their order, either all or none of them.
 
-        Raises
-        ------
-        IllegalDecision
-            If a decision breaks a rule; the state is unchanged in this case.
+        `IllegalDecision` if one breaks a rule; the state is unchanged in this case.
         """
         wakes: list[float] = []
         if self._changes is None:

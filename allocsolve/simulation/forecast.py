@@ -30,7 +30,7 @@ from allocsolve.simulation.simulate import CompiledPolicy
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.speedup import Speedup
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.rules import EngineRules
@@ -62,17 +62,7 @@ class Continuing(CompiledPolicy, Protocol):
         the queue as soon as the policy is called: now, or an instant later where one has started now. All
         events of an instant come at once.
 
-        Parameters
-        ----------
-        problem, running, now
-            As for `starts_after`.
-        runtimes
-            Shape (scenarios, jobs), seconds, read-only: in place of those of the problem.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (scenarios, jobs), seconds; None if the policy has no such loop.
+        As for `starts_in_scenarios`; None if the policy has no such loop.
         """
 
 
@@ -81,27 +71,14 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
 
     A copy of the policy is run forward from the view on; it is reset before, for jobs are numbered anew.
 
-    Parameters
-    ----------
-    view
-        What the policy sees now. A running job ends when it is expected to; a queued one runs for its
-        estimate, or for its run time where the view shows it.
-    policy
-        A function from views to decisions, or one of `allocsolve.heuristics`. It sees only the
-        jobs that wait or run, numbered anew. A policy with reservations makes them anew on the view, in queue
-        order, since a view does not show the earlier ones.
-    rules
-        Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
+    `InvalidOption` if a job that runs or waits is evolving.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape of ``view.queue``, in its order: seconds; NaN for a job that the policy never starts.
-
-    Raises
-    ------
-    InvalidOption
-        If a job that runs or waits is evolving.
+    A running job ends when it is expected to; a queued one runs for its estimate, or for its run time where
+    the view shows it. The policy, a function from views to decisions or one of `allocsolve.heuristics`, sees
+    only the jobs that wait or run, numbered anew. A policy with reservations makes them anew on the view, in
+    queue order, since a view does not show the earlier ones. The rules are those of the policy (its attribute
+    ``rules``) if left out, or `EngineRules()` if it has none. Shape of ``view.queue``, in its order: seconds;
+    NaN for a job that the policy never starts.
 
     Notes
     -----
@@ -146,21 +123,11 @@ def starts_after(
 ) -> FloatArray:
     """Return when each job starts if a policy goes on at a moment at which jobs run.
 
-    Parameters
-    ----------
-    problem
-        The jobs that run, wait or will be submitted. A job that runs was submitted when it started, and has
-        the nodes that it holds; its run time ends after now, or now.
-    running
-        The jobs that run, in any order.
-    policy, rules
-        As for `forecast`; a copy of the policy is run. What it keeps from call to call, such as reservations,
-        it makes now, in the order of the queue.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (jobs,), seconds; NaN for a job that the policy never starts.
+    The problem has the jobs that run, in any order, wait or will be submitted. A job that runs was submitted
+    when it started, and has the nodes that it holds; its run time ends after now, or now. Policy and rules
+    are as for `forecast`; a copy of the policy is run. What it keeps from call to call, such as reservations,
+    it makes now, in the order of the queue. Shape (jobs,), seconds; NaN for a job that the policy never
+    starts.
 
     Notes
     -----
@@ -181,17 +148,8 @@ def starts_in_scenarios(
 ) -> FloatArray:
     """Return when each job starts, as `starts_after` does, in scenarios that differ in the run times.
 
-    Parameters
-    ----------
-    problem, running, now, policy, rules
-        As for `starts_after`.
-    runtimes
-        Shape (scenarios, jobs), seconds, read-only.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (scenarios, jobs), seconds; NaN for a job that the policy never starts.
+    Run times have the shape (scenarios, jobs), in seconds, and are read-only; so has what is returned, NaN
+    for a job that the policy never starts.
     """
     policy = instantiated(policy)
     starts = _compiled_starts(problem, running, now, policy, runtimes, rules)
@@ -263,15 +221,7 @@ def promised_starts(
 
     If the policy makes reservations, these are its forecasts.
 
-    Parameters
-    ----------
-    policy, rules
-        As for `forecast`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (jobs,), seconds.
+    Policy and rules are as for `forecast`. Shape (jobs,), seconds.
 
     Notes
     -----
@@ -308,17 +258,8 @@ class PromiseError(NamedTuple):
 def promise_error(promised: object, starts: object) -> PromiseError:
     """Return how far promised and actual starts are apart.
 
-    Parameters
-    ----------
-    promised
-        Shape (jobs,), seconds: the result of `promised_starts`, or promises from any other source.
-    starts
-        Shape (jobs,), seconds.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the shapes differ, or a time is no number.
+    Both have the shape (jobs,), in seconds; promises are the result of `promised_starts`, or from any other
+    source. `InvalidAnswer` if the shapes differ, or a time is no number.
 
     Examples
     --------

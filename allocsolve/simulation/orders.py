@@ -33,19 +33,13 @@ if TYPE_CHECKING:
 
     from allocsolve.model import PackedJobs, WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.decisions import Answer
     from allocsolve.simulation.state import Resizing, State
 
 
 class Orders:
-    """The decisions of one call, checked one after the other on a copy of what they change.
-
-    Parameters
-    ----------
-    state, resizing, jobs
-        Those of the engine, before the decisions.
-    """
+    """The decisions of one call, checked one after the other on a copy of what they change."""
 
     def __init__(self, state: State, resizing: Resizing, jobs: PackedJobs) -> None:
         self._state, self._resizing, self._jobs = state, resizing, jobs
@@ -209,12 +203,7 @@ class Orders:
 class Changes:
     """The part of an engine that handles changes of size.
 
-    Parameters
-    ----------
-    problem, state
-        Those of the engine.
-    estimate
-        Expected run times of jobs on their own numbers of nodes, in seconds.
+    `estimate` are the expected run times of jobs on their own numbers of nodes, in seconds.
     """
 
     def __init__(self, problem: WorkloadProblem, state: State, estimate: FloatArray) -> None:

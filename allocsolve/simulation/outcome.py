@@ -23,14 +23,9 @@ if TYPE_CHECKING:
 class Log:
     """Why jobs started.
 
-    Parameters
-    ----------
-    started
-        Jobs in the order in which they started.
-    reasons
-        Shape (jobs,): codes of `Reason`; 0 also for jobs that have not started.
-    blocked
-        Shape (jobs,): for a backfilled job, the job that was first in the queue and did not fit; else -1.
+    `started` has jobs in the order in which they started, `reasons`, shape (jobs,), codes of `Reason`, 0 also
+    for jobs that have not started. `blocked`, shape (jobs,), is for a backfilled job the job that was first
+    in the queue and did not fit, else -1.
     """
 
     started: IntArray

@@ -50,16 +50,11 @@ class RunnablePolicy:
 def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 - also what is no policy
     """Return a policy at the beginning of a run: what it remembers of an earlier run is forgotten.
 
-    Parameters
-    ----------
-    policy
-        A function from views to decisions; an object with a method ``decide`` that is one; or a class of
-        either that takes no arguments. Its attribute ``rules`` says by which rules it wants to be called. A
-        policy that remembers something has a method ``reset`` besides, which is called also if the policy
-        is given as a bound method of the object. A method that plans a whole workload
-        at once may have a method ``online``, which returns a policy that decides on views.
-    seed
-        With which the method ``reset`` is called, if there is one.
+    A policy is a function from views to decisions; an object with a method ``decide`` that is one; or a class
+    of either that takes no arguments. Its attribute ``rules`` says by which rules it wants to be called. A
+    policy that remembers something has a method ``reset`` besides, which is called with the seed, also if the
+    policy is given as a bound method of the object. A method that plans a whole workload at once may have a
+    method ``online``, which returns a policy that decides on views.
 
     Examples
     --------
@@ -93,10 +88,7 @@ def runnable(policy: Any, *, seed: int = 0) -> RunnablePolicy:  # noqa: ANN401 -
 def instantiated(policy: Any) -> Any:  # noqa: ANN401 - also what is no policy
     """Return the policy itself, or an instance if it is a class; of one that was made ready, what it was.
 
-    Raises
-    ------
-    InvalidOption
-        If the class cannot be called without arguments.
+    `InvalidOption` if the class cannot be called without arguments.
     """
     if isinstance(policy, RunnablePolicy):
         policy = policy.source

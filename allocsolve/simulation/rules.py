@@ -61,32 +61,21 @@ class EngineRules(Options):
     def applied(self, problem: WorkloadProblem) -> WorkloadProblem:
         """Return the workload that runs under these rules: with `kill_at_limit`, run times end at limits.
 
-        Raises
-        ------
-        InvalidOption
-            If a job that is to be killed may change its size.
+        `InvalidOption` if a job that is to be killed may change its size.
         """
         return problem.cut_at_limits() if self.kill_at_limit else problem
 
     def check(self, problem: WorkloadProblem, *, answers: bool = True) -> None:
         """Refuse a workload that does not allow what the rules say.
 
-        Parameters
-        ----------
-        answers
-            Whether the policy that is to run answers requests: evolving jobs ask for nodes.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If sizes are to change at once, but a job changes its size only at points; or if a job asks for
-            nodes, but the policy does not answer.
+        `answers` says whether the policy that is to run answers requests: evolving jobs ask for nodes.
+        `UnsupportedProblem` if it does not and a job asks, or if sizes are to change at once, but a job
+        changes its size only at points.
         """
         evolves = problem.packed.kind == EVOLVING
-        if not answers and evolves.any():
-            name = problem.jobs.names[int(np.argmax(evolves))]
-            msg = f"job {name!r} is evolving: it asks for nodes, and this policy does not answer requests"
-            raise UnsupportedProblem(msg)
+        if not answers:
+            why = "is evolving: it asks for nodes, and this policy does not answer requests"
+            problem.jobs.refuse(evolves, why)
         if self.resize_takes_effect != "at_once":
             return
         # Work in one part has no point before its end: such a job never changes its size.

@@ -27,15 +27,8 @@ def run_policy(
 ) -> Simulation:
     """Run a workload to its end under any policy, calling it from Python.
 
-    Parameters
-    ----------
-    policy
-        Called with a `QueueView` at each event; returns decisions. It is a function, an object with a method
-        ``decide``, or a class of either; its method ``reset``, if it has one, is called before the run.
-    rules
-        Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
-    seed
-        With which ``reset`` is called.
+    Policy and rules are as for `runnable` and `forecast`; `reset`, if there is one, is called with the seed
+    before the run.
     """
     ready = runnable(policy, seed=seed)
     engine = Engine(problem, rules or ready.rules)
@@ -49,23 +42,12 @@ def simulate(
 ) -> WorkloadSchedule:
     """Return the schedule of a workload under a policy: compiled where it can be, else as `run_policy`.
 
-    Parameters
-    ----------
-    policy
-        A function from views to decisions, or one of `allocsolve.heuristics` such as ``Easy()``.
-    rules
-        Those of the policy if left out.
+    `InvalidOption` if a policy needs to know more than the rules allow.
 
-    Returns
-    -------
-    WorkloadSchedule
-        Jobs that the policy did not start have no pieces. Jobs whose requests for nodes are never answered
-        end at the last event, before their work is done; the judge reports this.
-
-    Raises
-    ------
-    InvalidOption
-        If a policy needs to know more than the rules allow.
+    The policy is a function from views to decisions, or one of `allocsolve.heuristics` such as ``Easy()``;
+    rules are those of the policy if left out. Jobs that the policy did not start have no pieces. Jobs whose
+    requests for nodes are never answered end at the last event, before their work is done; the judge reports
+    this.
 
     Examples
     --------

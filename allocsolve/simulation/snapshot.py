@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.machine import Amounts
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.view import QueueView
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, eq=False)
 class QueueSnapshot:
     """The rigid jobs that run or wait at an instant, without the future of any.
+
+    `InvalidProblem` if shapes do not belong together, running jobs hold more nodes than there are, a queued
+    job asks for more, or a time or limit is impossible; the message names the job.
 
     Parameters
     ----------
@@ -47,12 +50,6 @@ class QueueSnapshot:
         Counted resources beside the nodes, and how much there is of each.
     running_needs, needs
         What each job needs of them, for all running and all queued jobs; nothing if left out.
-
-    Raises
-    ------
-    InvalidProblem
-        If shapes do not belong together, running jobs hold more nodes than there are, a queued job asks for
-        more, or a time or limit is impossible; the message names the job.
     """
 
     num_nodes: int
@@ -110,10 +107,7 @@ class QueueSnapshot:
     def of(cls, view: QueueView) -> QueueSnapshot:
         """Return the snapshot of a view, whose jobs must be rigid.
 
-        Raises
-        ------
-        InvalidOption
-            If a job that runs or waits is not rigid, or is promised nodes.
+        `InvalidOption` if a job that runs or waits is not rigid, or is promised nodes.
         """
         jobs, queue, running = view.jobs, view.queue, view.running
         members = np.concatenate([running, queue, view.promises])
@@ -140,18 +134,9 @@ class QueueSnapshot:
         What a policy keeps from call to call, such as reservations, it makes now, in the order of the queue:
         it does not matter when jobs were submitted, but to a policy whose order tells that.
 
-        Parameters
-        ----------
-        policy
-            As for `allocsolve.simulation.forecast`; it sees limits, not run times.
-        running_times, run_times
-            Shapes (running,) and (queued,), or (scenarios, running) and (scenarios, queued), seconds: the
-            whole run times. A running job ends a moment after now at the earliest.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape of `run_times`, seconds; NaN for a job that the policy never starts.
+        The policy sees limits, not run times. These are whole run times, in seconds, of the shapes (running,)
+        and (queued,), or (scenarios, running) and (scenarios, queued); a running job ends a moment after now
+        at the earliest. Shape of `run_times`, seconds; NaN for a job that the policy never starts.
         """
         if not len(self.nodes):
             return np.empty(run_times.shape)
@@ -168,16 +153,8 @@ class QueueSnapshot:
     def first_open(self, starts: FloatArray) -> FloatArray:
         """Return when each queued job can start at the earliest, whoever runs: windows are closed to it.
 
-        Parameters
-        ----------
-        starts
-            Shape (queued, n), seconds: not before these times. Infinite and NaN ones stay as they are.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (queued, n), seconds: the first times from which on what is open is enough for the job until
-            its limit.
+        It is not before `starts`, shape (queued, n), in seconds, of which infinite and NaN ones stay as they
+        are: from these times on what is open is enough for the job until its limit. Same shape.
         """
         if not self.closed or not len(self.nodes):
             return starts

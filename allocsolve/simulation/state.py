@@ -11,8 +11,8 @@ from allocsolve.kernels.records import Record, Records, record, records
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.evolving import PackedEvolving
-    from allocsolve.model.jobs import FloatArray
 
 
 class EngineNumbers(Record):
@@ -99,19 +99,10 @@ def initial_state(
 ) -> State:
     """Return the state before the first event.
 
-    Parameters
-    ----------
-    num_nodes
-        Nodes of the cluster.
-    submit
-        Submissions of the jobs that are to come, in seconds.
-    num_jobs
-        Number of jobs that the state has room for; those that are to come if left out.
-    ordered
-        Whether running jobs are listed in the order of their keys, which costs O(running jobs) a start; None
-        if the kernels that take the state never need the list.
-    resizable
-        Whether running jobs may change their sizes, and so their ends.
+    Jobs are to come at `submit`, in seconds; the state has room for `num_jobs`, for those to come if left
+    out. `ordered` says whether running jobs are listed in the order of their keys, which costs O(running
+    jobs) a start; None if the kernels that take the state never need the list. With `resizable` running jobs
+    may change their sizes, and so their ends.
     """
     count = len(submit) if num_jobs is None else num_jobs
     engine = record(EngineNumbers)
@@ -260,14 +251,9 @@ class Resizing(NamedTuple):
 def initial_resizing(estimate: FloatArray, plan: PackedEvolving, changes_per_job: int = 4) -> Resizing:
     """Return the state before the first event.
 
-    Parameters
-    ----------
-    estimate
-        Expected run times of jobs on their own numbers of nodes, in seconds.
-    plan
-        How jobs evolve, and what changes of size cost them: `allocsolve.model.Jobs.evolving`.
-    changes_per_job
-        Number of changes of size that the log has room for at first, see `roomier`.
+    `estimate` are the expected run times of jobs on their own numbers of nodes, in seconds, `plan` is how
+    they evolve (`allocsolve.model.Jobs.evolving`). The log has room for so many changes of size for each job
+    at first, see `roomier`.
     """
     count = len(estimate)
     given = ("reading", "holds_larger", "release_delay", "stall_fixed", "stall_per_node", "stall_shared")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import POWERS_OF_TWO, allowed_sizes
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
-    from allocsolve.simulation.columns import Steps
+    from allocsolve.model.columns import FloatArray
 
 
 class _SizedJobs(Protocol):
@@ -86,33 +85,33 @@ def _time_factor(jobs: _SizedJobs, job: int, nodes: int) -> float:
     return float(jobs.table_seconds[rows][jobs.table_nodes[rows].tolist().index(nodes)])
 
 
+#: Pairs of seconds and nodes.
+Steps: TypeAlias = tuple[tuple[float, int], ...]
+
+
 class JobColumns(NamedTuple):
     """What is known of jobs, by job, as read-only arrays.
 
     For jobs that are not yet submitted, times are NaN, numbers of nodes 0 and users -1. The first fifteen
-    columns are those of `allocsolve.model.PackedJobs`; the last eight come from
+    columns are those of `allocsolve.model.PackedJobs`, which says more of them; the last eight come from
     `allocsolve.model.PackedEvolving`.
     """
 
-    #: Seconds.
     submit: FloatArray
-    #: For a rigid job, the nodes that it runs on; for any other, the number of nodes that its times refer to.
     nodes: IntArray
     min_nodes: IntArray
     max_nodes: IntArray
     #: Seconds on `nodes` nodes; NaN as long as the rules hide it.
     runtime: FloatArray
-    #: The user's estimate of the run time on `nodes` nodes, in seconds.
+    #: The user's.
     estimate: FloatArray
     weight: FloatArray
-    #: The law of speedup, see `allocsolve.model.PackedJobs`.
     speedup: IntArray
     parameter: FloatArray
     #: Tables of speedup, in which times are given relative to that on `nodes` nodes.
     table_offsets: IntArray
     table_nodes: IntArray
     table_seconds: FloatArray
-    #: Kind, points and size set, see `allocsolve.model.PackedJobs`.
     kind: IntArray
     points: IntArray
     size_step: IntArray
@@ -121,7 +120,7 @@ class JobColumns(NamedTuple):
     end: FloatArray
     #: The number of the user; -1 if the user is not known.
     user: IntArray
-    #: How jobs evolve, and what changes of size cost them, see `allocsolve.model.PackedEvolving`.
+    #: How jobs evolve, and what changes of size cost them.
     reading: IntArray
     stall_fixed: FloatArray
     stall_per_node: FloatArray

@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.kernels.records import numbers
 from allocsolve.model.arrays import frozen
-from allocsolve.model.jobs import PackedJobs
+from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.simulation.columns import shown_plan
 from allocsolve.simulation.decisions import Reason, Start
 from allocsolve.simulation.state import initial_resizing, initial_state
@@ -17,7 +17,7 @@ from allocsolve.simulation.view import JobColumns
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation.state import Resizing, State
     from allocsolve.simulation.view import QueueView
 
@@ -164,16 +164,8 @@ def resizing_of_view(view: QueueView) -> Resizing:
 def start_of(state: State, job: int, listed: IntArray, nodes: int | None = None) -> Start:
     """Return the decision to start a job that a kernel started in a renumbered view.
 
-    Parameters
-    ----------
-    state
-        The state after the kernel.
-    job
-        Its number in the view.
-    listed
-        The original index of each job of the view, see `renumbered`.
-    nodes
-        The nodes on which it started; those that it holds now if left out.
+    `job` is its number in the view, and `listed` the original index of each of its jobs, see `renumbered`. It
+    starts on `nodes`; on those that it holds now, after the kernel, if left out.
     """
     row = numbers(state.job[job])
     blocked = None if row.blocked < 0 else int(listed[row.blocked])

@@ -63,8 +63,7 @@ def check_answers(solver: AnySolver, family: AnyFamily, problems: Sequence[Probl
                 _fail(aimed, problem, f"claims the bound {record.bound}; there is an answer with {optimum}")
             answered += answer is not None
     if problems and not answered:
-        msg = f"{identity(solver)} answers none of {len(problems)} {family.kind} problems"
-        raise AssertionError(msg)
+        raise AssertionError(f"{identity(solver)} answers none of {len(problems)} {family.kind} problems")
 
 
 def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
@@ -73,7 +72,7 @@ def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Pr
     Of two proven optima the answers may differ (threads decide which is found), and what the clock has
     stopped may be anything.
     """
-    objective = family.objectives[:1]
+    objective = family.term_names[:1]
     aimed = with_objective(solver, objective)
     for seed in range(2):
         budget = dataclasses.replace(ENOUGH, seed=seed)
@@ -110,13 +109,12 @@ def _refused(held: Any, name: str, value: object) -> None:  # noqa: ANN401 - a s
         )
         assert name in text, f"{identity(held)}: the message on {name}={value!r} does not name it: {text}"
     else:
-        msg = f"{identity(held)} takes {name}={value!r}"
-        raise AssertionError(msg)
+        raise AssertionError(f"{identity(held)} takes {name}={value!r}")
 
 
 def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Leave the problem as it is, its arrays included."""
-    objective = family.objectives[:1]
+    objective = family.term_names[:1]
     aimed = with_objective(solver, objective)
     for problem in problems:
         before = _snapshot(problem)
@@ -129,7 +127,7 @@ def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[P
 
 def check_silent(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Print nothing to stdout, neither from Python nor from a library or a child process."""
-    aimed = with_objective(solver, family.objectives[:1])
+    aimed = with_objective(solver, family.term_names[:1])
     for problem in problems:
         with _stdout() as written:
             _call(aimed, problem, ENOUGH)
@@ -144,7 +142,7 @@ def check_budget(solver: AnySolver, family: AnyFamily, problems: Sequence[Proble
         for idx, problem in enumerate(problems):
             budget = Budget(0.001, ENOUGH.iterations, workers=1 + idx % 2)
             _timed(with_objective(solver, objective), problem, budget, objective)
-    objective = family.objectives[:1]
+    objective = family.term_names[:1]
     aimed, large = with_objective(solver, objective), family.large_example()
     for problem in problems:
         for iterations in (0, 1):
@@ -163,7 +161,7 @@ def _timed(solver: AnySolver, problem: Problem, budget: Budget, objective: tuple
 
 def _objectives(solver: AnySolver, family: AnyFamily) -> list[tuple[str, ...]]:
     """Return each single term, and two as a pair in both orders; the default if the solver takes none."""
-    first, *others = family.objectives
+    first, *others = family.term_names
     default = (first,)
     if not others or with_objective(solver, default) == with_objective(solver, (others[0],)):
         return [default]
@@ -191,7 +189,8 @@ def _judged(
 ) -> tuple[Record, Answer | None]:
     """Return the record and the answer of a run that the judge confirms."""
     # Every run of pytest imports this package, for the fixture of the gate.
-    from allocsolve.bench.runs.execution import SolverInterrupted, execute  # noqa: PLC0415 - keeps pytest light
+    from allocsolve.bench.runs.execution import execute  # noqa: PLC0415 - keeps pytest light
+    from allocsolve.bench.runs.reply import SolverInterrupted  # noqa: PLC0415 - keeps pytest light
     from allocsolve.bench.runs.tasks import plan  # noqa: PLC0415 - keeps pytest light
 
     (task,) = plan([("", problem)], [solver], objective=",".join(objective), budgets=[budget])
@@ -209,8 +208,7 @@ def _judged(
 
 
 def _fail(solver: AnySolver, problem: Problem, what: str, cause: BaseException | None = None) -> NoReturn:
-    msg = f"{identity(solver)} on {problem.name or problem!r}: {what}"
-    raise AssertionError(msg) from cause
+    raise AssertionError(f"{identity(solver)} on {problem.name or problem!r}: {what}") from cause
 
 
 def _essence(record: Record, answer: Answer | None) -> tuple[object, ...]:

@@ -40,11 +40,7 @@ class Gate:
     update: bool  #: whether baselines are written
 
     def __call__(
-        self,
-        solvers: Sequence[SolverLike],
-        *,
-        baseline: str | os.PathLike[str],
-        suite: str = "tiny",
+        self, solvers: Sequence[SolverLike], *, baseline: str | os.PathLike[str], suite: str = "tiny"
     ) -> GateReport:
         """Fail the test if a solver has changed; see `allocsolve.bench.run_gate`.
 

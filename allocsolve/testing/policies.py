@@ -122,10 +122,7 @@ def check_policy(
 
 
 def _apply(
-    check: _Check,
-    policy: Subject,
-    claims: _Claims,
-    examples: Sequence[WorkloadProblem] | None,
+    check: _Check, policy: Subject, claims: _Claims, examples: Sequence[WorkloadProblem] | None
 ) -> None:
     subject = instantiated(policy)
     check(subject, claims, example_workloads() if examples is None else examples)
@@ -249,8 +246,7 @@ def _calls(policy: Subject, problem: WorkloadProblem) -> Iterator[tuple[QueueVie
         try:
             engine.apply(decisions)
         except IllegalDecision as error:
-            msg = f"{_at(problem, view)}: {error}"
-            raise AssertionError(msg) from error
+            raise AssertionError(f"{_at(problem, view)}: {error}") from error
 
 
 def _decisions(decide: Policy, view: QueueView, problem: WorkloadProblem) -> tuple[Decision, ...]:

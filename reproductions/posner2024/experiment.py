@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bounds.workload import makespan_bound
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import Budget, WorkloadProblem, terms
 from reproductions.runs import BOUND, PlannedRun, best_values, certified, planned
 
@@ -209,7 +209,7 @@ def _run(cell: Cell, reading: str, record: Record) -> Run:
 
 def _bounds(problem: WorkloadProblem, record: Record, best: float) -> tuple[float, ...]:
     """Return the bounds of a problem on the makespan and the turnaround, a claimed one, the least value."""
-    makespan = workload_certified_bound(problem, makespan_bound(problem).certificate, ("makespan",))
+    makespan = certified_bound(problem, makespan_bound(problem).certificate, ("makespan",))
     turnaround = certified(record)
     claimed = max(turnaround, terms(record.bound)[0])
     if best < claimed * (1 - 1e-9):

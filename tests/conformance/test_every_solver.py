@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from distinct_solvers import distinct_solvers
 from offenders import all_offenders
+from tiers import some
 
 from allocsolve.families import families
 from allocsolve.model import NODE_ORDERS
 from allocsolve.registry import make_solver, solver_names, solver_options
 from allocsolve.registry.names import name_of
 from allocsolve.registry.table import registered_names
-from allocsolve.testing import check_solver
+from allocsolve.testing import check_solver, example_problems
 
 if TYPE_CHECKING:
     from allocsolve.families import AnyFamily
+
+#: Those that take long for each example.
+DEAR = ("milp", "prices", "market", "date-branching", "list-annealing", "cpsat")
 
 of_each_family = pytest.mark.parametrize("family", families(), ids=lambda family: family.kind)
 
@@ -33,7 +37,8 @@ of_each_family = pytest.mark.parametrize("family", families(), ids=lambda family
 )
 def test_the_contract(family: AnyFamily, name: str) -> None:
     """Each solver keeps the contract; `distinct_solvers` says which names stand for which others."""
-    check_solver(make_solver(name, family.problem))
+    problems = example_problems(family.kind)
+    check_solver(make_solver(name, family.problem), examples=some(problems) if name in DEAR else problems)
 
 
 @of_each_family

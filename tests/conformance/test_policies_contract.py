@@ -39,36 +39,6 @@ class TestEasy(PolicyConformance):
     starts_like = "easy"
 
 
-class TestMalleableMin(PolicyConformance):
-    policy = MalleableMin
-    starts_head = True
-    starts_like = "first-fit"
-
-
-class TestMalleableAverage(PolicyConformance):
-    policy = MalleableAverage()
-    starts_head = True
-    starts_like = "first-fit"
-
-
-class TestMalleablePref(PolicyConformance):
-    policy = MalleablePref()
-    starts_head = True
-    starts_like = "first-fit"
-
-
-class TestMalleablePrefkeeper(PolicyConformance):
-    policy = MalleablePrefkeeper()
-    starts_head = True
-    starts_like = "first-fit"
-
-
-class TestStaticPrice(PolicyConformance):
-    policy = StaticPrice()
-    starts_head = True
-    starts_like = "first-fit"
-
-
 class TestFunction(PolicyConformance):
     policy = first_fit
     starts_head = True
@@ -82,6 +52,15 @@ class TestShortestFirst(PolicyConformance):
     def order(self, view: Any) -> Any:
         jobs = view.jobs
         return sorted(view.queue.tolist(), key=lambda job: (jobs.estimate[job], jobs.submit[job], job))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [MalleableMin, MalleableAverage(), MalleablePref(), MalleablePrefkeeper(), StaticPrice()],
+    ids=str,
+)
+def test_malleable_policies_start_like_first_fit(policy: Any) -> None:
+    check_policy(policy, starts_head=True, starts_like="first-fit")
 
 
 @pytest.mark.parametrize(

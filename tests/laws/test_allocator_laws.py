@@ -13,28 +13,18 @@ from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
 
 from allocsolve.heuristics.partition import _kernels_curve as curve, _kernels_growth as growing
-from allocsolve.heuristics.partition.blocks import (
-    MultipleBuddy,
-    Paging,
-    RandomNodes,
-    multiple_buddy,
-    paging,
-    random_nodes,
-)
+from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
 from allocsolve.heuristics.partition.curve_fit import (
-    CURVE_METHODS,
-    FALLBACKS,
-    CurveFit,
     best_fit_run,
     first_fit_run,
     largest_runs,
     min_span,
     sorted_free_list,
 )
-from allocsolve.heuristics.partition.growth import Growth, Leak, growth, leak
+from allocsolve.heuristics.partition.growth import Growth, growth, leak
 from allocsolve.heuristics.partition.lattice import lattice
-from allocsolve.heuristics.partition.submesh import SUBMESH_CHOICES, Submesh, submesh
-from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Status, Topology, frozen, node_order
+from allocsolve.heuristics.partition.submesh import SUBMESH_CHOICES, submesh
+from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Topology, frozen, node_order
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.submesh import SubmeshChoice
@@ -44,113 +34,9 @@ Request = tuple[Topology, "BoolArray", int]
 
 grow = entry(growing.grow)
 
-NEVER_FAIL: dict[str, Any] = {
-    "sorted-free-list": sorted_free_list,
-    "min-span": min_span,
-    "largest-runs": largest_runs,
-    "best-fit, min-span": best_fit_run,
-    "best-fit, largest-runs": partial(best_fit_run, fallback="largest-runs"),
-    "leak-noncontiguous": partial(leak, contiguous=False),
-    "multiple-buddy": multiple_buddy,
-    "random": partial(random_nodes, seed=3),
-}
-CONNECTED: dict[str, Any] = {
-    "first-fit on a snake": partial(first_fit_run, order="snake"),
-    "best-fit on a snake": partial(best_fit_run, order="short-side-snake", fallback="fail"),
-    "growth": growth,
-    "growth-best": partial(growth, seeds="all"),
-    "leak": leak,
-    "submesh-first-fit": partial(submesh, all_shapes=True),
-    "submesh-best-fit": partial(submesh, choice="best"),
-}
-ALLOCATORS: dict[str, Any] = {
-    **NEVER_FAIL,
-    **CONNECTED,
-    "first-fit": first_fit_run,
-    "best-fit, fail": partial(best_fit_run, fallback="fail"),
-    "paging": paging,
-}
-SOLVERS = (
-    *(CurveFit(method, order) for method in CURVE_METHODS for order in ("row-major", "snake", "hilbert")),
-    *(CurveFit("best-fit", fallback=fallback) for fallback in FALLBACKS),
-    Growth(),
-    Growth("all"),
-    Leak(),
-    Leak(contiguous=False),
-    Submesh(),
-    Submesh("best", all_shapes=True),
-    MultipleBuddy(),
-    Paging(),
-    Paging(0, "snake"),
-    RandomNodes(),
-)
-
-by_name = pytest.mark.parametrize("name", ALLOCATORS)
-
 
 def listed(nodes: IntArray | None) -> list[int] | None:
     return None if nodes is None else nodes.tolist()
-
-
-# All of them -----------------------------------------------------------------------------------------------
-
-
-@by_name
-@given(request=requests())
-def test_what_is_returned_are_so_many_distinct_free_nodes(name: str, request: Request) -> None:
-    topology, free, size = request
-    before = free.copy()
-    nodes = ALLOCATORS[name](topology, free, size)
-    assert (free == before).all()
-    assert free.flags.writeable
-    if nodes is None:
-        assert name not in NEVER_FAIL
-        return
-    assert nodes.dtype == np.int64
-    assert nodes.shape == (size,)
-    assert len(set(nodes.tolist())) == size
-    assert free[nodes].all()
-    if name in CONNECTED:
-        assert naive.is_connected(topology, nodes.tolist())
-
-
-@by_name
-@given(request=requests())
-def test_the_same_mask_gives_the_same_nodes_however_it_lies_in_memory(name: str, request: Request) -> None:
-    topology, free, size = request
-    strided = np.repeat(free, 2)[::2]
-    allocate = ALLOCATORS[name]
-    assert listed(allocate(topology, strided, size)) == listed(allocate(topology, free, size))
-
-
-@by_name
-@given(request=requests())
-def test_all_free_nodes_are_found(name: str, request: Request) -> None:
-    topology, free, _ = request
-    size = int(free.sum())
-    nodes = ALLOCATORS[name](topology, free, size)
-    if nodes is None:
-        assert name not in NEVER_FAIL
-    else:
-        assert sorted(nodes.tolist()) == naive.free_nodes(free)
-
-
-@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-@given(request=requests(), contiguous=st.booleans(), seed=st.integers(0, 9))
-def test_solvers_answer_what_is_asked(solver: Any, request: Request, contiguous: bool, seed: int) -> None:
-    topology, free, size = request
-    problem = PartitionProblem(topology, free, size, contiguous)
-    result = solver(problem, Budget(seconds=60, seed=seed))
-    largest = naive.largest_component(topology, free)
-    assert (result.status is Status.INFEASIBLE) == (contiguous and largest < size)
-    if result.answer is None:
-        assert result.status in (Status.INFEASIBLE, Status.UNKNOWN)
-        return
-    nodes = result.answer.nodes.tolist()
-    assert len(set(nodes)) == size
-    assert free[nodes].all()
-    assert naive.is_connected(topology, nodes) or not contiguous
-    assert solver(problem, Budget(seed=seed)).answer == result.answer
 
 
 # On a node order -------------------------------------------------------------------------------------------
@@ -239,19 +125,6 @@ def test_the_growing_kernel_knows_its_cost_and_stops_at_the_bound(request: Reque
             assert nodes.tolist() == expected
 
 
-@given(requests())
-def test_growth_fails_only_if_no_connected_set_exists(request: Request) -> None:
-    topology, free, size = request
-    exists = naive.largest_component(topology, free) >= size
-    assert (growth(topology, free, size) is not None) == exists
-    assert (growth(topology, free, size, seeds="all") is not None) == exists
-    if exists:
-        first, best = growth(topology, free, size), growth(topology, free, size, seeds="all")
-        assert first is not None
-        assert best is not None
-        assert naive.cost(topology, best.tolist()) <= naive.cost(topology, first.tolist())
-
-
 @given(requests(), st.data())
 def test_leaks_are_their_twins(request: Request, data: Any) -> None:
     topology, free, size = request
@@ -276,21 +149,6 @@ def test_submeshes_are_their_twins(choice: SubmeshChoice, all_shapes: bool, requ
     assert (box and sorted(box)) == (expected and sorted(expected))
 
 
-@given(requests(), st.booleans(), st.data())
-def test_a_submesh_is_found_in_the_mirror(request: Request, all_shapes: bool, data: Any) -> None:
-    topology, free, size = request
-    axis = data.draw(st.integers(0, len(topology.shape) - 1))
-    mirrored = np.flip(free.reshape(topology.shape, order="F"), axis).ravel(order="F")
-    for choice in SUBMESH_CHOICES:
-        here = submesh(topology, free, size, choice=choice, all_shapes=all_shapes)
-        there = submesh(topology, mirrored, size, choice=choice, all_shapes=all_shapes)
-        assert (here is None) == (there is None)
-        if here is not None and there is not None and choice == "best":
-            assert naive.box_contact(topology, free, here.tolist()) == naive.box_contact(
-                topology, mirrored, there.tolist()
-            )
-
-
 @given(requests())
 def test_multiple_buddy_is_its_twin(request: Request) -> None:
     topology, free, size = request
@@ -305,11 +163,3 @@ def test_paging_is_its_twin(request: Request, exponent: int, order: NodeOrder) -
     assert listed(paging(topology, free, size, exponent=exponent, order=order)) == expected
     if exponent == 0:
         assert expected == listed(sorted_free_list(topology, free, size, order=order))
-
-
-@given(requests(), st.integers(0, 100))
-def test_random_nodes_are_those_of_their_seed(request: Request, seed: int) -> None:
-    topology, free, size = request
-    assert listed(random_nodes(topology, free, size, seed=seed)) == listed(
-        random_nodes(topology, free, size, seed=seed)
-    )

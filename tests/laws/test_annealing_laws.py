@@ -12,14 +12,7 @@ from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status
 from allocsolve.bounds.evolution import least_values
-from allocsolve.heuristics import (
-    ORDERS,
-    Annealing,
-    Fit,
-    ListScheduling,
-    list_order,
-    list_starts,
-)
+from allocsolve.heuristics import ORDERS, Annealing, Fit, ListScheduling, list_order, list_starts
 from allocsolve.heuristics.evolution import order_search
 from allocsolve.heuristics.evolution._kernels_list import Walk, new_walk
 from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, new_trial, staircases
@@ -155,9 +148,3 @@ def test_many_applications_are_annealed_without_waits(monkeypatch: pytest.Monkey
     result = Annealing()(problem, Budget(iterations=100))
     confirm(problem, result, ("makespan",))
     assert result.limit is Limit.ITERATIONS
-
-
-def test_the_annealing_solver_keeps_its_time() -> None:
-    result = Annealing()(EvolutionProblem(9, (EvolutionProfile([(5, 5)]),) * 300), Budget(seconds=0.2))
-    assert result.limit == "time"
-    assert result.runtime < 20  # not a measurement: it stops

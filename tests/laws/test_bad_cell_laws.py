@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_tools import without_compiling
 from sample_records import ANSWER, PROBLEM, RECORD, VARIANTS
+from tiers import draws
 
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
@@ -85,7 +86,8 @@ def test_one_bad_value_costs_its_row_and_one_line(
         rows = list(store)
     rng = random.Random(300)
     left_out = 0
-    for idx in range(300):
+    seeds = draws(300)
+    for idx in seeds:
         path = tmp_path / f"{idx}.sqlite"
         shutil.copy(whole, path)
         spoilt = _spoil(path, rng)
@@ -111,7 +113,7 @@ def test_one_bad_value_costs_its_row_and_one_line(
             for line in without_compiling(err).splitlines():
                 assert line.startswith("allocsolve: "), (spoilt, argv, line)
         path.unlink()
-    assert left_out > 100, "most of these values are bad ones"
+    assert left_out > len(seeds) / 3, "most of these values are bad ones"
 
 
 def test_a_bad_newest_attempt_has_the_one_before_count(whole: Path, tmp_path: Path) -> None:

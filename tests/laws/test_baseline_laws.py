@@ -94,7 +94,7 @@ def _check(problem: Problem, objective: tuple[str, ...], budget: Budget, *, sear
 @given(data=st.data())
 def test_no_quick_heuristic_is_better_than_a_baseline_without_time(kind: str, data: st.DataObject) -> None:
     problem = data.draw(KINDS[kind])
-    objective = data.draw(st.sampled_from(family_of(problem).objectives))
+    objective = data.draw(st.sampled_from(family_of(problem).term_names))
     _check(problem, (objective,), NO_TIME, searches=False)
 
 
@@ -103,13 +103,13 @@ def test_no_quick_heuristic_is_better_than_a_baseline_without_time(kind: str, da
 @given(data=st.data())
 def test_no_heuristic_is_better_than_a_baseline(kind: str, data: st.DataObject) -> None:
     problem = data.draw(KINDS[kind])
-    objective = data.draw(st.sampled_from(family_of(problem).objectives))
+    objective = data.draw(st.sampled_from(family_of(problem).term_names))
     for searches in (False, True):
         _check(problem, (objective,), MOVES, searches=searches)
 
 
 def test_every_family_has_quick_solvers() -> None:
-    assert all(family.quick_solvers(family.large_example(), family.objectives[:1]) for family in families())
+    assert all(family.quick_solvers(family.large_example(), family.term_names[:1]) for family in families())
 
 
 def two_that_overlap(law: PowerLaw, nodes: int = 30, **fields: Any) -> WorkloadProblem:

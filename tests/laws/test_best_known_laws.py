@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import tempfile
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from allocsolve import judge
 from allocsolve.bench import plan
 from allocsolve.bench.library.improve import improved
 from allocsolve.bench.runs.execution import execute
-from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics import Rigid
 from allocsolve.instances import BestKnown, digest, read_best_known, solution_digest, write_best_known
 from allocsolve.model import Budget, EvolutionProblem, EvolutionSchedule, Result, Status
@@ -79,30 +77,6 @@ def test_an_entry_is_better_and_contradicts_nothing(row: BestKnown, kind: str, v
     else:
         with pytest.raises(InvalidAnswer, match=r"some \(makespan\): history"):
             row.with_entry(entry(kind, value))
-
-
-def _spoil(document: Any, data: DataObject) -> None:
-    """Change one value somewhere in a document to something of another type."""
-    place, key = document, data.draw(st.sampled_from(sorted(document)))
-    while isinstance(place[key], dict | list) and place[key]:
-        place = place[key]
-        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
-    values: tuple[object, ...] = (None, -1, True, "x", {}, [1])
-    wrong = [value for value in values if type(value) is not type(place[key])]
-    place[key] = data.draw(st.sampled_from(wrong))
-
-
-@given(rows=rows, data=st.data())
-def test_a_spoilt_file_is_refused_or_read_as_rows(rows: tuple[BestKnown, ...], data: DataObject) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name) / "best_known.json"
-        write_best_known(path, rows)
-        document = json.loads(path.read_text())
-        _spoil(document, data)
-        path.write_text(json.dumps(document))
-        with suppress(FormatError):
-            for row in read_best_known(path):
-                assert row.lower <= row.upper
 
 
 @given(data=st.data())

@@ -19,9 +19,8 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.exact import PartitionBranchAndBound, cheapest_box
 from allocsolve.exact.partition.boxes import box_cost, every_sides, number_of_sides
 from allocsolve.heuristics import RandomNodes, Submesh
-from allocsolve.judge import certify, confirm
+from allocsolve.judge import certified_bound, certify, confirm
 from allocsolve.judge.partition._kernels_boxes import runs_along
-from allocsolve.judge.partition.certificate import partition_certificate_bound
 from allocsolve.judge.partition.rules import partition_violations
 from allocsolve.model import Budget, HyperX, Limit, Mesh, Partition, PartitionProblem, Status, Topology, Torus
 from allocsolve.registry.partition import PARTITION
@@ -51,9 +50,9 @@ def test_the_optimum_is_that_of_brute_force_and_the_judge_confirms_it(problem: P
     confirm(problem, result, ("pairwise",))
     assert tuple(result.answer.nodes.tolist()) in naive.boxes_of(problem)
     certificate = json.loads(json.dumps(result.certificate))
-    assert partition_certificate_bound(problem, certificate) == best
+    assert certified_bound(problem, certificate) == best
     with pytest.raises(InvalidAnswer, match="certificate"):
-        partition_certificate_bound(problem, {**certificate, "bound": best + 1})
+        certified_bound(problem, {**certificate, "bound": best + 1})
 
 
 @settings(max_examples=examples(150))
@@ -131,7 +130,7 @@ def test_too_many_sides_are_left_alone() -> None:
     result = solved(hypercube)
     assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.SIZE, 1024 * 1023 // 2)
     with pytest.raises(InvalidAnswer, match="184756 different sides, too many"):
-        partition_certificate_bound(hypercube, {"kind": "boxes", "bound": 1})
+        certified_bound(hypercube, {"kind": "boxes", "bound": 1})
 
 
 def test_without_time_the_cheapest_sides_are_a_bound() -> None:
@@ -152,9 +151,9 @@ def test_without_time_the_cheapest_sides_are_a_bound() -> None:
 def test_what_proves_nothing_is_refused(certificate: dict[str, object], message: str) -> None:
     problem = PartitionProblem.of(Mesh((4, 4)), busy=[5], size=4, box=True)
     with pytest.raises(InvalidAnswer, match=message):
-        partition_certificate_bound(problem, {"kind": "boxes", **certificate})
+        certified_bound(problem, {"kind": "boxes", **certificate})
     with pytest.raises(InvalidAnswer, match="the problem asks for none"):
-        partition_certificate_bound(replace(problem, box=False), {"kind": "boxes", "bound": 8})
+        certified_bound(replace(problem, box=False), {"kind": "boxes", "bound": 8})
 
 
 def test_trees_hold_for_boxes_too() -> None:
@@ -162,6 +161,6 @@ def test_trees_hold_for_boxes_too() -> None:
     result = solved(problem)
     assert result.certificate is not None
     boxed = replace(problem, box=True)
-    assert partition_certificate_bound(boxed, result.certificate) == result.objective
+    assert certified_bound(boxed, result.certificate) == result.objective
     four = solved(replace(boxed, size=4))
     assert certify(replace(boxed, size=4), four, ("pairwise",)) == four.objective

@@ -106,9 +106,9 @@ def test_serial_generation_places_each_job_as_early_as_it_can(
     assert workload_violations(problem, answer) == ()
     runs = list(zip(answer.starts.tolist(), answer.ends.tolist(), answer.nodes.tolist(), strict=True))
     for idx, (start, end, nodes) in enumerate(runs):
-        others = runs[:idx] + runs[idx + 1 :]
+        others = [(*run[:2], {"nodes": run[2]}) for run in runs[:idx] + runs[idx + 1 :]]
         submit = float(problem.packed.submit[idx])
-        assert start == naive_earliest(others, problem.num_nodes, submit, nodes, end - start)
+        assert start == naive_earliest(problem, others, {"nodes": nodes}, end - start, submit)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -133,7 +133,8 @@ def test_free_nodes_are_those_of_a_slow_twin(seed: int) -> None:
             del placed[job]
             continue
         nodes, seconds = int(jobs.packed.nodes[job]), float(jobs.packed.runtime[job])
-        start = naive_earliest([*placed.values()], num_nodes, float(jobs.packed.submit[job]), nodes, seconds)
+        others = [(begin, end, {"nodes": held}) for begin, end, held in placed.values()]
+        start = naive_earliest(problem, others, {"nodes": nodes}, seconds, float(jobs.packed.submit[job]))
         plan.put(row)
         assert plan.placed.starts[job] == start
         placed[job] = start, start + seconds, nodes

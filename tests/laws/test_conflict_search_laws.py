@@ -1,4 +1,4 @@
-"""Laws of the conflict search: its optima are those of brute force and of CP-SAT, its bounds are bounds."""
+"""Laws of the conflict search, for both terms: optima of brute force and of CP-SAT, true bounds."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_optimum import optimum
 from random_toys import evolution_toy
 from strategies import evolution_problems
-from tiers import examples
+from tiers import draws, examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
-from allocsolve.exact.evolution._makespan_lanes import Beside, FromAbove, FromBelow, Knowledge, LaneParams
+from allocsolve.exact.evolution._kernels_sum import MAX_APPS
+from allocsolve.exact.evolution._makespan_lanes import (
+    Beside,
+    FromAbove,
+    FromBelow,
+    Knowledge,
+    LaneParams,
+    TotalKnowledge,
+)
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
@@ -28,27 +37,52 @@ from allocsolve.judge import confirm
 from allocsolve.model import Limit
 
 if TYPE_CHECKING:
-    from allocsolve.model import EvolutionObjective, EvolutionTerm
+    from allocsolve.model import EvolutionObjective, EvolutionTerm, IntArray
 
 rigid_problems = evolution_problems(
     min_apps=2, max_apps=4, max_steps=4, max_nodes=6, expand_limits=(1,), releases=True
-)
-elastic_problems = evolution_problems(
-    min_apps=2, max_apps=3, max_steps=6, max_nodes=6, expand_limits=(1.3, 1.5, 2, 3, math.inf), releases=True
 )
 OBJECTIVES: tuple[EvolutionObjective, ...] = (
     *(("makespan",), ("makespan", "waste"), ("waste", "makespan")),
     *(("completion",), ("completion", "waste"), ("completion", "makespan"), ("makespan", "completion")),
 )
+TERMS: st.SearchStrategy[EvolutionTerm] = st.sampled_from(["makespan", "makespan", "completion"])
 
 
-def verdict(problem: EvolutionProblem, by: int, *, slices: int, later: tuple[int, ...] = (0,)) -> int:
-    """Whether there is a schedule that ends by then, from the search alone: no annealing, no other bound.
+def known(problem: EvolutionProblem) -> TotalKnowledge:
+    """What is known of the sum of completions at the beginning: a list schedule."""
+    listed = ListScheduling()(problem, Budget()).answer
+    assert listed is not None
+    return TotalKnowledge(problem, Budget().start(), step_starts(listed))
 
-    One search for each entry of `later`, the time that it allows beyond `by`; each tells the first one what
-    it learns, as soon as it learns it.
+
+def least_of(problem: EvolutionProblem, term: EvolutionTerm) -> int:
+    """Return the least makespan, or the least sum of completions."""
+    (least,) = optimum(problem, (term,))
+    return round(least * (len(problem.applications) if term == "completion" else 1))
+
+
+def verdict(
+    problem: EvolutionProblem,
+    limit: int,
+    *,
+    term: EvolutionTerm = "makespan",
+    slices: int,
+    later: tuple[int, ...] = (0,),
+) -> int:
+    """Whether a schedule ends by then, or its completions add up to no more, from the search alone.
+
+    No annealing, no other bound: one search for each entry of `later`, which it allows beyond the limit; each
+    tells the first one what it learns, as soon as it learns it.
     """
-    models = [OffsetModel(problem, by + more, Budget().start(), seed=seed) for seed, more in enumerate(later)]
+    shared = known(problem)
+
+    def model_of(seed: int, limit: int) -> OffsetModel:
+        if term == "completion":
+            return shared.new_model(limit, seed)
+        return OffsetModel(problem, limit, Budget().start(), seed=seed)
+
+    models = [model_of(seed, limit + more) for seed, more in enumerate(later)]
     first = models[0]
     for model, more in itertools.cycle(zip(models, later, strict=True)):
         if first.contradiction:
@@ -57,12 +91,12 @@ def verdict(problem: EvolutionProblem, by: int, *, slices: int, later: tuple[int
             continue
         outcome = model.search(slices)
         if model is not first:
-            first.adopt(model.lemmas(by + more, 9))
+            first.adopt(model.lemmas(limit + more, 9))
         if outcome == ANSWER:
             starts, ends = model.read_times()
             covers = model.violated(starts, ends)
             if not covers and model is first:
-                assert ends.max() <= by
+                assert (ends.max() if term == "makespan" else shared.measure(starts)) <= limit
                 return outcome
             for cover in covers:
                 model.exclude(cover)
@@ -71,35 +105,21 @@ def verdict(problem: EvolutionProblem, by: int, *, slices: int, later: tuple[int
     return NO_ANSWER
 
 
-@settings(max_examples=examples(200))
-@given(rigid_problems, st.sampled_from((1, 7, 1000)))
-def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum(
-    problem: EvolutionProblem, slices: int
+@pytest.mark.parametrize(
+    ("term", "limits"),
+    [("makespan", (1,)), ("makespan", (1.3, 1.5, 2, 3, math.inf)), ("completion", (1,))],
+    ids=["rigid", "expansion", "completion"],
+)
+def test_two_thousand_toys_have_the_optima_of_brute_force(
+    term: EvolutionTerm, limits: tuple[float, ...]
 ) -> None:
-    (least,) = optimum(problem, ("makespan",))
-    assert verdict(problem, int(least), slices=slices) == ANSWER
-    assert verdict(problem, int(least) - 1, slices=slices) == NO_ANSWER
-
-
-@settings(max_examples=examples(150))
-@given(elastic_problems, st.sampled_from((1, 7, 1000)))
-def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum_with_expansion(
-    problem: EvolutionProblem, slices: int
-) -> None:
-    (least,) = optimum(problem, ("makespan",))
-    assert verdict(problem, int(least), slices=slices) == ANSWER
-    assert verdict(problem, int(least) - 1, slices=slices) == NO_ANSWER
-
-
-@pytest.mark.parametrize("limits", [(1,), (1.3, 1.5, 2, 3, math.inf)], ids=["rigid", "expansion"])
-@pytest.mark.parametrize("part", range(4))
-def test_two_thousand_toys_have_the_optima_of_brute_force(part: int, limits: tuple[float, ...]) -> None:
-    rng = random.Random(part)
-    for number in range(500):
+    rng = random.Random(0)
+    for number in draws(2000):
+        slices = rng.choice((1, 7, 20, 1000))
         problem = evolution_toy(rng, limits)
-        (least,) = optimum(problem, ("makespan",))
-        assert verdict(problem, int(least), slices=20) == ANSWER, (number, problem)
-        assert verdict(problem, int(least) - 1, slices=20) == NO_ANSWER, (number, problem)
+        least = least_of(problem, term)
+        assert verdict(problem, least, term=term, slices=slices) == ANSWER, (number, problem)
+        assert verdict(problem, least - 1, term=term, slices=slices) == NO_ANSWER, (number, problem)
 
 
 @given(evolution_problems(max_apps=1, max_steps=8, max_nodes=4))
@@ -130,12 +150,14 @@ def test_both_exact_methods_agree_with_expansion(limit: float, seed: int) -> Non
     assert clauses.objective == cpsat.objective
 
 
-@settings(max_examples=examples(100))
-@given(rigid_problems, st.integers(0, 3), st.sampled_from((1, 7, 50)))
-def test_what_another_search_tells_is_true(problem: EvolutionProblem, more: int, slices: int) -> None:
-    (least,) = optimum(problem, ("makespan",))
-    assert verdict(problem, int(least), slices=slices, later=(0, 0, more)) == ANSWER
-    assert verdict(problem, int(least) - 1, slices=slices, later=(0, 0, more)) == NO_ANSWER
+@settings(max_examples=examples(160))
+@given(rigid_problems, TERMS, st.integers(0, 3), st.sampled_from((1, 7, 50)))
+def test_what_another_search_tells_is_true(
+    problem: EvolutionProblem, term: EvolutionTerm, more: int, slices: int
+) -> None:
+    least, later = least_of(problem, term), (0, 0, more)
+    assert verdict(problem, least, term=term, slices=slices, later=later) == ANSWER
+    assert verdict(problem, least - 1, term=term, slices=slices, later=later) == NO_ANSWER
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -252,24 +274,6 @@ def test_a_horizon_may_be_lowered_between_slices() -> None:
     assert by == best.objective - 1
 
 
-@pytest.mark.parametrize("term", ["makespan", "completion"])
-def test_same_seed_same_answer_with_one_worker(term: EvolutionTerm) -> None:
-    problem = replace(klein2011([77, 5], num_apps=(9, 9)), expand_limit=1)
-    results = [EvolutionConflictSearch((term,))(problem, Budget(seed=4)) for _ in range(2)]
-    assert results[0].answer == results[1].answer
-    assert [value for _, value in results[0].incumbents] == [value for _, value in results[1].incumbents]
-
-
-def test_a_tiny_budget_is_a_result() -> None:
-    result = EvolutionConflictSearch(("makespan", "waste"))(
-        replace(klein2011(1), expand_limit=1), Budget(seconds=1e-9)
-    )
-    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
-    assert isinstance(result.bound, tuple)
-    assert result.bound[0] > 0
-    assert result.bound[1] == -math.inf
-
-
 def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
     problem = replace(klein2011(1), expand_limit=1)
     result = EvolutionConflictSearch(max_applications=5)(problem, Budget())
@@ -282,3 +286,118 @@ def test_times_beyond_32_bits_are_handed_to_cpsat() -> None:
     result = EvolutionConflictSearch()(problem, Budget(seconds=600))
     assert result.status is Status.OPTIMAL
     assert result.objective == 3 * LATEST  # the steps on two nodes do not overlap
+
+
+def schedules(problem: EvolutionProblem, total: int) -> list[IntArray]:
+    """Every vector of starts, within the horizon, whose completions add up to `total` or less."""
+    lengths = np.array([app.duration for app in problem.applications], dtype=np.int64)
+    slack = total - int(lengths.sum()) - sum(problem.releases)
+    found: list[IntArray] = []
+    for delays in itertools.product(range(slack + 1), repeat=len(lengths)):
+        starts: IntArray = np.array(delays, dtype=np.int64) + np.array(problem.releases, dtype=np.int64)
+        if sum(delays) > slack or int((starts + lengths).max()) > problem.horizon:
+            continue
+        held = np.zeros(problem.horizon, dtype=np.int64)
+        for start, app in zip(starts.tolist(), problem.applications, strict=True):
+            nodes = np.repeat(app.nodes, app.durations)
+            held[start : start + len(nodes)] += nodes
+        if held.max(initial=0) <= problem.num_nodes:
+            found.append(starts)
+    return found
+
+
+def latest_start(heads: list[int], least: list[int], app: int, limit: int) -> int:
+    """The latest start at which what it moves keeps within the limit, tried one by one."""
+    start = heads[app]
+    while sum(max(head, start + 1 + gap) for head, gap in zip(heads, least, strict=True)) <= limit:
+        start += 1
+    return start
+
+
+@settings(max_examples=examples(60))
+@given(
+    evolution_problems(min_apps=2, max_apps=3, max_steps=3, max_nodes=4, expand_limits=(1,), releases=True),
+    st.integers(0, 4),
+)
+def test_what_a_limit_implies_cuts_off_no_schedule_and_all_that_one_start_moves_too_far(
+    problem: EvolutionProblem, more: int
+) -> None:
+    """At the root: every schedule within the limit fits the values; latest starts are as of the slow twin."""
+    total = least_of(problem, "completion") + more
+    model = known(problem).new_model(total, 0)
+    assert not model.contradiction
+    for _ in range(2):  # what the first slice implies is ground of the second
+        assert model.search(0) != NO_ANSWER
+    n = len(problem.applications) + 1
+    values = model.lemmas(total, 0).ground.reshape(n, n)
+    for starts in schedules(problem, total):
+        times = np.append(starts, 0)
+        apart = times[None, :] - times[:, None]
+        assert (apart >= values)[~np.eye(n, dtype=bool)].all()
+    heads = values[-1, :-1].tolist()
+    limit = total - sum(app.duration for app in problem.applications)
+    for app in range(n - 1):
+        gaps = [0 if other == app else int(values[app, other]) for other in range(n - 1)]
+        assert -values[app, -1] <= latest_start(heads, gaps, app, limit)
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (3, 5), (7, 2)])
+def test_two_applications_that_exclude_each_other_need_no_decision(lengths: tuple[int, int]) -> None:
+    """One of them is late whichever comes first; a third one, without nodes, is not."""
+    apps = [EvolutionProfile([(length, 2)]) for length in lengths]
+    problem = EvolutionProblem(3, (*apps, EvolutionProfile([(4, 0)])), expand_limit=1)
+    least = sum(lengths) + min(lengths) + 4
+    assert least_of(problem, "completion") == least
+    model = known(problem).new_model(least - 1, 0)
+    assert model.contradiction or (model.search(0) == NO_ANSWER and model.conflicts <= 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_the_sum_from_below_end_at_the_optimum(seed: int) -> None:
+    """However steps are shortened on the way, here after a few conflicts already."""
+    params = LaneParams(first_steps=4, least_conflicts=10, slice_conflicts=1)
+    problem = replace(klein2011([78, seed], num_apps=(8, 8)), expand_limit=1)
+    best = EvolutionCpSat(("completion",))(problem, Budget(seconds=600, workers=2))
+    assert best.answer is not None
+    assert best.status is Status.OPTIMAL
+    shared = TotalKnowledge(problem, Budget().start(), step_starts(best.answer), params=params)
+    below, bounds = FromBelow(shared, seed), [shared.bound]
+    while shared.open:
+        below.advance()
+        bounds.append(shared.bound)
+    assert bounds == sorted(bounds)
+    assert len(set(bounds)) > 2
+    assert shared.bound == shared.value == int(best.answer.completions.sum())
+
+
+@settings(max_examples=examples(250))
+@given(
+    evolution_problems(
+        min_apps=4,
+        max_apps=7,
+        max_steps=5,
+        max_duration=9,
+        max_nodes=9,
+        expand_limits=(1,),
+        releases=True,
+        max_release=12,
+    ),
+    st.sampled_from((3, 40, 1000)),
+)
+def test_the_search_alone_agrees_with_cpsat_on_larger_problems(
+    problem: EvolutionProblem, slices: int
+) -> None:
+    """A dozen conflicts or more, which brute force cannot follow."""
+    best = EvolutionCpSat(("completion",))(problem, Budget(seconds=600))
+    assert best.answer is not None
+    assert best.status is Status.OPTIMAL
+    least = int(best.answer.completions.sum())
+    assert verdict(problem, least, term="completion", slices=slices) == ANSWER
+    assert verdict(problem, least - 1, term="completion", slices=slices) == NO_ANSWER
+
+
+def test_a_problem_with_more_applications_than_bits_gets_a_schedule_and_a_bound() -> None:
+    problem = EvolutionProblem(2, (EvolutionProfile([(1, 2), (2, 1)]),) * (MAX_APPS + 1), expand_limit=1)
+    result = EvolutionConflictSearch(("completion",), max_applications=100)(problem, Budget(iterations=10))
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+    confirm(problem, result, ("completion",))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import naive_cuts
 import naive_partition as naive
 import numpy as np
-from cut_tools import assert_through, assert_trimmed, axes
 from hypothesis import given, strategies as st
 from kernel_tools import entry
+from naive_cuts import assert_through, assert_trimmed, axes
 from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import (

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import naive_date_tree as naive
 import numpy as np
 import pytest
-from date_tree_draws import LAST, holds, problem_of, walls
 from hypothesis import given, settings, strategies as st
+from naive_date_tree import problem_of
 from tiers import examples
 
-from allocsolve.bounds.workload import time_prices
-from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
-from allocsolve.bounds.workload.job_price_dual import JobWindows
-from allocsolve.bounds.workload.job_prices import PricedWorkload, job_prices
-from allocsolve.exact.workload._date_forest import DateForest
-from allocsolve.exact.workload._date_tree import DateTreeParams
-from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.model import Clock, WorkloadProblem
+from allocsolve.bounds.workload.date_dual import DateDual, part_near, settled
+from allocsolve.bounds.workload.job_price_dual import JobWindows, climb
+from allocsolve.bounds.workload.job_prices import PricedWorkload
 
 if TYPE_CHECKING:
-    from allocsolve.exact.workload._date_tree import DateTree, Leaf
+    from allocsolve.model import WorkloadProblem
 
 TERM: Final = "turnaround"
 
@@ -136,88 +131,8 @@ def test_what_a_part_gains_the_whole_gains(first: int, second: int, begin: int, 
     part = part_near(priced.jobs, priced.capacity, dual.windows, known, fixed, (begin, begin + length))
     own = levels[part.entries]
     before = part.dual.exact(own)
-    better, after = climb(part.dual, own, part.free, (3.0, 0.3), steps=20, stop=lambda: False)
+    better, after = climb(part.dual, own, (3.0, 0.3), steps=20, stop=lambda: False, free=part.free)
     changed = levels.copy()
     changed[part.entries] = better
     assert after >= before
     assert dual.exact(changed) - dual.exact(levels) == pytest.approx(after - before, abs=1e-6)
-
-
-def priced_forest(problem: WorkloadProblem, params: DateTreeParams = DateTreeParams()) -> DateForest:
-    start = time_prices(problem, TERM, clock=Clock(math.inf))
-    bound = job_prices(problem, TERM, start, clock=Clock(math.inf))
-    certificate = bound.certificate
-    if certificate["kind"] != "job-prices":
-        certificate = {
-            "kind": "job-prices",
-            "term": TERM,
-            "edges": list(range(LAST)),
-            "nodes": 1,
-            "unit": 1000,
-            "first_slots": [0] * len(problem.jobs),
-            "offsets": [0] * (1 + len(problem.jobs)),
-            "prices": [],
-        }
-    forest = DateForest(problem, TERM, certificate, params)
-    for each in forest.stretches:
-        each.tree.value(each.tree.root)
-    return forest
-
-
-def grown(tree: DateTree, most: float, steps: int) -> list[Leaf]:
-    """The leaves of a tree after some ascents and splits."""
-    for _ in range(steps):
-        leaf = min(tree.root.leaves(), key=lambda leaf: leaf.bound)
-        if leaf.bound >= most:
-            break
-        if not leaf.valued:
-            tree.value(leaf)
-        elif not tree.is_climbed(leaf):
-            tree.climb(leaf, lambda: False)
-        elif not tree.split(leaf, most):
-            break
-    return [*tree.root.leaves()]
-
-
-@pytest.mark.parametrize("seeds", [range(4), range(40)])
-def test_leaves_that_hold_an_optimum_are_never_above_it(seeds: range) -> None:
-    """Most of the others are: that is what the tree is for."""
-    off = above = 0
-    for seed in seeds:
-        problem = walls(seed)
-        starts = naive.optimal_starts(problem)
-        best = naive.cost(problem, starts)
-        forest = priced_forest(problem, DateTreeParams(margin_slots=30))
-        leaves = grown(forest.stretches[0].tree, 3.0 * best, 60)
-        certificate, bound = forest.certificate()
-        assert bound <= best / len(problem.jobs)
-        held = 0
-        rows = zip(leaves, naive.leaves(certificate), certificate["totals"], strict=True)
-        for leaf, (_, path), total in rows:
-            if holds(path, starts):
-                held += 1
-                assert leaf.bound <= best * (1 + 1e-9)
-                assert total is not None
-                assert total <= best * certificate["unit"]
-            else:
-                off += 1
-                above += leaf.bound > best
-        assert held
-    assert above > 0.3 * off
-
-
-@settings(deadline=None, max_examples=examples(10))
-@given(st.integers(0, 2**30))
-def test_a_tree_goes_on_from_its_certificate(seed: int) -> None:
-    problem = walls(seed)
-    forest = priced_forest(problem)
-    grown(forest.stretches[0].tree, 2.0 * naive.cost(problem, naive.optimal_starts(problem)), 30)
-    certificate, bound = forest.certificate()
-    again = DateForest(problem, TERM, certificate)
-    tree = again.stretches[0].tree
-    for leaf in tree.root.leaves():
-        tree.value(leaf)
-    repeated, same = again.certificate()
-    assert same == pytest.approx(bound, rel=1e-5)
-    assert workload_certified_bound(problem, repeated, (TERM,)) == same
-    assert (repeated["jobs"], len(repeated["totals"])) == (certificate["jobs"], len(certificate["totals"]))

@@ -86,13 +86,7 @@ def test_rigid_jobs_start_exactly_as_in_our_engine(policy: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy",
-    [
-        MalleableMin(),
-        MalleableAverage(),
-        MalleablePref(),
-        MalleablePrefkeeper(),
-    ],
+    "policy", [MalleableMin(), MalleableAverage(), MalleablePref(), MalleablePrefkeeper()]
 )
 def test_malleable_jobs_change_their_sizes_as_in_our_engine(policy: Any) -> None:
     for seed in range(10):

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from naive_evolving import ElasticCluster, naive_elastic
 from naive_malleable import pieces_of
 from naive_malleable_policies import draw_policy, naive_policy
+from tiers import draws
 
 from allocsolve.simulation import (
     Answer,
@@ -137,9 +138,8 @@ def test_the_engine_is_its_twin_under_random_decisions(rng: random.Random) -> No
     check_against_twin(rng, 10, illegal=True)
 
 
-@pytest.mark.parametrize("first", range(0, 300, 25))
-def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
-    for seed in range(first, first + 25):
+def test_300_workloads_of_up_to_200_jobs() -> None:
+    for seed in draws(300):
         rng = random.Random(seed)
         check_against_twin(rng, rng.choice([14, 60, 200]))
 
@@ -164,13 +164,7 @@ def check_both_drivers(rng: random.Random, most: int) -> None:
     assert pieces(run_policy(problem, eager, rules).schedule) == expected
 
 
-@given(st.randoms(use_true_random=False))
-def test_a_compiled_policy_that_answers_requests(rng: random.Random) -> None:
-    check_both_drivers(rng, 10)
-
-
-@pytest.mark.parametrize("first", range(0, 300, 50))
-def test_both_drivers_on_300_workloads_of_up_to_200_jobs(first: int) -> None:
-    for seed in range(first, first + 50):
+def test_both_drivers_on_300_workloads_of_up_to_200_jobs() -> None:
+    for seed in draws(300):
         rng = random.Random(seed)
         check_both_drivers(rng, rng.choice([14, 60, 200]))

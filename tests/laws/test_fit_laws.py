@@ -52,43 +52,6 @@ def test_compacting_starts_as_late_as_the_completion_allows(
     assert found.start >= base.start
 
 
-@given(requests, occupied_profiles(NODES), limits)
-def test_what_fits_stays_within_the_cluster_and_the_limit(
-    request: EvolutionProfile, occupied: EvolutionProfile, limit: float
-) -> None:
-    base = fit(request, occupied, NODES, limit)
-    for placement in (base, compact(request, occupied, NODES, limit, placement=base)):
-        assert placement.profile.is_expansion_of(request, limit)
-        assert (occupied + placement.profile.delayed(placement.start)).peak <= NODES
-
-
-@given(requests, occupied_profiles(NODES), st.sampled_from((1, 1.5, 2, 3)), st.integers(2, 5))
-def test_time_scales(
-    request: EvolutionProfile, occupied: EvolutionProfile, limit: float, factor: int
-) -> None:
-    # An even factor of 2 leaves nothing to round down at 1.5; other factors only widen the limit.
-    if limit == 1.5:
-        factor = 2
-        request = _scaled(request, 2)
-        occupied = _scaled(occupied, 2)
-    found = fit(request, occupied, NODES, limit)
-    scaled = fit(_scaled(request, factor), _scaled(occupied, factor), NODES, limit)
-    assert scaled == PlacedProfile(found.start * factor, _scaled(found.profile, factor))
-
-
-def _scaled(profile: EvolutionProfile, factor: int) -> EvolutionProfile:
-    return EvolutionProfile(tuple((duration * factor, nodes) for duration, nodes in profile.steps))
-
-
-@given(requests, occupied_profiles(NODES), limits)
-def test_a_looser_limit_never_completes_later(
-    request: EvolutionProfile, occupied: EvolutionProfile, limit: float
-) -> None:
-    assert (
-        fit(request, occupied, NODES, limit + 1).completion <= fit(request, occupied, NODES, limit).completion
-    )
-
-
 @kernel
 def _add(segments: Segments, starts: IntArray, nodes: IntArray, completion: int) -> None:
     add(segments, starts, nodes, completion)

@@ -80,14 +80,6 @@ def test_fcfs_keeps_its_promises_if_estimates_are_exact(problem: WorkloadProblem
     assert promised.tolist() == simulate(problem, Fcfs()).first_starts.tolist()
 
 
-@policies
-@settings(max_examples=examples(20))
-@given(problem=workloads(exact=False))
-def test_nothing_is_promised_before_it_is_submitted(problem: WorkloadProblem, policy: Any) -> None:
-    promised = promised_starts(problem, policy)
-    assert (promised >= problem.packed.submit).all()
-
-
 @given(problem=workloads(exact=False), compression=st.sampled_from(COMPRESSIONS))
 def test_promises_of_conservative_backfilling_are_its_reservations(
     problem: WorkloadProblem, compression: Compression

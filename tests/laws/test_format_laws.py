@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from format_draws import random_schedule, random_workload_of
+from tiers import draws
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances import (
@@ -32,8 +33,6 @@ from allocsolve.model import Job, Stall, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-ROUNDS = range(1000)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +93,7 @@ def _has_gaps(job: Job) -> bool:
 
 
 def test_elastisim_and_back(folder: Path) -> None:
-    for seed in ROUNDS:
+    for seed in draws(1000):
         problem = random_workload_of(seed, "roaq")
         target = folder / "elastisim" / str(seed % 7)
         target.mkdir(parents=True, exist_ok=True)
@@ -116,7 +115,7 @@ def test_elastisim_refuses_jobs_that_it_cannot_run(folder: Path, kinds: str) -> 
 
 @pytest.mark.parametrize("version", ["5", "4"])
 def test_batsim_and_back(folder: Path, version: str) -> None:
-    for seed in ROUNDS:
+    for seed in draws(1000):
         problem = random_workload_of(seed, "roaqps")
         unheld = write_batsim(problem, folder / "workload.json", version=version)
         back = read_batsim(folder / "workload.json")
@@ -165,7 +164,7 @@ def replace_order(problem: WorkloadProblem, order: list[int]) -> WorkloadProblem
 
 def test_swf_and_back(folder: Path) -> None:
     path = folder / "workload.swf"
-    for seed in ROUNDS:
+    for seed in draws(1000):
         problem = random_workload_of(seed, "roaqps")
         unheld = write_workload(problem, None, path, "swf")
         held, reasons = held_by_swf(problem)
@@ -178,7 +177,7 @@ def test_swf_and_back(folder: Path) -> None:
 
 def test_swf_holds_when_rigid_jobs_ran(folder: Path) -> None:
     path = folder / "schedule.swf"
-    for seed in ROUNDS:
+    for seed in draws(1000):
         problem = random_workload_of(seed, "r", exact=True)
         schedule = random_schedule(seed, problem)
         problem = held_by_swf(problem)[0]
@@ -193,7 +192,7 @@ def test_swf_holds_when_rigid_jobs_ran(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["evalys", "elastisim"])
 def test_schedules_of_others_and_back(folder: Path, name: str) -> None:
-    for seed in ROUNDS:
+    for seed in draws(1000):
         problem = random_workload_of(seed, "r", exact=True)
         schedule = random_schedule(seed, problem)
         target = folder / "schedules" if CONVERSIONS[name].is_folder else folder / "jobs.csv"
@@ -205,7 +204,7 @@ def test_schedules_of_others_and_back(folder: Path, name: str) -> None:
 
 def test_a_schedule_for_evalys_tells_its_workload(folder: Path) -> None:
     path = folder / "ran.csv"
-    for seed in ROUNDS:
+    for seed in draws(1000):
         problem = random_workload_of(seed, "r", exact=True)
         late = problem.packed.submit + random_schedule(seed, problem).first_starts
         schedule = WorkloadSchedule.of(problem, late)
@@ -223,7 +222,7 @@ def test_a_schedule_for_evalys_tells_its_workload(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["json", "csv"])
 def test_own_files_and_back(folder: Path, name: str) -> None:
     path = folder / f"own.{name}"
-    for seed in ROUNDS:
+    for seed in draws(1000):
         problem = random_workload_of(seed, "roaqps" if name == "json" else "r")
         unheld = write_workload(problem, None, path, name)
         found, back, unread = read_workload(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 from kernel_tools import entry
-from naive_free_nodes import FreeBySecond
 
 from allocsolve.kernels.free_nodes import (
     CHUNK,
@@ -19,6 +18,28 @@ from allocsolve.kernels.free_nodes import (
     new_free_nodes,
     restart,
 )
+
+
+class FreeBySecond:
+    """Free nodes in each second of a span at whose end all nodes are free."""
+
+    def __init__(self, num_nodes: int, seconds: int) -> None:
+        self.free = np.full(seconds, num_nodes)
+
+    def change(self, start: int, end: int, nodes: int) -> None:
+        """Add free nodes from start to end."""
+        self.free[start:end] += nodes
+
+    def earliest(self, submit: int, nodes: int, seconds: int, known: float) -> float:
+        """Return the first second from which the nodes are free for this long, or until `known`."""
+        start = submit
+        while start < known:
+            end = int(min(start + seconds, known, len(self.free)))
+            if (self.free[start:end] >= nodes).all():
+                return start
+            start += 1
+        return known
+
 
 change_nodes, earliest_time, forget = entry(change), entry(earliest), entry(forget_past)
 begin_again, append_step = entry(restart), entry(append)

@@ -10,7 +10,8 @@ import naive_job_prices as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from tiers import examples
+from naive_workload_optimum import workload_optimum
+from tiers import draws, examples
 
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.bounds.workload._kernels_job_prices import SlotEntries, soft_slots
@@ -19,21 +20,19 @@ from allocsolve.bounds.workload.job_price_dual import (
     DualJobs,
     JobDual,
     JobWindows,
-    read_only,
     slots_of,
 )
 from allocsolve.bounds.workload.job_prices import job_prices
-from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.job_prices import job_price_bound
-from allocsolve.model import Clock, Job, WorkloadProblem, WorkloadTerm
+from allocsolve.model import Clock, Job, WorkloadProblem, WorkloadTerm, frozen
 
 TERMS: tuple[WorkloadTerm, ...] = ("turnaround", "slowdown", "wait")
 
 
 @st.composite
-def problems(draw: st.DrawFn, most: int = 5) -> WorkloadProblem:
+def problems(draw: st.DrawFn, scales: tuple[float, ...] = (0.25, 1, 5)) -> WorkloadProblem:
     num_nodes = draw(st.integers(1, 8))
-    scale = draw(st.sampled_from([0.25, 1, 5]))
+    scale = draw(st.sampled_from(scales))
     weights = st.sampled_from([0, 1, 1, 2, 0.7])
     job = st.builds(
         Job,
@@ -42,7 +41,7 @@ def problems(draw: st.DrawFn, most: int = 5) -> WorkloadProblem:
         st.integers(1, 9).map(lambda t: t * scale),
         weight=weights,
     )
-    return WorkloadProblem(num_nodes, draw(st.lists(job, min_size=1, max_size=most)))
+    return WorkloadProblem(num_nodes, draw(st.lists(job, min_size=1, max_size=5)))
 
 
 @st.composite
@@ -64,14 +63,6 @@ def certificates(draw: st.DrawFn, problem: WorkloadProblem, term: str) -> dict[s
         "offsets": [0, *itertools.accumulate(counts)],
         "prices": draw(st.lists(price, min_size=sum(counts), max_size=sum(counts))),
     }
-
-
-@settings(deadline=None)
-@given(st.data())
-def test_whatever_the_prices_the_bound_is_below_the_optimum(data: st.DataObject) -> None:
-    problem, term = data.draw(problems()), data.draw(st.sampled_from(TERMS))
-    certificate = data.draw(certificates(problem, term))
-    assert job_price_bound(problem, certificate, term) <= naive.optimum(problem, term)
 
 
 @settings(deadline=None)
@@ -113,27 +104,27 @@ def test_times_that_are_no_quarters_lose_little(data: st.DataObject, shift: floa
     assert exact - 1 < job_price_bound(moved, certificate, term) <= exact + 1e-9
 
 
-@settings(deadline=None, max_examples=examples(60))
-@given(problems(), st.sampled_from(TERMS))
+@settings(deadline=None, max_examples=examples(400))
+@given(problems((0.25, 1, 5, 1.1)), st.sampled_from(TERMS))
 def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
     problem: WorkloadProblem, term: WorkloadTerm
 ) -> None:
     start = time_prices(problem, term, clock=Clock(math.inf))
     bound = job_prices(problem, term, start, clock=Clock(math.inf))
-    optimum = float(naive.optimum(problem, term))
+    optimum = float(workload_optimum(problem, term))
     assert start.value <= bound.value <= optimum + 1e-12 * abs(optimum)
     if bound is not start and bound.certificate["kind"] == "job-prices":
-        assert job_price_bound(problem, bound.certificate, term) == bound.value
+        judged = job_price_bound(problem, bound.certificate, term)
+        assert bound.value <= judged <= (bound.value if problem.is_exact else optimum + 1e-12 * abs(optimum))
         assert (bound.starts >= problem.packed.submit).all()
 
 
-@pytest.mark.parametrize("seeds", [range(20), range(300)])
-def test_small_problems_are_nearly_tight(seeds: range) -> None:
+def test_small_problems_are_nearly_tight() -> None:
     """Mean .985 of the optimum; prices per node-second alone: .87."""
     shares = []
-    for seed in seeds:
+    for seed in draws(300):
         problem = naive.family(seed)
-        optimum = float(naive.optimum(problem))
+        optimum = float(workload_optimum(problem, "turnaround"))
         start = time_prices(problem, "turnaround", clock=Clock(math.inf))
         bound = job_prices(problem, "turnaround", start, clock=Clock(math.inf)).value
         assert start.value <= bound <= optimum
@@ -209,35 +200,12 @@ def test_soft_maximum_is_that_over_all_sets(
     sizes = [size for size, _ in items]
     levels = np.array([odd * stretch for _, odd in items])
     slots = SlotEntries(
-        read_only(np.array([0, len(items)])),
-        read_only(np.arange(len(items))),
-        read_only(np.array(sizes, dtype=np.int64)),
+        frozen(np.array([0, len(items)])),
+        frozen(np.arange(len(items))),
+        frozen(np.array(sizes, dtype=np.int64)),
     )
     gradient = np.zeros(len(items))
-    value = soft_slots(slots, capacity, read_only(levels), 1.0, PRIOR, gradient, 0, 1)
+    value = soft_slots(slots, capacity, frozen(levels), 1.0, PRIOR, gradient, 0, 1)
     expected, inside = naive.soft_slot(sizes, [float(level) + PRIOR for level in levels], capacity)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert -gradient == pytest.approx(inside, abs=1e-7)
-
-
-@settings(deadline=None)
-@given(st.data())
-def test_tampered_certificates_are_refused(data: st.DataObject) -> None:
-    problem = data.draw(problems())
-    certificate = data.draw(certificates(problem, "turnaround"))
-    key = data.draw(st.sampled_from(sorted(certificate)))
-    value = certificate[key]
-    changed: list[Any] = [None, "x", -1, 1.5, True, [], {}, [0.5]]
-    if isinstance(value, list):
-        changed += [value[:-1] if value else [0], [*value, 0], [*value[:-1], -(10**9)], [*value[:-1], "0"]]
-        changed += [[*value[:-1], 2**70], [*value[:-1], True]]
-    bad = {**certificate, key: data.draw(st.sampled_from(changed))}
-    try:
-        bound = job_price_bound(problem, bad, "turnaround")
-    except InvalidAnswer as error:
-        message = str(error)
-    else:  # what was changed is a certificate, too
-        assert bound <= naive.optimum(problem)
-        return
-    assert "certificate" in message
-    assert "\n" not in message

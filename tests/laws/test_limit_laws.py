@@ -12,15 +12,7 @@ from hypothesis import given, strategies as st
 from naive_workload_engine import draw_problem, naive_easy, naive_run
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics import (
-    Conservative,
-    Easy,
-    Fcfs,
-    FirstFit,
-    MalleableMin,
-    ProfileFit,
-    StaticPrice,
-)
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, MalleableMin, ProfileFit, StaticPrice
 from allocsolve.heuristics.workload.lina import Lina
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Amdahl, Job, Profile, SpeedupTable, WorkloadProblem

@@ -10,6 +10,7 @@ from evolving_strategies import evolving_problems
 from hypothesis import given, strategies as st
 from lina_draws import draw_rules, draw_workload, simulated
 from strategies import workload_problems
+from tiers import draws
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import FirstFit, Lina
@@ -35,14 +36,8 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     assert workload_violations(problem, schedule) == ()
 
 
-@given(GENERATORS)
-def test_it_is_its_definition(rng: random.Random) -> None:
-    check_against_twin(rng, 14)
-
-
-@pytest.mark.parametrize("first", range(0, 300, 100))
-def test_300_workloads_of_up_to_60_jobs(first: int) -> None:
-    for seed in range(first, first + 100):
+def test_300_workloads_of_up_to_60_jobs() -> None:
+    for seed in draws(300):
         rng = random.Random(seed)
         check_against_twin(rng, rng.choice([14, 60]))
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_machine_job_prices import machine_job_price_value, soft_sets
-from naive_machine_prices import machine_optimum
+from naive_workload_optimum import workload_optimum
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
@@ -23,7 +23,7 @@ from allocsolve.bounds.workload._kernels_machine_jobs import (
     fullest_slots_on_machine,
     soft_slots_on_machine,
 )
-from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, read_only
+from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows
 from allocsolve.bounds.workload.machine_job_prices import (
     MachineJobDual,
     MachineJobs,
@@ -31,8 +31,8 @@ from allocsolve.bounds.workload.machine_job_prices import (
     machine_job_prices_of,
 )
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.model import Budget, ClosedWindow, Job, WorkloadProblem
+from allocsolve.judge import certified_bound
+from allocsolve.model import Budget, ClosedWindow, Job, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,12 +76,12 @@ def drawn_prices(draw: st.DrawFn, problem: WorkloadProblem, highest: int = 40) -
 @settings(max_examples=examples(1000), deadline=None)
 @given(problem=SMALL, term=MEANS, data=st.data())
 def test_never_above_the_optimum(problem: WorkloadProblem, term: WorkloadTerm, data: st.DataObject) -> None:
-    best, start = machine_optimum(problem, term), machine_prices(problem, term)
+    best, start = workload_optimum(problem, term), machine_prices(problem, term)
     bound = machine_job_prices(problem, term, start, clock=Budget().start())
     assert start.value <= bound.value <= best
-    assert bound.value == workload_certified_bound(problem, bound.certificate, (term,))
+    assert bound.value == certified_bound(problem, bound.certificate, (term,))
     drawn = {**data.draw(drawn_prices(problem)), "term": term}
-    assert workload_certified_bound(problem, drawn, (term,)) <= best
+    assert certified_bound(problem, drawn, (term,)) <= best
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -95,10 +95,10 @@ def test_never_above_the_optimum(problem: WorkloadProblem, term: WorkloadTerm, d
 def test_times_that_are_no_quarters(
     problem: WorkloadProblem, term: WorkloadTerm, data: st.DataObject
 ) -> None:
-    best = machine_optimum(problem, term) + Fraction(1, 10**9)
+    best = workload_optimum(problem, term) + Fraction(1, 10**9)
     assert bounded(problem, term).value <= best
     drawn = {**data.draw(drawn_prices(problem)), "term": term}
-    assert workload_certified_bound(problem, drawn, (term,)) <= best
+    assert certified_bound(problem, drawn, (term,)) <= best
 
 
 @given(data=st.data(), term=MEANS)
@@ -114,7 +114,7 @@ def test_the_judge_is_its_slow_twin(data: st.DataObject, term: WorkloadTerm) -> 
     if not problem.jobs.packed.weight.any():
         return
     exact = machine_job_price_value(problem, finer, term)
-    certified = workload_certified_bound(problem, {**finer, "term": term}, (term,))
+    certified = certified_bound(problem, {**finer, "term": term}, (term,))
     assert certified <= exact
     assert certified >= exact - (Fraction(1, 1000) if term == "slowdown" else Fraction(1, 10**9))
 
@@ -142,7 +142,7 @@ def test_the_dual_is_what_the_judge_finds(data: st.DataObject, term: WorkloadTer
     if term == "wait":
         value -= float((problem.jobs.packed.weight * problem.jobs.packed.runtime).sum())
     mean = value / float(problem.jobs.packed.weight.sum())
-    assert mean == pytest.approx(workload_certified_bound(problem, drawn, (term,)), rel=1e-5, abs=1e-5)
+    assert mean == pytest.approx(certified_bound(problem, drawn, (term,)), rel=1e-5, abs=1e-5)
 
 
 ITEMS = st.lists(
@@ -174,7 +174,7 @@ def test_sets_that_fit_by_each_resource(
     for temperature in (10.0, 1.0, 0.05):
         slots = MachineEntries(
             *map(
-                read_only,
+                frozen,
                 (
                     np.array([0, len(items)]),
                     np.arange(len(items)),
@@ -184,7 +184,7 @@ def test_sets_that_fit_by_each_resource(
             )
         )
         gradient = np.zeros(len(items))
-        value = soft_slots_on_machine(slots, read_only(levels.copy()), temperature, PRIOR, gradient)
+        value = soft_slots_on_machine(slots, frozen(levels.copy()), temperature, PRIOR, gradient)
         odds = levels / temperature + PRIOR
         weights = soft_sets(needs.tolist(), odds.tolist(), there)
         most = max(weight for weight, _ in weights)
@@ -195,7 +195,7 @@ def test_sets_that_fit_by_each_resource(
             assert -gradient[item] == pytest.approx(inside, abs=1e-9)
         kept = np.maximum(levels, 0.0)
         best = max(weight for weight, _ in soft_sets(needs.tolist(), kept.tolist(), there))
-        assert fullest_slots_on_machine(slots, read_only(kept)) == pytest.approx(best)
+        assert fullest_slots_on_machine(slots, frozen(kept)) == pytest.approx(best)
 
 
 @given(problem=workload_problems(min_jobs=1, max_jobs=5, moldable=False), term=MEANS, data=st.data())
@@ -204,9 +204,9 @@ def test_a_resource_that_nobody_needs_changes_nothing(
 ) -> None:
     drawn = {**data.draw(drawn_prices(problem)), "term": term}
     general = WorkloadProblem(problem.num_nodes, problem.jobs, resources={"licences": 1})
-    plain = workload_certified_bound(problem, drawn, (term,))
-    assert workload_certified_bound(general, drawn, (term,)) == plain
-    assert workload_certified_bound(general, {**drawn, "units": {"licences": 1}}, (term,)) == plain
+    plain = certified_bound(problem, drawn, (term,))
+    assert certified_bound(general, drawn, (term,)) == plain
+    assert certified_bound(general, {**drawn, "units": {"licences": 1}}, (term,)) == plain
 
 
 @given(problem=SMALL, term=MEANS)
@@ -228,7 +228,7 @@ def test_jobs_that_cannot_run_beside_one_another_by_any_resource() -> None:
         Job(0, 1, 10, needs={"gpus": 3, "disks": 3}),
     ]
     problem = WorkloadProblem(4, jobs, resources={"gpus": 4, "disks": 4})
-    best = float(machine_optimum(problem, "turnaround"))
+    best = float(workload_optimum(problem, "turnaround"))
     assert best == 20
     assert machine_prices(problem).value < 0.95 * best
     assert bounded(problem, "turnaround").value > 0.99 * best
@@ -239,7 +239,7 @@ def test_what_is_closed_to_a_job_bars_starts() -> None:
     problem = WorkloadProblem(
         4, [Job(0, 4, 10), Job(5, 3, 20)], closed=[ClosedWindow(11, 1000, {"nodes": 2})]
     )
-    best = float(machine_optimum(problem, "turnaround"))
+    best = float(workload_optimum(problem, "turnaround"))
     assert machine_prices(problem).value < best / 2
     assert bounded(problem, "turnaround").value == pytest.approx(best, rel=1e-3)
 
@@ -293,7 +293,7 @@ def test_tampered_certificates_are_refused_100_of_100() -> None:
         bad = copy.deepcopy(dict(bound.certificate))
         TAMPERINGS[number % len(TAMPERINGS)](bad, random.Random(number))
         try:
-            value = workload_certified_bound(problem, bad, ("turnaround",))
+            value = certified_bound(problem, bad, ("turnaround",))
         except InvalidAnswer as error:
             messages.append(str(error))
         else:
@@ -320,6 +320,6 @@ def test_tables_that_are_too_large_are_refused() -> None:
         "prices": [5, 5],
     }
     with pytest.raises(InvalidAnswer, match=r"units of the certificate make \d+ sums in a slot"):
-        workload_certified_bound(problem, listed, ("turnaround",))
-    fine = workload_certified_bound(problem, {**listed, "nodes": there, "units": {}}, ("turnaround",))
-    assert fine <= float(machine_optimum(problem, "turnaround"))
+        certified_bound(problem, listed, ("turnaround",))
+    fine = certified_bound(problem, {**listed, "nodes": there, "units": {}}, ("turnaround",))
+    assert fine <= float(workload_optimum(problem, "turnaround"))

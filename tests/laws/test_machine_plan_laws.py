@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_machine_prices import earliest_on_machine, machine_optimum
 from naive_resources import available, needs_of, release_of
-from naive_workload_prices import value_of_ends
+from naive_workload_optimum import naive_earliest, naive_values, workload_optimum
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
@@ -22,8 +21,7 @@ from allocsolve.heuristics.workload._kernels_serial import PUT_EARLIEST, Placed
 from allocsolve.heuristics.workload.free_capacity import FreeNodesOnly, FreeOfEach, free_capacity
 from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import Plan, job_sizes, serial_order
-from allocsolve.judge import workload_violations
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound, workload_violations
 from allocsolve.model import (
     Amdahl,
     Budget,
@@ -60,7 +58,7 @@ def test_plans_are_those_of_their_slow_twin(data: st.DataObject) -> None:
             del placed[idx]
             continue
         needs, seconds = needs_of(jobs[idx]), jobs[idx].runtime
-        start = earliest_on_machine(problem, [*placed.values()], needs, seconds, release_of(jobs[idx]))
+        start = naive_earliest(problem, [*placed.values()], needs, seconds, release_of(jobs[idx]))
         plan.put(row)
         assert plan.placed.starts[idx] == start
         placed[idx] = start, start + seconds, needs
@@ -101,18 +99,18 @@ def test_of_nodes_alone_the_plain_kernels_know_windows() -> None:
 def test_searches_are_feasible_and_never_below_the_optimum(
     problem: WorkloadProblem, term: WorkloadTerm
 ) -> None:
-    best = machine_optimum(problem, term)
+    best = float(workload_optimum(problem, term))
     for solver in (SerialGeneration(), Reinsertion((term,)), Prices((term,))):
         result = solver(problem, Budget(iterations=100))
         assert result.answer is not None
         assert workload_violations(problem, result.answer) == ()
-        ends = result.answer.last_ends.tolist()
-        value = value_of_ends(problem, term, ends)
+        runs = [*zip(result.answer.first_starts.tolist(), result.answer.last_ends.tolist(), strict=True)]
+        (value,) = naive_values(problem, (term,), runs)
         assert value >= best
         if not isinstance(solver, SerialGeneration):
-            assert result.objective == pytest.approx(float(value), rel=1e-12)
+            assert result.objective == pytest.approx(value, rel=1e-12)
         if result.status is Status.OPTIMAL:
-            assert result.objective == pytest.approx(float(best), rel=1e-12, abs=1e-12)
+            assert result.objective == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -122,13 +120,13 @@ def test_searches_are_feasible_and_never_below_the_optimum(
 )
 def test_cpsat_proves_the_optimum_of_brute_force(problem: WorkloadProblem, text: WorkloadTerm) -> None:
     result = WorkloadCpSat((text,))(problem, Budget(seconds=600))
-    best = float(machine_optimum(problem, text))
+    best = float(workload_optimum(problem, text))
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
     if result.certificate is not None:
-        certified = workload_certified_bound(problem, result.certificate, (text,))
+        certified = certified_bound(problem, result.certificate, (text,))
         assert certified <= best * (1 + 1e-12)
 
 
@@ -136,7 +134,7 @@ def test_cpsat_proves_the_optimum_of_brute_force(problem: WorkloadProblem, text:
 @given(problem=general_problems(min_jobs=2, max_jobs=4, times=st.floats(0.5, 8)))
 def test_cpsat_with_times_that_are_no_quarters(problem: WorkloadProblem) -> None:
     result = WorkloadCpSat()(problem, Budget(seconds=600))
-    best = float(machine_optimum(problem, "turnaround"))
+    best = float(workload_optimum(problem, "turnaround"))
     assert result.objective is not None
     assert isinstance(result.bound, float)
     assert result.bound <= best * (1 + 1e-9) + 1e-9
@@ -184,7 +182,7 @@ def test_prices_go_on_from_what_they_have_found() -> None:
     assert isinstance(again.bound, float)
     assert again.objective <= first.objective
     assert again.bound >= first.bound
-    certified = workload_certified_bound(problem, again.certificate or {}, ("turnaround",))
+    certified = certified_bound(problem, again.certificate or {}, ("turnaround",))
     assert certified <= again.bound
 
 

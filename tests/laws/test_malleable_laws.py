@@ -6,11 +6,11 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import given, strategies as st
 from naive_malleable import draw_malleable, naive_malleable, pieces_of
 from naive_malleable_policies import draw_policy, naive_policy
 from naive_workload_engine import draw_problem
+from tiers import draws
 
 from allocsolve.heuristics.workload import (
     FirstFit,
@@ -21,15 +21,7 @@ from allocsolve.heuristics.workload import (
 )
 from allocsolve.heuristics.workload.malleable import final_states
 from allocsolve.judge.workload.rules import workload_violations
-from allocsolve.simulation import (
-    Engine,
-    EngineRules,
-    IllegalDecision,
-    Promise,
-    Resize,
-    Start,
-    run_policy,
-)
+from allocsolve.simulation import EngineRules, run_policy
 from allocsolve.simulation.outcome import schedule_of
 
 if TYPE_CHECKING:
@@ -82,14 +74,8 @@ def check_nodes(view: QueueView) -> None:
     assert not set(view.promises.tolist()) & {*view.queue.tolist(), *view.running.tolist()}
 
 
-@given(st.randoms(use_true_random=False))
-def test_policies_are_their_definitions(rng: random.Random) -> None:
-    check_against_twin(rng, 10)
-
-
-@pytest.mark.parametrize("first", range(0, 300, 25))
-def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
-    for seed in range(first, first + 25):
+def test_300_workloads_of_up_to_200_jobs() -> None:
+    for seed in draws(300):
         rng = random.Random(seed)
         check_against_twin(rng, rng.choice([14, 60, 200]))
 
@@ -111,84 +97,3 @@ def test_without_points_sizes_change_at_once(rng: random.Random, kind: Any) -> N
         for effect in ("next_point", "at_once")
     )
     assert ran == at_once
-
-
-def drawn(view: QueueView, rng: random.Random) -> list[Decision]:
-    """Return decisions that are legal: starts, then shrinks for a promise, then growth and other shrinks."""
-    decisions: list[Decision] = []
-    free, queue, kind = view.free, view.queue.tolist(), view.jobs.kind
-    for job in rng.sample(queue, len(queue)):
-        sizes = [size for size in view.sizes(job) if size <= free]
-        if sizes and rng.random() < 0.5:
-            nodes = rng.choice(sizes)
-            decisions.append(Start(job, nodes))
-            free -= nodes
-            queue.remove(job)
-    steady = [
-        (job, size)
-        for job, size, target in zip(
-            view.running.tolist(), view.held.tolist(), view.targets.tolist(), strict=True
-        )
-        if size == target and kind[job] == 2
-    ]
-    rng.shuffle(steady)
-    if queue and rng.random() < 0.6:
-        waiting, given = queue[0], 0
-        while steady and rng.random() < 0.7:
-            job, size = steady.pop()
-            smaller = [other for other in view.sizes(job) if other < size]
-            if smaller:
-                nodes = rng.choice(smaller)
-                decisions.append(Resize(job, nodes, for_job=waiting))
-                given += size - nodes
-        fitting = [size for size in view.sizes(waiting) if size <= given + free]
-        if fitting:
-            nodes = rng.choice(fitting)
-            decisions.append(Promise(waiting, nodes))
-            free -= max(0, nodes - given)
-        else:
-            decisions = [d for d in decisions if not isinstance(d, Resize)]
-    for job, size in steady:
-        sizes = [other for other in view.sizes(job) if other != size and other - size <= free]
-        if sizes and rng.random() < 0.5:
-            nodes = rng.choice(sizes)
-            decisions.append(Resize(job, nodes))
-            free -= max(0, nodes - size)
-    return decisions
-
-
-def wrong(view: QueueView, rng: random.Random, num_jobs: int, decisions: list[Decision]) -> Decision:
-    """Return a decision that is illegal after these."""
-    choices: list[Decision] = [Resize(num_jobs, 1), Resize(-1, 1), Promise(num_jobs, 1)]
-    choices += [Promise(job, view.num_nodes + 1) for job in view.queue.tolist()]
-    choices += [Promise(job, 1) for job in view.running.tolist()]
-    # A promise that free nodes keep is a start.
-    started = {decision.job for decision in decisions if isinstance(decision, Start | Promise)}
-    waiting = {*view.queue.tolist(), *view.promises.tolist()} - started
-    choices += [Resize(job, 1) for job in sorted(waiting)]
-    choices += [Start(job, 1) for job in view.promises.tolist()]
-    for job, size, target in zip(
-        view.running.tolist(), view.held.tolist(), view.targets.tolist(), strict=True
-    ):
-        choices.append(Resize(job, view.num_nodes + 1))
-        if view.jobs.kind[job] != 2 or size != target:
-            choices.append(Resize(job, int(view.jobs.min_nodes[job])))
-    return rng.choice(choices)
-
-
-@given(st.randoms(use_true_random=False), st.booleans())
-def test_the_engine_under_random_decisions(rng: random.Random, coalesce: bool) -> None:
-    problem = draw_malleable(rng, 10)
-    assume(problem.is_malleable)
-    engine = Engine(problem, EngineRules(coalesce))
-    while (view := engine.advance()) is not None:
-        check_nodes(view)
-        decisions = drawn(view, rng)
-        with pytest.raises(IllegalDecision):
-            engine.apply([*decisions, wrong(view, rng, len(problem.jobs), decisions)])
-        engine.apply(decisions)
-    schedule = engine.result()
-    assert all(
-        not matter.startswith("job") or "never runs" in matter
-        for matter in workload_violations(problem, schedule)
-    )

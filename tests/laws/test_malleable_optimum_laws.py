@@ -33,7 +33,7 @@ from allocsolve.registry import make_solver, solver_names
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadTerm
 
-few = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 #: Relative; twice the difference to which the method proves.
 NEAR = 2e-6
 LAWS = (PowerLaw(1), PowerLaw(0.5), Amdahl(0.9), Amdahl(1), Overhead(0.1))

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import naive_nearest as naive
 import numpy as np
 import pytest
 from allocator_strategies import requests
-from hypothesis import assume, given, settings, strategies as st
-from nearest_tools import ALLOCATORS, SOLVERS, greedy_ring, with_swaps
+from hypothesis import given, settings, strategies as st
+from nearest_tools import greedy_ring, with_swaps
 from tiers import examples
 
 from allocsolve.bounds import partition_bound, star_bound
 from allocsolve.heuristics.partition import _kernels_rings as rings, _nearest_search as search
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
-from allocsolve.heuristics.partition.nearest import (
-    CENTRES,
-    LAST_SHELLS,
-    manhattan_median,
-    mc1x1,
-)
+from allocsolve.heuristics.partition.nearest import CENTRES, LAST_SHELLS, manhattan_median, mc1x1
 from allocsolve.instances import median_worst_case
-from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
+from allocsolve.model import Mesh, PartitionProblem, Topology
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray
@@ -148,37 +142,6 @@ def test_a_descent_can_be_stopped_and_resumed(request: Request, random: Any) -> 
     assert piecewise.tolist() == whole.tolist()
 
 
-@pytest.mark.parametrize("topology", [Mesh((12, 11)), Torus((12, 11)), Torus((5, 5, 5)), Torus((90,))])
-@pytest.mark.parametrize("seed", range(5))
-def test_no_swap_lowers_what_descents_leave(topology: Topology, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    free = frozen_mask(rng.random(topology.num_nodes) < 0.7)
-    machine, nodes, points = search.field_of(topology, free)
-    apart = np.array([topology.distances_from(node)[nodes] for node in nodes])
-    chosen = np.sort(rng.choice(len(nodes), 20, replace=False))
-    before = apart[np.ix_(chosen, chosen)].sum() // 2
-    lowered = descend(machine.shape, machine.wrap, points, chosen, 1000)
-    assert before - lowered == apart[np.ix_(chosen, chosen)].sum() // 2
-    others = np.setdiff1d(np.arange(len(nodes)), chosen)
-    totals = apart[:, chosen].sum(axis=1)
-    changes = totals[others][:, None] - totals[chosen] - apart[np.ix_(others, chosen)]
-    assert changes.min() >= 0
-    assert lowered > 0
-
-
-@given(requests(max_nodes=64), st.randoms(use_true_random=False))
-def test_each_swap_is_the_best(request: Request, random: Any) -> None:
-    topology, free, size = request
-    machine, nodes, points = search.field_of(topology, frozen_mask(free))
-    apart = np.array([topology.distances_from(node)[nodes] for node in nodes])
-    chosen = np.array(sorted(random.sample(range(len(nodes)), size)), dtype=np.int64)
-    others = np.setdiff1d(np.arange(len(nodes)), chosen)
-    totals = apart[:, chosen].sum(axis=1)
-    changes = totals[others][:, None] - totals[chosen] - apart[np.ix_(others, chosen)]
-    best = min(0, changes.min(initial=0))
-    assert descend(machine.shape, machine.wrap, points, chosen, 1) == -best
-
-
 @pytest.mark.parametrize(
     ("size", "busy", "value"),
     [(14, [1, 9, 12, 13, 17, 21, 23, 28], 263), (20, [5, 7, 8, 9, 14, 21, 22], 699)],
@@ -196,30 +159,6 @@ def test_descents_start_from_few_sets_of_the_same_cost() -> None:
     costs = np.array([5, 5, 5, 5, 7, 3, 5])
     assert search._varied(costs, 4).tolist() == [5, 0, 1, 2]
     assert search._varied(costs, 30).tolist() == [5, 0, 1, 2, 4]
-
-
-@pytest.mark.parametrize("name", ALLOCATORS)
-@given(requests())
-def test_every_allocator_takes_free_nodes_and_changes_nothing(name: str, request: Request) -> None:
-    topology, free, size = request
-    before = free.copy()
-    nodes = ALLOCATORS[name](topology, free, size)
-    assert np.array_equal(free, before)
-    assert len(nodes) == size
-    assert (np.diff(nodes) > 0).all()
-    assert free[nodes].all()
-
-
-@pytest.mark.parametrize("name", ALLOCATORS)
-@given(requests())
-def test_every_solver_is_its_function(name: str, request: Request) -> None:
-    topology, free, size = request
-    result = SOLVERS[name](PartitionProblem(topology, free, size), Budget())
-    assert result.status is Status.FEASIBLE
-    assert result.answer is not None
-    assert result.objective is None
-    assert result.limit is None
-    assert result.answer.nodes.tolist() == ALLOCATORS[name](topology, free, size).tolist()
 
 
 @given(tiny)
@@ -271,19 +210,6 @@ def test_swaps_and_more_centres_never_cost(request: Request) -> None:
             assert cost_of(topology, of_first) <= cost_of(topology, plain)
 
 
-@given(requests(), st.integers(0, 2))
-def test_axes_of_one_node_make_no_difference(request: Request, place: int) -> None:
-    topology, free, size = request
-    place = min(place, len(topology.shape))
-    shape, wrap, complete = list(topology.shape), list(topology.wrap), list(topology.complete)
-    shape.insert(place, 1)
-    wrap.insert(place, False)
-    complete.insert(place, True)
-    for method in ALLOCATORS.values():
-        thicker = method(Topology(tuple(shape), tuple(wrap), tuple(complete)), free, size)
-        assert thicker.tolist() == method(topology, free, size).tolist()
-
-
 @given(requests(max_nodes=40))
 def test_the_bounds_are_those_of_the_twins(request: Request) -> None:
     topology, free, size = request
@@ -295,19 +221,6 @@ def test_the_bounds_are_those_of_the_twins(request: Request) -> None:
     if size % 2 and not full and not any(side % 2 for side in rings_):
         bound += bound % 2
     assert star_bound(PartitionProblem(topology, free, size)) == bound
-
-
-@pytest.mark.parametrize(
-    ("topology", "size"), [(Torus((4, 4)), 6), (Torus((5, 4)), 5), (Torus((9, 2)), 6), (Torus((19,)), 4)]
-)
-def test_bounds_hold_on_empty_tori(topology: Topology, size: int) -> None:
-    free = np.ones(topology.num_nodes, dtype=np.bool_)
-    # By symmetry, one node is given.
-    places = list(naive.places(topology, free))
-    best = min(
-        naive.cost(topology, (places[0], *rest)) for rest in itertools.combinations(places[1:], size - 1)
-    )
-    assert partition_bound(PartitionProblem(topology, free, size)) <= best
 
 
 def test_the_tight_family_approaches_seven_quarters() -> None:
@@ -332,13 +245,3 @@ def test_swaps_reach_the_town_where_all_sets_of_medians_are_the_same() -> None:
     assert cost_of(mesh, manhattan_median(mesh, free, 32)) == 1865
     assert cost_of(mesh, greedy_ring(mesh, free, 32)) == 1853
     assert cost_of(mesh, with_swaps(mesh, free, 32)) == 1840
-
-
-@given(requests(max_nodes=25), st.integers(0, 2))
-def test_a_mirrored_machine_costs_as_much(request: Request, axis: int) -> None:
-    topology, free, size = request
-    assume(axis < len(topology.shape))
-    box = free.reshape(topology.shape[::-1])
-    mirrored = np.ascontiguousarray(np.flip(box, axis=len(topology.shape) - 1 - axis)).reshape(-1)
-    problem, image = (PartitionProblem(topology, mask, size) for mask in (free, mirrored))
-    assert partition_bound(problem) == partition_bound(image)

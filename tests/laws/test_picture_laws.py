@@ -163,7 +163,6 @@ def test_a_large_machine_is_drawn_small() -> None:
 
 def test_a_view_may_leave_out_what_it_has_not() -> None:
     view: View[int, int] = View(
-        units={"length": "m"},
         describe=str,
         undrawable=lambda problem: "too long" if problem > 9 else "",
         plot=lambda problem, answer: Drawing(problem, answer, "a number"),

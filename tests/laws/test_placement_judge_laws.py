@@ -8,7 +8,7 @@ import json
 import pickle
 from typing import TYPE_CHECKING, Any
 
-import naive_placement_judge as naive
+import naive_placement as naive
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

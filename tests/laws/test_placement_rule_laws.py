@@ -161,23 +161,6 @@ def test_blocks_that_are_found_after_stalls() -> None:
     assert np.isin(chosen // 24, [5, 6]).sum() == 16
 
 
-@pytest.mark.parametrize("name", [*RULES, "random"])
-@given(request=requests())
-def test_what_is_taken_are_so_many_distinct_free_nodes(name: str, request: Request) -> None:
-    tree, free, k = request
-    rule = partial(heuristics.random_free, seed=5) if name == "random" else RULES[name][0]
-    writable = free.copy()
-    nodes = rule(tree, writable, k)
-    assert (writable == free).all()
-    assert listed(rule(tree, free.tolist(), k)) == listed(nodes)
-    if nodes is None:
-        return
-    assert nodes.dtype == np.int64
-    assert nodes.shape == (k,)
-    assert (np.diff(nodes) > 0).all()
-    assert free[nodes].all()
-
-
 @pytest.mark.parametrize("name", SOLVERS)
 @given(problem=placement_problems(max_nodes=16))
 def test_no_answer_is_other_than_the_problem_asks_for(name: str, problem: PlacementProblem) -> None:

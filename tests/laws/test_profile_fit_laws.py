@@ -59,11 +59,6 @@ def test_it_is_its_definition(problem: WorkloadProblem, policy: ProfileFit) -> N
     check_against_twin(problem, policy)
 
 
-@given(st.randoms(use_true_random=False), policies)
-def test_longer_streams(rng: random.Random, policy: ProfileFit) -> None:
-    check_against_twin(draw_profiles(rng, rng.choice([4, 12])), policy)
-
-
 @pytest.mark.parametrize("knowledge", ["none", "next", "all"])
 def test_streams_of_40_jobs(knowledge: ProfileKnowledge) -> None:
     for seed in range(10):
@@ -100,20 +95,6 @@ def test_all_knowledge_is_list_scheduling(problem: EvolutionProblem, patient: bo
 @given(problems)
 def test_no_knowledge_is_the_rigid_baseline(problem: EvolutionProblem) -> None:
     assert check_in_both_families(problem, ProfileFit("none")) == Rigid()(problem, Budget()).answer
-
-
-@given(problems)
-def test_with_all_knowledge_what_comes_later_changes_nothing(problem: EvolutionProblem) -> None:
-    schedule = check_in_both_families(problem, ProfileFit())
-    latest = max(problem.releases)
-    early = [idx for idx, release in enumerate(problem.releases) if release < latest]
-    part = replace(
-        problem,
-        applications=tuple(problem.applications[idx] for idx in early),
-        releases=tuple(problem.releases[idx] for idx in early),
-        application_names=tuple(problem.application_names[idx] for idx in early),
-    )
-    assert check_in_both_families(part, ProfileFit()).starts.tolist() == schedule.starts[early].tolist()
 
 
 @given(evolution_problems(max_apps=5, max_steps=2, releases=True))

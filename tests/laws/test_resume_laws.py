@@ -14,8 +14,7 @@ from allocsolve.bounds.workload import MEAN_TERMS, job_prices, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices_of
 from allocsolve.exact.workload import Prices
 from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, SerialGeneration
-from allocsolve.judge import assess
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import assess, certified_bound
 from allocsolve.judge.workload.rules import workload_value
 from allocsolve.model import Amdahl, Budget, Clock, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.model.result import terms
@@ -82,7 +81,7 @@ def test_no_result_is_worse_than_what_it_started_from(
         certificate = data.draw(certificates(problem, objective[0]))
     assert start is not None
     given_value = terms(workload_value(problem, start, objective))
-    given_bound = workload_certified_bound(problem, certificate, objective)
+    given_bound = certified_bound(problem, certificate, objective)
     solver = Prices(objective, start, certificate)
     first = assess(problem, solver(problem, Budget(iterations=50)), objective)
     assert terms(first.result.objective or 0) <= given_value
@@ -103,7 +102,7 @@ def test_the_ascent_goes_on_from_prices_of_node_seconds(data: st.DataObject, ter
     earlier = time_prices(problem, term)
     again = time_prices(problem, term, start=earlier.certificate)
     assert again.value >= earlier.value * (1 - 1e-9) - 1e-9
-    certified = workload_certified_bound(problem, again.certificate, (term,))
+    certified = certified_bound(problem, again.certificate, (term,))
     assert again.value <= certified
 
 
@@ -115,7 +114,7 @@ def test_the_ascent_goes_on_from_prices_per_job(data: st.DataObject, term: Any) 
     earlier = job_prices_of(problem, term, certificate)
     again = job_prices(problem, term, earlier, clock=Clock(math.inf))
     assert again.value >= earlier.value
-    assert again.value == workload_certified_bound(problem, again.certificate, (term,))
+    assert again.value == certified_bound(problem, again.certificate, (term,))
 
 
 @settings(max_examples=examples(20))

@@ -10,8 +10,8 @@ import pytest
 from draw_evolving import draw_evolving
 from evolving_strategies import evolving_problems
 from hypothesis import HealthCheck, given, settings, strategies as st
+from naive_evolving import ElasticCluster, naive_elastic
 from naive_malleable import pieces_of
-from naive_service import Entry, served
 from tiers import examples
 
 from allocsolve import solve
@@ -40,8 +40,76 @@ from allocsolve.model import (
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable, Mapping, Sequence
 
     from allocsolve.model import WorkloadTerm
+
+
+#: An entry: a job and its row, -1 for its start.
+Entry = tuple[int, int]
+
+
+def present_row(cluster: ElasticCluster, job: int) -> int:
+    """Return the phase or step for which a job asks, or the moment at which it did."""
+    evolution = cluster.rows[job].evolution
+    left = len(cluster.running[job].plan)
+    if isinstance(evolution, Phases):
+        return len(evolution.phases) - left
+    if isinstance(evolution, Profile):
+        return len(evolution.steps) - left
+    assert evolution is not None
+    return len(evolution.events) - left - 1
+
+
+def is_late(cluster: ElasticCluster, job: int) -> bool:
+    run = cluster.running[job]
+    if not isinstance(cluster.rows[job].evolution, Phases) or len(run.plan) > 1:
+        return False
+    return cluster.work_left(run) <= cluster.join(run).grow * cluster.rate(run)
+
+
+def start_size(cluster: ElasticCluster, job: int, most: int) -> int:
+    if isinstance(cluster.rows[job].evolution, Profile):
+        own = cluster.rows[job].nodes
+        return own if own <= most else 0
+    return max((size for size in cluster.sizes(job) if size <= most), default=0)
+
+
+def naive_service(
+    order: Sequence[Entry], sizes: Mapping[Entry, int], insists: Mapping[Entry, int]
+) -> Callable[[ElasticCluster], None]:
+    """Return what is decided in each call."""
+
+    def decide(cluster: ElasticCluster) -> None:
+        asked = dict(cluster.requests)
+        wanting = [(job, -1) for job in cluster.queue]
+        wanting += [(job, present_row(cluster, job)) for job in asked]
+        for job, row in sorted(wanting, key=lambda entry: order.index(entry) if entry in order else 10**9):
+            size = sizes[job, row]
+            if row < 0:
+                nodes = start_size(cluster, job, size)
+                if nodes > cluster.free:
+                    nodes = 0 if insists[job, row] else start_size(cluster, job, cluster.free)
+                if nodes:
+                    cluster.start(job, nodes)
+                elif insists[job, row]:
+                    return
+            elif not cluster.has_profile(job) and (asked[job] > size or is_late(cluster, job)):
+                cluster.drop_request(job)
+            elif asked[job] - cluster.running[job].size <= cluster.free:
+                cluster.answer(job, granted=True)
+            elif insists[job, row]:
+                return
+
+    return decide
+
+
+def served(
+    problem: WorkloadProblem, order: Sequence[Entry], sizes: Mapping[Entry, int], insists: Mapping[Entry, int]
+) -> ElasticCluster:
+    """Return the cluster at the end of the workload, or when jobs wait for each other for ever."""
+    return naive_elastic(problem, naive_service(order, sizes, insists))
+
 
 few = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 
@@ -201,11 +269,6 @@ def test_many_jobs_get_the_best_policy() -> None:
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
-
-
-def test_without_jobs_there_is_nothing_to_do() -> None:
-    result = EvolvingAnnealing(("turnaround", "makespan"))(WorkloadProblem(3, []), Budget())
-    assert (result.objective, result.limit) == ((0.0, 0.0), Limit.ITERATIONS)
 
 
 def test_what_meets_the_bound_is_optimal() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random  # noqa: TC003 - hypothesis reads the annotations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from naive_workload_engine import draw_problem, naive_run
@@ -66,18 +65,3 @@ def test_the_engine_equals_the_twin_under_random_decisions(rng: random.Random, c
 def pieces_of(engine: Engine, problem: WorkloadProblem) -> dict[int, Any]:
     schedule = engine.result()
     return {job: schedule.pieces(job) for job in range(len(problem.jobs)) if schedule.pieces(job)}
-
-
-@given(st.randoms(use_true_random=False), st.booleans())
-def test_a_view_counts_nodes_right(rng: random.Random, coalesce: bool) -> None:
-    problem = draw_problem(rng, moldable=True)
-    engine = Engine(problem, EngineRules(coalesce, "actual"))
-    while (view := engine.advance()) is not None:
-        assert view.free + view.held.sum() == view.num_nodes
-        assert (np.diff(view.expected_ends) >= 0).all()
-        queued = [(view.jobs.submit[job], job) for job in view.queue.tolist()]
-        assert queued == sorted(queued)
-        assert all(submit <= view.now for submit, _ in queued)
-        before = view.queue.tolist(), view.running.tolist(), view.expected_ends.tolist()
-        engine.apply(random_starts(view, rng))
-        assert before == (view.queue.tolist(), view.running.tolist(), view.expected_ends.tolist())

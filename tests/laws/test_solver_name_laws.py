@@ -22,14 +22,7 @@ from allocsolve.registry import (
     solver_rows,
     split_names,
 )
-from allocsolve.registry.names import (
-    SolverName,
-    name_of,
-    parse_name,
-    parse_value,
-    value_text,
-    with_options,
-)
+from allocsolve.registry.names import SolverName, name_of, parse_name, parse_value, value_text, with_options
 from allocsolve.registry.table import registered_names
 
 if TYPE_CHECKING:

@@ -181,16 +181,6 @@ def test_schedules_of_workloads_are_read_back(problem: WorkloadProblem, data: Da
         assert read_solution(path, problem) == schedule
 
 
-@given(workload_problems())
-def test_workloads_are_read_back_from_json(problem: WorkloadProblem) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "workload.json")
-        write_problem(problem, path)
-        again = read_problem(path)
-        assert again == problem
-        assert digest(again) == digest(problem)
-
-
 @given(named_problems())
 def test_a_table_that_others_write_is_the_same_table(problem: EvolutionProblem) -> None:
     """As R and spreadsheets write it: marks, quotes everywhere, whole numbers as 1e+05, steps from 1 on."""

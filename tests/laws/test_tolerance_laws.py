@@ -11,8 +11,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from allocsolve.bounds.workload import makespan_bound
-from allocsolve.judge import workload_metrics, workload_violations
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound, workload_metrics, workload_violations
 from allocsolve.model import (
     Job,
     Phases,
@@ -183,11 +182,11 @@ def check_certificates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> 
     metrics = workload_metrics(problem, schedule)
     for rule in ("longest", "area", "wide", makespan_bound(problem).certificate["rule"]):
         certificate = {"kind": "makespan", "rule": rule, "after": 0}
-        assert workload_certified_bound(problem, certificate, ("makespan",)) <= metrics.makespan
+        assert certified_bound(problem, certificate, ("makespan",)) <= metrics.makespan
     for price in (0, 1, 2, 5):
         certificate = {"kind": "time-prices", "term": "turnaround", "unit": 4, "edges": [0, 9, 30]}
         certificate["prices"] = [price, price // 2]
-        bound = workload_certified_bound(problem, certificate, ("turnaround",))
+        bound = certified_bound(problem, certificate, ("turnaround",))
         assert bound <= metrics.turnaround
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge.partition.certificate import partition_certificate_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import Budget, Topology, Torus
 
 if TYPE_CHECKING:
@@ -37,5 +37,5 @@ def test_best_boxes(benchmark: BenchmarkFixture, topology: Topology, found: int,
     begun = time.perf_counter()
     for problem, result in zip(problems, results, strict=True):
         if result.certificate is not None:
-            assert partition_certificate_bound(problem, result.certificate) == result.objective
+            assert certified_bound(problem, result.certificate) == result.objective
     benchmark.extra_info["seconds of the judge"] = time.perf_counter() - begun

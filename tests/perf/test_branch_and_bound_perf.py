@@ -15,7 +15,7 @@ import pytest
 
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge.partition.certificate import partition_certificate_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
@@ -103,14 +103,12 @@ def test_checking_a_proof(benchmark: BenchmarkFixture, name: str) -> None:
     Had: 0.3 to 0.8 times.
     """
     problem = PROOFS[name]
-    partition_certificate_bound(problem, PartitionBranchAndBound()(problem, Budget()).certificate or {})
+    certified_bound(problem, PartitionBranchAndBound()(problem, Budget()).certificate or {})
     begun = time.process_time()
     result = PartitionBranchAndBound()(problem, Budget())
     searched = time.process_time()
     assert result.certificate is not None
-    bound = benchmark.pedantic(
-        partition_certificate_bound, args=(problem, result.certificate), rounds=1, iterations=1
-    )
+    bound = benchmark.pedantic(certified_bound, args=(problem, result.certificate), rounds=1, iterations=1)
     checked = time.process_time()
     benchmark.extra_info["search_cpu_s"] = round(searched - begun, 4)
     benchmark.extra_info["check_cpu_s"] = round(checked - searched, 4)

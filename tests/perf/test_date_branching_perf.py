@@ -18,8 +18,8 @@ from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.heuristics.workload.date_shifts import DateShifts
 from allocsolve.heuristics.workload.serial import Plan, job_sizes
 from allocsolve.instances import read_problem
-from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.judge.workload.date_tree import date_tree_bound
+from allocsolve.judge import certified_bound
+from allocsolve.judge.workload.date_trees import date_trees_bound
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Jobs, WorkloadProblem, terms
 
@@ -70,7 +70,7 @@ def test_leaves_without_ascents(benchmark: BenchmarkFixture) -> None:
     forest = benchmark.pedantic(split, rounds=3, warmup_rounds=1)
     assert forest.stretches[0].tree.size > 10
     _, bound = forest.certificate()
-    assert bound >= workload_certified_bound(problem, certificate, ("turnaround",))
+    assert bound >= certified_bound(problem, certificate, ("turnaround",))
 
 
 def test_judge(benchmark: BenchmarkFixture) -> None:
@@ -88,7 +88,7 @@ def test_judge(benchmark: BenchmarkFixture) -> None:
             break
     certificate, bound = forest.certificate()
     certificate = json.loads(json.dumps(certificate))
-    assert benchmark(date_tree_bound, problem, certificate, "turnaround") == bound
+    assert benchmark(date_trees_bound, problem, certificate, "turnaround") == bound
 
 
 @pytest.mark.skipif(
@@ -109,7 +109,7 @@ def test_gaps_under_load(benchmark: BenchmarkFixture) -> None:
             benchmark.extra_info[f"{name} CPU"] = time.process_time() - began
             assert result.answer is not None
             assert workload_violations(problem, result.answer) == ()
-            bound = workload_certified_bound(problem, dict(result.certificate or {}), ("turnaround",))
+            bound = certified_bound(problem, dict(result.certificate or {}), ("turnaround",))
             gaps[name] = 100 * (terms(result.objective or 0)[0] / bound - 1)
 
     benchmark.pedantic(solve, rounds=1)
@@ -151,7 +151,7 @@ def test_gap_of_a_log(benchmark: BenchmarkFixture, traces: Path) -> None:
     certificate = json.loads(json.dumps(result.certificate))
     assert certificate["kind"] == "date-trees"
     began = time.process_time()
-    bound = workload_certified_bound(problem, certificate, ("turnaround",))
+    bound = certified_bound(problem, certificate, ("turnaround",))
     benchmark.extra_info["judge"] = time.process_time() - began
     benchmark.extra_info["gap in %"] = 100 * (terms(result.objective or 0)[0] / bound - 1)
     assert benchmark.extra_info["judge"] < 10

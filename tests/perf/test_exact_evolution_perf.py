@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
+from allocsolve import Budget, EvolutionProblem, Status
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.heuristics import Annealing
 from allocsolve.instances import klein2011
@@ -138,22 +138,3 @@ def test_annealing_against_proven_optima(benchmark: BenchmarkFixture) -> None:
         "worst_excess_percent": round(max(excess), 2),
     }
     assert min(excess) >= 0
-
-
-def test_both_exact_methods_on_the_same_proof(benchmark: BenchmarkFixture) -> None:
-    """Interleaved runs of the conflict search and of CP-SAT, one worker each: seconds of either."""
-    tried = {idx: replace(klein2011([2011, idx]), expand_limit=1) for idx in (7, 9, 13)}
-    EvolutionConflictSearch()(
-        EvolutionProblem(2, (EvolutionProfile([(1, 2)]),) * 3, expand_limit=1), Budget()
-    )
-
-    def run() -> dict[str, list[float]]:
-        seconds: dict[str, list[float]] = {"conflict-search": [], "cpsat": []}
-        for idx, problem in tried.items():
-            for name, solver in (("conflict-search", EvolutionConflictSearch()), ("cpsat", EvolutionCpSat())):
-                result = solver(problem, Budget(seconds=120))
-                assert result.status is Status.FEASIBLE or result.objective == KLEIN_OPTIMA[idx]
-                seconds[name].append(round(result.runtime, 1))
-        return seconds
-
-    benchmark.extra_info |= benchmark.pedantic(run, rounds=1)

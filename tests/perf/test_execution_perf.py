@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pytest
 
-from allocsolve.heuristics import ExecutionRules, LeakRules, Static, execute, execute_leaking
-from allocsolve.heuristics.programs import calibration
+from allocsolve.heuristics import Static, execute, execute_leaking
 from allocsolve.instances import linnert2024
-from allocsolve.model import SUCCESSFUL, Budget, Mesh
+from allocsolve.model import SUCCESSFUL, Budget
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -34,9 +33,6 @@ SUCCESSES = {
     (1, 3): (385, 449),
     (1, "mixed"): (415, 421),
 }
-
-#: With links that are shared, at normal load.
-SHARED_LINKS: dict[int | str, tuple[int, int]] = {1: (463, 952), 3: (464, 992)}
 
 
 def _successes(schedule: ReservationSchedule) -> int:
@@ -61,38 +57,3 @@ def test_a_thousand_jobs_leak(benchmark: BenchmarkFixture, gap: int, kind: int |
     execute_leaking(problem)
     done = benchmark.pedantic(execute_leaking, (problem,), rounds=3)
     assert _successes(done) == SUCCESSES[gap, kind][1]
-
-
-@pytest.mark.parametrize("kind", SHARED_LINKS)
-def test_a_thousand_jobs_share_links(benchmark: BenchmarkFixture, kind: int) -> None:
-    """Ten times as long, and the calibration more than that."""
-    problem = linnert2024(0, gap=1500, program=kind, leaking=True)
-    rules = ExecutionRules(contention=True)
-    booked = Static("literal")(problem, Budget()).answer
-    assert booked is not None
-
-    def both() -> tuple[int, int]:
-        static = execute(problem, booked, rules)
-        return _successes(static), _successes(execute_leaking(problem, rules))
-
-    both()
-    assert benchmark.pedantic(both, rounds=1) == SHARED_LINKS[kind]
-
-
-@pytest.mark.parametrize("kind", [1, 2])
-def test_a_thousand_calibrations(benchmark: BenchmarkFixture, kind: int) -> None:
-    problem = linnert2024(0, gap=1500, program=kind, leaking=True)
-    schedule = execute_leaking(problem)
-
-    def forget() -> None:
-        calibration._KNOWN.clear()  # it is to be filled again
-
-    again = benchmark.pedantic(execute_leaking, (problem,), setup=forget, rounds=3)
-    assert again == schedule
-
-
-def test_the_leak_on_a_thousand_nodes(benchmark: BenchmarkFixture) -> None:
-    problem = linnert2024(0, gap=150, topology=Mesh((32, 32)), leaking=True)
-    execute_leaking(problem)
-    done = benchmark.pedantic(execute_leaking, (problem, None, LeakRules(contiguous=False)), rounds=1)
-    assert _successes(done) == 611

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual, JobWindows, read_only, slots_of
+from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual, JobWindows, slots_of
 from allocsolve.judge.workload.job_prices import job_price_bound
-from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.model import Jobs, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -29,7 +29,7 @@ def dual(jobs: int, waited: float) -> JobDual:
     last = slots_of(edges, submit + runtime + waited)
     windows = JobWindows.empty(edges, slots_of(edges, submit), last)
     prices = random.exponential(0.1, len(windows.prices)) * nodes[windows.owners] / 10
-    return JobDual(DualJobs(*map(read_only, columns)), 100, windows.with_prices(prices))
+    return JobDual(DualJobs(*map(frozen, columns)), 100, windows.with_prices(prices))
 
 
 @pytest.mark.parametrize("temperature", [30.0, 300.0])

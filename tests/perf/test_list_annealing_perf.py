@@ -116,8 +116,7 @@ def test_gaps_of_small_workloads(benchmark: BenchmarkFixture) -> None:
 
 
 needs_minutes = pytest.mark.skipif(
-    not os.environ.get("ALLOCSOLVE_LONG_BENCHMARKS"),
-    reason="takes minutes: set ALLOCSOLVE_LONG_BENCHMARKS",
+    not os.environ.get("ALLOCSOLVE_LONG_BENCHMARKS"), reason="takes minutes: set ALLOCSOLVE_LONG_BENCHMARKS"
 )
 
 

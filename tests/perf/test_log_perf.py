@@ -56,10 +56,7 @@ def test_overhead_of_40000_jobs(benchmark: BenchmarkFixture, tmp_path: Path) -> 
         tasks = plan([("", problem)], ["greedy"], budgets=budgets)
         with open_executor("local", jobs=1) as executor, RecordStore(tmp_path / "records.sqlite") as store:
             rows = run(
-                tasks,
-                store=store,
-                executor=executor,
-                progress=lambda *_: stamps.append(time.perf_counter()),
+                tasks, store=store, executor=executor, progress=lambda *_: stamps.append(time.perf_counter())
             )
         assert not [row.error for row in rows if row.error]
         planned, *ended = (later - earlier for earlier, later in itertools.pairwise(stamps))

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from allocsolve.exact import Prices
-from allocsolve.judge import workload_violations
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound, workload_violations
 from allocsolve.model import Budget, ClosedWindow, Jobs, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -63,8 +62,10 @@ def gap(benchmark: BenchmarkFixture, seeds: tuple[int, ...]) -> list[float]:
             problem, began = draw(seed), time.process_time()
             result = Prices()(problem, Budget(seconds=SECONDS, workers=1))
             assert isinstance(result.objective, float)
+            assert result.answer is not None
+            assert result.certificate is not None
             assert workload_violations(problem, result.answer) == ()
-            certified = workload_certified_bound(problem, result.certificate, ("turnaround",))
+            certified = certified_bound(problem, result.certificate, ("turnaround",))
             gaps.append(100 * (result.objective / certified - 1))
             shown = f"[{certified:.1f}, {result.objective:.1f}], {gaps[-1]:.1f} %"
             benchmark.extra_info[str(seed)] = f"{shown}, {time.process_time() - began:.0f} s of CPU"

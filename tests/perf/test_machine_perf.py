@@ -16,8 +16,7 @@ from workload_traces import knl_problem
 from allocsolve.bounds.workload import machine_prices
 from allocsolve.exact import Prices
 from allocsolve.heuristics import Conservative, Easy
-from allocsolve.judge import workload_metrics, workload_violations
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound, workload_metrics, workload_violations
 from allocsolve.model import Budget, ClosedWindow, Job, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def test_bound_and_best_with_a_window(
     problem = replace(knl, num_nodes=num_nodes, closed=(closed,))
     result = benchmark.pedantic(Prices(), (problem, Budget(iterations=80_000, workers=1)), rounds=1)
     assert workload_violations(problem, result.answer) == ()
-    certified = workload_certified_bound(problem, result.certificate, ("turnaround",))
+    certified = certified_bound(problem, result.certificate, ("turnaround",))
     benchmark.extra_info.update(bound=certified, value=result.objective)
     assert bound <= certified <= result.objective <= best
 
@@ -141,4 +140,4 @@ def test_bound_of_three_resources(benchmark: BenchmarkFixture) -> None:
     closed = [ClosedWindow(4000, 8000), ClosedWindow(9000, 12_000, {"nodes": 50, "gpus": 16})]
     problem = WorkloadProblem(100, jobs, resources={"gpus": 32, "long": 40}, closed=closed)
     bound = benchmark.pedantic(machine_prices, (problem,), rounds=1, warmup_rounds=1)
-    assert workload_certified_bound(problem, bound.certificate, ("turnaround",)) == bound.value > 12_500
+    assert certified_bound(problem, bound.certificate, ("turnaround",)) == bound.value > 12_500

@@ -19,7 +19,7 @@ import pytest
 from allocsolve.bounds import placement_bound
 from allocsolve.exact import TreeKnapsack
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge.placement.certificate import placement_certificate_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import Budget, PlacementProblem, Status, SwitchTree, terms
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_proven_placements(benchmark: BenchmarkFixture, name: str) -> None:
     work = WORK[name]
     every, solver = problems(work), TreeKnapsack(work.objective)
     warm = solver(every[0], Budget())
-    placement_certificate_bound(every[0], warm.certificate or {}, work.objective)
+    certified_bound(every[0], warm.certificate or {}, work.objective)
     spent: dict[str, list[float]] = {"solver": [], "judge": [], "bound": []}
 
     def run() -> float:
@@ -96,7 +96,7 @@ def test_proven_placements(benchmark: BenchmarkFixture, name: str) -> None:
             assert result.objective is not None
             assert result.certificate is not None
             first = terms(result.objective)[0]
-            assert placement_certificate_bound(problem, result.certificate, work.objective) == first
+            assert certified_bound(problem, result.certificate, work.objective) == first
             judged = time.process_time()
             assert placement_bound(problem, work.objective[0]) <= first
             spent["judge"].append(judged - solved)

@@ -10,7 +10,7 @@ import pytest
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics.reservation.greedy import greedy_starts, reservation_order
-from allocsolve.judge.reservation.certificate import reservation_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import Budget, DeadlineJob, Mesh, ReservationProblem, Status
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_judge(benchmark: BenchmarkFixture) -> None:
     """To be had in 30 ms."""
     problem = crowded(1000)
     bound = node_prices(problem, "rejected", Budget(seconds=2).start())
-    assert benchmark(reservation_certified_bound, problem, bound.certificate, ("rejected",)) == bound.value
+    assert benchmark(certified_bound, problem, bound.certificate, ("rejected",)) == bound.value
 
 
 def test_greedy(benchmark: BenchmarkFixture) -> None:

@@ -88,9 +88,9 @@ def test_a_failing_gate_fails_the_step(tmp_path: Path) -> None:
 def test_the_action_is_one() -> None:
     assert ACTION["runs"]["using"] == "composite"
     assert set(ACTION["inputs"]) >= {"baseline", "solvers", "suite", "python-version"}
-    assert all(
-        entry["description"] and isinstance(entry["default"], str) for entry in ACTION["inputs"].values()
-    )
+    for entry in ACTION["inputs"].values():
+        assert entry["description"]
+        assert isinstance(entry["default"], str)
     used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
     assert [name.partition("@")[0] for name in used] == ["actions/setup-python"]
     known = {f"inputs.{name}" for name in ACTION["inputs"]} | {"github.action_path"}
@@ -101,10 +101,8 @@ def test_the_action_is_one() -> None:
 
 def test_the_workflow_of_the_page_uses_it() -> None:
     workflow = yaml.safe_load(WORKFLOW)
-    assert set(workflow[True]) == {
-        "pull_request",
-        "workflow_dispatch",
-    }  # YAML 1.1 takes "on" for a truth value
+    # YAML 1.1 takes "on" for a truth value.
+    assert set(workflow[True]) == {"pull_request", "workflow_dispatch"}
     checkout, step, upload = workflow["jobs"]["gate"]["steps"]
     assert checkout["uses"].startswith("actions/checkout@")
     assert re.fullmatch(r"OWNER/allocsolve@\w+", step["uses"])

@@ -59,9 +59,9 @@ def test_jobs_start_when_planning_by_the_second_says(drawn: list[tuple[int, int,
 
 def test_random_jobs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALLOCSOLVE_TRACES", raising=False)
-    assert EXAMPLE["main"](["--jobs", "200"]) == 0
+    assert EXAMPLE["main"](["--jobs", "80"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("random jobs: 200 jobs, 128 nodes, ")
+    assert out.startswith("random jobs: 80 jobs, 128 nodes, ")
     assert out.endswith("violations: 0\n")
 
 

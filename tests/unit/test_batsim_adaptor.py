@@ -11,7 +11,7 @@ import pytest
 import zmq
 from batsim_fake import BatsimFake
 
-from allocsolve.adaptors.batsim import Machines, PybatsimScheduler
+from allocsolve.adaptors.batsim import PybatsimScheduler
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import Easy
 from allocsolve.model import Amdahl, Job, WorkloadProblem
@@ -175,10 +175,3 @@ def test_sizes_without_that_of_the_job_are_refused(client: Any) -> None:
     del fake.described[0]["sizes"]["2"]
     with pytest.raises(InvalidOption, match=r"^job 'w0!0': its sizes are 1, 3, 4, but res is 2$"):
         client(fake, PybatsimScheduler("easy"))
-
-
-@pytest.mark.parametrize(
-    ("machines", "text"), [([0, 1, 2, 5], "0-2 5"), ([3], "3"), ([0, 2, 4], "0 2 4"), ([7, 8], "7-8")]
-)
-def test_machines_are_written_as_intervals(machines: list[int], text: str) -> None:
-    assert str(Machines(machines)) == text

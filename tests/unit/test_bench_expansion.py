@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from reproductions.klein2011 import ExpansionStudy
 
 INF = math.inf
+#: What the exact solver found, (value, bound) by limit and draw.
+Exact = dict[float, list[tuple[float | None, float]]]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -42,11 +44,8 @@ def _draws(count: int, stem: str = "klein-5") -> tuple[ExpansionDraw, ...]:
 
 
 def _records(
-    draws: tuple[ExpansionDraw, ...],
-    exact: dict[float, list[tuple[float | None, float]]],
-    found: dict[Heuristic, list[float]],
+    draws: tuple[ExpansionDraw, ...], exact: Exact, found: dict[Heuristic, list[float]]
 ) -> list[Record]:
-    """Rows of the exact solver, (value, bound) by limit and draw, and of heuristics."""
     made = []
     for idx, draw in enumerate(draws):
         for limit, problem in draw.problems.items():
@@ -78,14 +77,8 @@ def test_the_first_draws_are_the_library_under_every_limit() -> None:
         )
         assert [draw.name for draw in draws][9:] == [f"{stem}-09", f"{stem}-10"]
     assert [draw.apps for draw in expansion_draws(1)] == ["5", "8", "10", "12", "15-20"]
-
-
-def test_a_draw_beyond_the_library_is_named_and_made_by_its_seed() -> None:
-    problem = klein_problem("klein", "inf", 123)
-    assert (problem.name, problem.meta["seed"]) == ("klein-inf-123", [2011, 123])
-
-
-def test_no_tests() -> None:
+    beyond = klein_problem("klein", "inf", 123)
+    assert (beyond.name, beyond.meta["seed"]) == ("klein-inf-123", [2011, 123])
     with pytest.raises(InvalidOption, match="tests 0 is below 1"):
         expansion_draws(0)
 
@@ -118,7 +111,7 @@ def test_other_heuristics_of_the_registry_run_within_every_limit() -> None:
 @pytest.fixture
 def by_hand() -> ExpansionStudy:
     """Two draws: of the first all is proven, of the second nothing."""
-    exact: dict[float, list[tuple[float | None, float]]] = {
+    exact: Exact = {
         1: [(1000, 1000), (900, 800)],
         2: [(900, 900), (None, 600)],
         INF: [(800, 800), (850, 500)],
@@ -144,11 +137,8 @@ def test_what_is_known_by_hand(by_hand: ExpansionStudy) -> None:
 
 def test_rows_by_hand(by_hand: ExpansionStudy) -> None:
     rigid, twice, unlimited = by_hand.gains
-    assert [(row.apps, row.limit, row.instances, row.proven) for row in by_hand.gains] == [
-        ("5", 1, 2, 1),
-        ("5", 2, 2, 1),
-        ("5", INF, 2, 1),
-    ]
+    counts = [(row.apps, row.limit, row.instances, row.proven) for row in by_hand.gains]
+    assert counts == [("5", limit, 2, 1) for limit in (1, 2, INF)]
     assert (rigid.gap, twice.gap, unlimited.gap) == (100 / 800, 280 / 600, 350 / 500)
     assert (rigid.optimum, rigid.listed, rigid.p) == (None, None, None)
     assert twice.p is None, "one of two is proven: no mean, no test"
@@ -169,7 +159,7 @@ def test_rows_by_hand(by_hand: ExpansionStudy) -> None:
 def test_optimum_and_list_scheduling_are_compared_where_it_is_proven() -> None:
     """Six proven instances on which list scheduling gains nothing, and one that is open."""
     draws = _draws(7)
-    exact: dict[float, list[tuple[float | None, float]]] = {
+    exact: Exact = {
         1: [(1000, 1000)] * 7,
         2: [*((900.0 + idx, 900.0 + idx) for idx in range(6)), (900, 10)],
         INF: [(800, 800)] * 7,
@@ -186,39 +176,33 @@ def test_optimum_and_list_scheduling_are_compared_where_it_is_proven() -> None:
 
 def test_values_hold_for_looser_limits_and_bounds_for_tighter_ones() -> None:
     draws = _draws(1)
-    exact: dict[float, list[tuple[float | None, float]]] = {
-        1: [(1000, 10)],
-        2: [(None, 1000)],
-        INF: [(None, 700)],
-    }
+    exact: Exact = {1: [(1000, 10)], 2: [(None, 1000)], INF: [(None, 700)]}
     (one,) = examine_expansion(draws, _records(draws, exact, {}), library=False).instances
     assert one.optimum == {1: Bracket(1000, 1000), 2: Bracket(1000, 1000), INF: Bracket(700, 1000)}
     assert one.gains == {2: Bracket(1, 1), INF: Bracket(0.7, 1)}
+    # A failed row counts with its combinatorial bound.
+    nothing: Exact = {limit: [(None, 5)] for limit in (1, 2, INF)}
+    records = [failed(one, "Boom") for one in _records(draws, nothing, {})]
+    (one,) = examine_expansion(draws, records, library=False).instances
+    assert one.optimum == dict.fromkeys((1.0, 2.0, INF), Bracket(0, INF))
 
 
-@pytest.mark.parametrize(
-    ("exact", "message"),
-    [
-        (
-            {1: (1000, 10), 2: (None, 10), INF: (None, 1001)},
-            "contradiction on klein-5-00: the bound 1001 within limit inf is above 1000, found within",
-        ),
-        ({1: (1000, 1001), 2: (None, 1), INF: (None, 1)}, "contradiction on klein-5-l1-00: cpsat claims"),
-    ],
-)
-def test_contradictions_are_loud(exact: dict[float, tuple[float | None, float]], message: str) -> None:
-    draws = _draws(1)
-    records = _records(draws, {limit: [pair] for limit, pair in exact.items()}, {})
-    with pytest.raises(InvalidAnswer, match=message):
-        examine_expansion(draws, records, library=False)
+def test_contradictions_are_loud() -> None:
+    looser: Exact = {1: [(1000, 10)], 2: [(None, 10)], INF: [(None, 1001)]}
+    same: Exact = {1: [(1000, 1001)], 2: [(None, 1)], INF: [(None, 1)]}
+    for exact, message in (
+        (looser, "klein-5-00: the bound 1001 within limit inf is above 1000, found within"),
+        (same, "klein-5-l1-00: cpsat claims"),
+    ):
+        draws = _draws(1)
+        with pytest.raises(InvalidAnswer, match=f"contradiction on {message}"):
+            examine_expansion(draws, _records(draws, exact, {}), library=False)
 
 
 def test_the_library_counts_where_the_problem_is_the_same() -> None:
     known = {row.digest: row for name in ("l1", "l2", "inf") for row in _makespans(f"klein-5-{name}")}
     draws = _draws(11)
-    nothing: dict[float, list[tuple[float | None, float]]] = {
-        limit: [(None, 1)] * 11 for limit in (1, 2, INF)
-    }
+    nothing: Exact = {limit: [(None, 1)] * 11 for limit in (1, 2, INF)}
     study = examine_expansion(draws, _records(draws, nothing, {}))
     for draw, one in zip(draws[:10], study.instances, strict=False):
         for limit, problem in draw.problems.items():
@@ -231,14 +215,6 @@ def test_the_library_counts_where_the_problem_is_the_same() -> None:
 
 def _makespans(name: str) -> list[BestKnown]:
     return [row for row in SUITES[name].best_known() if row.objective == "makespan"]
-
-
-def test_a_failed_row_counts_with_its_combinatorial_bound() -> None:
-    draws = _draws(1)
-    nothing: dict[float, list[tuple[float | None, float]]] = {limit: [(None, 5)] for limit in (1, 2, INF)}
-    records = [failed(one, "Boom") for one in _records(draws, nothing, {})]
-    (one,) = examine_expansion(draws, records, library=False).instances
-    assert one.optimum == dict.fromkeys((1.0, 2.0, INF), Bracket(0, INF))
 
 
 @pytest.fixture(scope="module")
@@ -266,27 +242,17 @@ def test_the_exact_solver_finds_what_the_library_has(solved: ExpansionStudy) -> 
         assert found.own.within[0] >= 1
 
 
-def _classes(picture: ET.Element) -> list[str]:
-    return [path.get("class", "") for path in picture.iter(f"{SVG}path")]
-
-
 def test_the_picture_shows_dots_for_proofs_and_lines_for_the_rest(by_hand: ExpansionStudy) -> None:
     picture = ET.fromstring(str(expansion_picture(by_hand)))  # noqa: S314 - our own
-    classes = _classes(picture)
+    paths = [*picture.iter(f"{SVG}path")]
+    classes = [path.get("class", "") for path in paths]
+    # Bars and intervals of heuristics in the colour of the first size; its place in the legend.
+    bars = [path for path in paths if path.get("class") == "c0" and path.find(f"{SVG}title") is not None]
+    shown = [(row.own.mean is not None) + (row.own.interval is not None) for row in by_hand.heuristics]
+    assert len(bars) == sum(shown)
     # One instance is proven, one is open, in two rows; one of each is in the legend.
-    assert classes.count("d0") == classes.count("c0") - _means(by_hand, picture) == 3
+    assert classes.count("d0") == classes.count("c0") - len(bars) - 1 == 3
     texts = [text.text for text in picture.iter(f"{SVG}text")]
     for text in ("5 apps, limit 2", "5 apps, limit inf", "noX, limit 1", "infX+c, limit inf"):
         assert text in texts
     assert not any(word in str(expansion_picture(by_hand)) for word in ("nan", "inf "))
-
-
-def _means(study: ExpansionStudy, picture: ET.Element) -> int:
-    """Bars and intervals of heuristics in the colour of the first size, and its place in the legend."""
-    bars = [
-        p for p in picture.iter(f"{SVG}path") if p.get("class") == "c0" and p.find(f"{SVG}title") is not None
-    ]
-    assert len(bars) == sum(
-        (row.own.mean is not None) + (row.own.interval is not None) for row in study.heuristics
-    )
-    return len(bars) + 1

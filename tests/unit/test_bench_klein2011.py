@@ -11,13 +11,16 @@ import pytest
 from allocsolve import registry
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
-from reproductions.klein2011 import COLUMNS, EPSILON, PAPER, Reproduction, Spread, reproduce
+from reproductions.klein2011 import COLUMNS, PAPER, Reproduction, Spread, reproduce
 from reproductions.klein2011.reproduction import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.families import AnySolver
+
+#: One process makes the tables.
+pytestmark = pytest.mark.xdist_group("klein2011")
 
 ORDER = ("rigid", "noX", "2X", "2X+c", "infX", "infX+c")
 
@@ -68,18 +71,6 @@ def test_every_cell_is_filled_and_ordered(thousand: Reproduction) -> None:
     assert thousand.rows["rigid"]["waiting"] == Spread(1, 1, 1)
 
 
-def test_paper_cells_by_hand() -> None:
-    assert PAPER["rigid"]["waste"] == (43, 70, 116)
-    assert PAPER["rigid"]["schedule_time"] == (4.64, 6.2, 9.41)
-    assert PAPER["rigid"]["application_waste"] == (0, 67, 681)
-    assert PAPER["2X+c"]["waste"] == (0, EPSILON, 4)
-    assert PAPER["2X+c"]["expansion"] == (0, EPSILON, 60)
-    assert PAPER["infX"]["waiting"] == (0.27, 0.53, 0.76)
-    assert PAPER["infX+c"]["makespan"] == (0.47, 0.62, 0.78)
-    assert PAPER["infX+c"]["expansion"] == (0, 5, 1354)
-    assert [column.table for column in COLUMNS] == [1] * 5 + [2] * 5
-
-
 def test_the_same_seed_gives_the_same_tables() -> None:
     told: list[tuple[int, int, str]] = []
     once = reproduce(3, 7, progress=lambda *news: told.append(news))
@@ -90,6 +81,8 @@ def test_the_same_seed_gives_the_same_tables() -> None:
             if column.unit != "ms":
                 assert once.rows[name][column.name] == again.rows[name][column.name]
     assert once.rows["noX"]["makespan"] != other.rows["noX"]["makespan"]
+    with pytest.raises(InvalidOption, match="tests 0 is below 1"):
+        reproduce(0)
 
 
 def test_two_applications_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,8 +154,3 @@ def test_schedules_are_judged_within_the_limit_of_their_algorithm(
     replaced(name, solver)
     with pytest.raises(InvalidAnswer, match=message):
         reproduce(10)
-
-
-def test_no_tests() -> None:
-    with pytest.raises(InvalidOption, match="tests 0 is below 1"):
-        reproduce(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,7 @@ from sample_records import ANSWER, PROBLEM, RECORD, VARIANTS
 
 from allocsolve.bench import RecordStore
 from allocsolve.errors import FormatError
-from allocsolve.instances import digest, uniform_occupancy
-from allocsolve.model import Budget, Mesh, Status
+from allocsolve.model import Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,18 +49,6 @@ def test_every_row_is_read_as_it_was_written(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path], "one file"
 
 
-def test_partitions_are_kept_too() -> None:
-    problem = uniform_occupancy(Mesh((4, 3)), 0.3, 3, 1)
-    from allocsolve.heuristics import ManhattanMedian  # noqa: PLC0415 - no other test needs it
-
-    answer = ManhattanMedian()(problem, Budget()).answer
-    store = RecordStore()
-    record = replace(RECORD, digest=digest(problem))
-    store.append(record, problem, answer)
-    assert store.problem(record.digest) == problem
-    assert store.answer(record.key) == answer
-
-
 def test_a_row_is_in_the_file_before_the_next_is_made(path: Path) -> None:
     store = RecordStore(path)
     for count, record in enumerate(VARIANTS, start=1):
@@ -80,21 +68,36 @@ def test_no_key_is_stored_twice(path: Path) -> None:
     unlimited = replace(RECORD, iterations=None, seed=9)
     assert first.append(unlimited, PROBLEM, None)
     assert not second.append(unlimited, PROBLEM, None), "although null is not equal to null"
+    for code in ("mine:solver#1", "mine:solver#2"):
+        assert first.append(replace(RECORD, code=code), PROBLEM, None), "other code has rows of its own"
+
+
+def _execute(path: Path, *statements: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as base, base:
+        return [base.execute(statement).fetchone() for statement in statements]
+
+
+def _refuses(path: Path, *changes: str) -> None:
+    for change in changes:
+        with pytest.raises(sqlite3.IntegrityError, match="never"):
+            _execute(path, change)
+
+
+CHANGES = ("UPDATE records SET value = 1", "DELETE FROM records")
 
 
 def test_rows_are_never_changed_or_deleted(path: Path) -> None:
     _fill(path)
-    base = sqlite3.connect(path)
-    for statement in ("UPDATE records SET value = 1", "DELETE FROM records"):
-        with pytest.raises(sqlite3.IntegrityError, match="never"):
-            base.execute(statement)
-    base.close()
+    _refuses(path, *CHANGES)
 
 
-def test_errors_that_are_no_text_can_be_kept() -> None:
+def test_values_beyond_the_words_of_a_machine_and_errors_that_are_no_text_are_kept() -> None:
     store = RecordStore()
+    large = replace(RECORD, value=2**70, bound=2**64 + 1, metrics={"makespan": 2**70}, seed=1)
     store.append(replace(RECORD, error="half \ud800"), PROBLEM, None)
+    store.append(large, PROBLEM, None)
     assert store[RECORD.key].error == "half \\ud800"
+    assert store[large.key] == large
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -109,8 +112,8 @@ def test_errors_that_are_no_text_can_be_kept() -> None:
         ),
     ],
 )
-def test_what_is_no_file_of_records_is_refused(
-    path: Path, content: bytes | str, fault: str, read_only: bool
+def test_what_is_no_file_of_records_is_refused_and_not_left_open(
+    path: Path, content: bytes | str, fault: str, read_only: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.parent.mkdir()
     if isinstance(content, bytes):
@@ -118,14 +121,23 @@ def test_what_is_no_file_of_records_is_refused(
     else:
         if "version" in content:
             _fill(path)
-        base = sqlite3.connect(path)
-        base.execute(content)
-        base.close()
+        _execute(path, content)
     before = path.read_bytes()
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def watched(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
     with pytest.raises(FormatError) as caught:
         RecordStore(path, read_only=read_only)
     assert str(caught.value) == f"{path}: {fault}"
     assert path.read_bytes() == before
+    (base,) = opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        base.execute("SELECT 1")
 
 
 def test_places_where_nothing_can_be_written(tmp_path: Path) -> None:
@@ -171,16 +183,7 @@ def test_a_further_attempt_counts_and_takes_nothing_away(path: Path) -> None:
             assert (len(one), one.attempts(RECORD.key), one.attempts(VARIANTS[1].key)) == (2, 2, 1)
             assert one.answer(RECORD.key) == ANSWER
             assert one.days([RECORD.key, VARIANTS[1].key]) == ("2024-01-01", "2024-01-02")
-    base = sqlite3.connect(path)
-    assert base.execute("SELECT count(*) FROM records").fetchone() == (3,)
-    base.close()
-
-
-def test_other_code_has_rows_of_its_own(path: Path) -> None:
-    with RecordStore(path) as store:
-        for code in ("", "mine:solver#1", "mine:solver#2"):
-            assert store.append(replace(RECORD, code=code), PROBLEM, None)
-        assert [row.code for row in store] == ["", "mine:solver#1", "mine:solver#2"]
+    assert _execute(path, "SELECT count(*) FROM records") == [(3,)]
 
 
 def test_what_is_verified_is_kept_once(path: Path) -> None:
@@ -194,24 +197,16 @@ def test_what_is_verified_is_kept_once(path: Path) -> None:
         assert store.append(replace(proven, seed=9), PROBLEM, None)
     with RecordStore(path, read_only=True) as store:
         assert [row.verified_bound for row in store] == ["271/3", *[""] * (len(VARIANTS) - 1), "271/3"]
-    base = sqlite3.connect(path)
-    for statement in ("UPDATE verified SET bound = '1'", "DELETE FROM verified"):
-        with pytest.raises(sqlite3.IntegrityError, match="never"):
-            base.execute(statement)
-    base.execute("INSERT INTO verified VALUES (2, 'much', '')")
-    base.commit()
-    base.close()
-    with pytest.warns(
-        UserWarning, match="row 2: column verified_bound: 'much' is no fraction; it is left out"
-    ):
+    _refuses(path, "UPDATE verified SET bound = '1'", "DELETE FROM verified")
+    _execute(path, "INSERT INTO verified VALUES (2, 'much', '')")
+    told = "row 2: column verified_bound: 'much' is no fraction; it is left out"
+    with pytest.warns(UserWarning, match=told):
         assert len(list(RecordStore(path, read_only=True))) == len(VARIANTS)
 
 
 def test_files_without_verified_bounds_are_read_and_get_them(path: Path) -> None:
     _fill(path)
-    base = sqlite3.connect(path)
-    base.executescript("DROP TABLE verified; PRAGMA user_version = 3;")
-    base.close()
+    _execute(path, "DROP TABLE verified", "PRAGMA user_version = 3")
     before = path.read_bytes()
     with RecordStore(path, read_only=True) as store:
         assert tuple(store) == VARIANTS
@@ -243,19 +238,8 @@ def test_older_formats_are_read_and_brought_to_this_one(path: Path, version: int
         new = replace(rows[0], code="mine:solver#1")
         assert list(store) == [*rows[1:], replace(rows[0], attempt=2), new]
         assert store.certificate(new.key) == {"scale": 3}
-    base = sqlite3.connect(path)
-    assert base.execute("PRAGMA user_version").fetchone() == (4,)
-    for statement in ("UPDATE records SET value = 1", "DELETE FROM records"):
-        with pytest.raises(sqlite3.IntegrityError, match="never"):
-            base.execute(statement)
-    base.close()
-
-
-def test_values_beyond_the_words_of_a_machine_are_kept(path: Path) -> None:
-    large = replace(RECORD, value=2**70, bound=2**64 + 1, metrics={"makespan": 2**70})
-    with RecordStore(path) as store:
-        store.append(large, PROBLEM, None)
-        assert list(store) == [large]
+    assert _execute(path, "PRAGMA user_version") == [(4,)]
+    _refuses(path, *CHANGES)
 
 
 @pytest.mark.parametrize(
@@ -283,24 +267,3 @@ def test_a_corrupt_page_is_one_line(path: Path) -> None:
     with pytest.raises(FormatError, match=r"records\.sqlite: database disk image is malformed") as caught:
         list(RecordStore(path, read_only=True))
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("read_only", [False, True])
-def test_what_is_no_file_of_records_is_not_left_open(
-    path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
-) -> None:
-    opened: list[sqlite3.Connection] = []
-    connect = sqlite3.connect
-
-    def watched(*args: Any, **options: Any) -> sqlite3.Connection:
-        opened.append(connect(*args, **options))
-        return opened[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", watched)
-    path.parent.mkdir()
-    path.write_text("{}\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="not a database"):
-        RecordStore(path, read_only=read_only)
-    (base,) = opened
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        base.execute("SELECT 1")

@@ -66,6 +66,16 @@ def test_energy_takes_the_worst_release() -> None:
     assert energy(problem_of(5, [(4, 0)], releases=(9,))) == 9
 
 
+def test_cheap_bounds_by_hand() -> None:
+    apps = [(4, 1), (5, 2)], [(1, 1)]
+    assert longest_application(problem_of(3, *apps)) == 9
+    assert longest_application(problem_of(3, *apps, releases=(0, 20))) == 21
+    assert total_completion(problem_of(3, [(4, 3), (5, 3)], [(1, 3)], releases=(0, 20))) == 30
+    assert makespan_bound(problem_of(3, [(9, 1)], [(1, 1)])) == 9
+    assert makespan_bound(problem_of(3, [(9, 2)], [(9, 2)])) == 12
+    assert [bound(EvolutionProblem(3, ())) for bound in ALL_BOUNDS] == [0] * 5
+
+
 def test_energy_is_exact_beyond_doubles() -> None:
     area = 3 * (2**58 + 1)
     problem = problem_of(3 * 2**8, [(2**50, 3 * 2**8)], [(1, 3)])
@@ -74,46 +84,20 @@ def test_energy_is_exact_beyond_doubles() -> None:
     assert float(area) / (3 * 2**8) == 2**50  # what doubles would say
 
 
-def test_longest_application_counts_from_the_release() -> None:
-    assert longest_application(problem_of(3, [(4, 1), (5, 2)], [(1, 1)])) == 9
-    assert longest_application(problem_of(3, [(4, 1), (5, 2)], [(1, 1)], releases=(0, 20))) == 21
-
-
-def test_total_completion_ignores_contention() -> None:
-    assert total_completion(problem_of(3, [(4, 3), (5, 3)], [(1, 3)], releases=(0, 20))) == 30
-
-
-def test_makespan_bound_is_the_larger_of_the_cheap_ones() -> None:
-    assert makespan_bound(problem_of(3, [(9, 1)], [(1, 1)])) == 9
-    assert makespan_bound(problem_of(3, [(9, 2)], [(9, 2)])) == 12
-
-
 def test_configurations_see_what_does_not_fit_side_by_side() -> None:
-    three_pairs = problem_of(3, [(1, 2)], [(1, 2)], [(1, 2)])
-    assert (energy(three_pairs), configuration_lp(three_pairs)) == (2, 3)
-
-
-def test_configurations_may_be_mixed_by_fractions() -> None:
+    pairs = [[(1, 2)], [(1, 2)], [(1, 2)]]
+    assert (energy(problem_of(3, *pairs)), configuration_lp(problem_of(3, *pairs))) == (2, 3)
+    assert configuration_lp(problem_of(3, *pairs, releases=(5, 7, 9))) == 8
     # Any two of the three run together, each pair for 5 s.
     assert configuration_lp(problem_of(4, [(10, 2)], [(10, 2)], [(10, 2)])) == 15
     # 5 and 6 of 10 nodes: only two of 5 together. 7 s of 6 alone, the 5s in pairs for 3 * 7 / 2 s.
     assert configuration_lp(problem_of(10, [(7, 6)], [(7, 5)], [(7, 5)], [(7, 5)])) == 18
-
-
-def test_a_configuration_has_one_step_of_each_application() -> None:
+    # A configuration has one step of each application.
     assert configuration_lp(problem_of(100, [(10, 1), (10, 2)], [(3, 1)])) == 20
     # Steps without nodes fit beside everything but their own application.
     assert configuration_lp(problem_of(2, [(5, 0), (1, 1)], [(2, 2)])) == 6
     # While the first has its 0 nodes, others may run; its 3 nodes exclude them: 4 + 2 * 3.
     assert configuration_lp(problem_of(3, [(2, 0), (4, 3)], [(3, 2)], [(3, 2)])) == 10
-
-
-def test_configurations_begin_at_the_least_release() -> None:
-    assert configuration_lp(problem_of(3, [(1, 2)], [(1, 2)], [(1, 2)], releases=(5, 7, 9))) == 8
-
-
-def test_no_applications_no_bound() -> None:
-    assert [bound(EvolutionProblem(3, ())) for bound in ALL_BOUNDS] == [0] * 5
 
 
 @settings(max_examples=examples(40))

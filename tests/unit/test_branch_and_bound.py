@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-import naive_partition as naive
 import numpy as np
 import pytest
 
@@ -54,37 +53,6 @@ def test_empty_meshes_have_town_values(size: int) -> None:
 def test_an_empty_cube_has_the_known_values() -> None:
     values = [solved(PartitionProblem.of(Mesh((4, 4, 4)), size=size)).objective for size in range(1, 10)]
     assert values == [0, 1, 4, 8, 16, 25, 36, 48, 68]
-
-
-@pytest.mark.parametrize(("side", "size", "seed"), list(itertools.product((3, 5), (3, 5), range(4))))
-def test_odd_rings_have_odd_costs(side: int, size: int, seed: int) -> None:
-    problem = occupied(Torus((side, 5)), 0.3, size, seed)
-    assert solved(problem).objective == naive.optimum(problem)
-
-
-def test_a_set_round_the_ring() -> None:
-    # a full cross: what is best is wide on both rings
-    topology = Torus((8, 8))
-    free = np.zeros((8, 8), dtype=np.bool_)
-    free[0, :] = free[:, 0] = True
-    problem = PartitionProblem(topology, free.ravel(), 13)
-    assert solved(problem).objective == naive.optimum(problem)
-
-
-@pytest.mark.parametrize(
-    ("topology", "busy", "size"),
-    [(Mesh((3, 3)), (1, 3, 4, 5, 7), 2), (Torus((6,)), (0, 3), 3), (Mesh((4,)), (1, 2), 2)],
-)
-def test_no_connected_set(topology: Topology, busy: tuple[int, ...], size: int) -> None:
-    result = PartitionBranchAndBound()(
-        PartitionProblem.of(topology, busy=busy, size=size, contiguous=True), Budget()
-    )
-    assert (result.status, result.answer, result.limit) == (Status.INFEASIBLE, None, None)
-
-
-def test_a_ring_is_connected_across_its_cut() -> None:
-    problem = PartitionProblem.of(Torus((9,)), busy=[3, 4, 5], size=6, contiguous=True)
-    assert solved(problem).objective == naive.optimum(problem)
 
 
 def test_out_of_time_gives_a_set_and_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +139,6 @@ def test_a_bad_start_is_improved(monkeypatch: pytest.MonkeyPatch) -> None:
     last = np.flatnonzero(problem.free)[-11:]
     monkeypatch.setattr(branch_and_bound._Run, "_start", lambda *_: last)
     assert solved(problem).objective == best
-
-
-def test_the_front_line_of_the_search_says_what_it_is() -> None:
-    assert repr(PartitionBranchAndBound()) == "PartitionBranchAndBound()"
 
 
 def test_incumbents_end_with_the_answer() -> None:

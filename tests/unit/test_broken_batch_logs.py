@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from batch_logs import JSON, WRITERS, good, read
-from cli_tools import refused
-from fuzz_changes import with_changed_bytes
+from broken_files import NO_TEXT, check_changed_bytes, refusal
 from offenders import all_offenders
 
-from allocsolve.errors import AllocsolveError
 from allocsolve.instances import log_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from batch_logs import Job
-    from cli_tools import Capture
 
     from allocsolve.instances import JobLog
 
@@ -126,16 +120,9 @@ def _cut(name: str) -> Iterator[tuple[str, str]]:
 
 #: Of all formats: what may be refused as a whole.
 WHOLE: dict[str, Callable[[bytes], bytes]] = {
-    "nothing": lambda _: b"",
-    "blanks": lambda _: b" \n\t\n",
-    "zeros": lambda _: bytes(999),
-    "noise": lambda _: random.Random(5).randbytes(5000),
-    "another file": lambda _: b"#!/bin/sh\necho hello\n",
+    **NO_TEXT,
     "a cut archive": lambda data: gzip.compress(data)[:-12],
     "half an archive": lambda data: gzip.compress(data)[:100],
-    "text of 16 bits": lambda data: data.decode().encode("utf-16"),
-    "the first bytes": lambda data: data[:40],
-    "columns of a spreadsheet": lambda _: b"Job;Start;End\n1;08:00;09:00\n",
 }
 
 
@@ -151,11 +138,6 @@ def _checked(log: JobLog, name: str) -> None:
     report = log.report
     assert report.job_lines == sum(report.dropped.values()) + len(log.names)
     assert all("\n" not in fault and len(fault) < 300 for fault in report.faults)
-
-
-def test_there_are_sixty_of_each_format() -> None:
-    counts = {name: len([*_cells(name), *_mutations(name), *_whole(name)]) for name in WRITERS}
-    assert all(count >= 60 for count in counts.values()), counts
 
 
 def _mutations(name: str) -> Iterator[tuple[str, str]]:
@@ -192,27 +174,6 @@ def test_broken_lines(name: str, tmp_path: Path) -> None:
                 assert sum(log.report.dropped.values()) > others or "line" in case
 
 
-def _refusal(use: Callable[[JobLog], object], name: str, folder: Path, content: Any) -> str | None:
-    """Return what is said of a log that is read and used; None if it is taken."""
-    try:
-        use(read(name, folder, content))
-    except AllocsolveError as refusal:
-        return str(refusal)
-    return None
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_broken_files(name: str, tmp_path: Path) -> None:
-    """The file is broken: it is refused in one line, or nothing of it is a job."""
-    with all_offenders() as offender:
-        for case, content in _whole(name):
-            with offender(case):
-                said = _refusal(log_problem, name, tmp_path, content)
-                assert said is not None
-                assert "\n" not in said
-                assert re.match(rf"({re.escape(str(tmp_path))}/)?log: ", said)
-
-
 def _possible(log: JobLog) -> None:
     assert (log.runs > 0).all()
     assert (log.nodes >= 1).all()
@@ -220,29 +181,15 @@ def _possible(log: JobLog) -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_a_seed_breaks(name: str, tmp_path: Path) -> None:
-    """Bytes anywhere are changed, left out or written twice: no exception but the package's own."""
-    data = WRITERS[name](good(name)).encode()
-    rng = random.Random(2024)
+def test_broken_files(name: str, tmp_path: Path) -> None:
+    """The file is broken: it is refused in one line, or nothing of it is a job."""
+    cases = dict(_whole(name))
+    assert len(cases) + len([*_cells(name), *_mutations(name)]) >= 60
     with all_offenders() as offender:
-        for number in range(200):
-            changed = with_changed_bytes(rng, data, b'0-,:;+*/"{}[] \n')
-            with offender(f"number {number}"):
-                said = _refusal(_possible, name, tmp_path, changed)
-                assert "\n" not in (said or "")
-
-
-def test_the_command_says_it_in_one_line(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "log"
-    for name in WRITERS:
-        path.write_text("x y\n1 2\n")
-        nodes = () if name == "evalys" else ("--nodes", 4)
-        told = refused(capsys, "import", name, path, *nodes, "--out", tmp_path / "w.json")
-        assert told.count("\n") == 1
-
-
-def test_duplicates_are_counted(tmp_path: Path) -> None:
-    for name, write in WRITERS.items():
-        made: list[Job] = good(name)
-        log = read(name, tmp_path, write([*made, *made[:2]]))
-        assert (name, log.report.dropped["duplicates"], len(log.names)) == (name, 2, 5)
+        for case, content in cases.items():
+            with offender(case):
+                said = refusal(lambda content=content: log_problem(read(name, tmp_path, content)))  # type: ignore[misc]  # bound
+                assert said is not None
+                assert re.fullmatch(rf"({re.escape(str(tmp_path))}/)?log: .*", said), "one line"
+    data = WRITERS[name](good(name)).encode()
+    check_changed_bytes(data, lambda changed: refusal(lambda: _possible(read(name, tmp_path, changed))))

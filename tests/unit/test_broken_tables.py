@@ -214,14 +214,12 @@ def _cases(name: str) -> Iterator[tuple[str, Broken]]:
         yield "a cut archive", Broken(_zipped, ("end-of-stream marker",), is_refused=True)
 
 
-def test_there_are_sixty_of_each_format() -> None:
-    assert {name: len([*_cases(name)]) >= 60 for name in TABLES} == dict.fromkeys(TABLES, True)
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_broken_tables(name: str, tmp_path: Path) -> None:
+    cases = [*_cases(name)]
+    assert len(cases) >= 60
     with all_offenders() as offender:
-        for number, (case, broken) in enumerate(_cases(name)):
+        for number, (case, broken) in enumerate(cases):
             folder = tmp_path / str(number)
             folder.mkdir()
             with offender(case):

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.instances import digest, read_problem
 from allocsolve.model import WorkloadProblem
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     #: From the name of a case to its place.
     Case: TypeAlias = Callable[[str], Path]
-
-Capture = pytest.CaptureFixture[str]
 
 
 def test_policy_object(case: Case) -> None:
@@ -61,7 +59,7 @@ def test_right(case: Case, capsys: Capture) -> None:
 
 
 def test_milliseconds(case: Case, capsys: Capture) -> None:
-    asked = ("whatif", case("milliseconds.csv"), "--nodes", "4", "--seconds", "2")
+    asked = ("whatif", case("milliseconds.csv"), "--nodes", "4", "--seconds", ".5")
     assert "say --time-unit ms" in refused(capsys, *asked)
     out = run(capsys, *asked, "--time-unit", "ms")
     mean = (0 + 1.8333 + 2.6667 + 2.5) / 4  # hours

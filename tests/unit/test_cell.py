@@ -1,17 +1,15 @@
-"""Isolation: whatever a solver does costs its own row, with a clear reason, and nothing else."""
+"""Isolation: cells have limits and processes of their own (what solvers do in them: `test_cheats`)."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
-from allocsolve.bench import RecordStore, open_executor, plan, run, run_missing
+from allocsolve.bench import RecordStore, open_executor, plan, run
 from allocsolve.bench.runs import execution
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_named
@@ -20,66 +18,7 @@ from allocsolve.instances import klein2011
 from allocsolve.model import Budget, EvolutionProblem, Status
 from allocsolve.registry import searches
 
-if TYPE_CHECKING:
-    from allocsolve.bench import Record
-
 PROBLEMS = [replace(klein2011([3, idx], num_apps=(3, 3)), name=f"p{idx}") for idx in range(2)]
-
-
-def _run(*solvers: str, seconds: float = 60.0, memory_mb: float = 4096.0) -> list[Record]:
-    tasks = plan(
-        [("", problem) for problem in PROBLEMS],
-        [f"bad_solvers:{name}" for name in solvers],
-        budgets=[Budget(seconds=seconds)],
-    )
-    with open_executor("local", jobs=1) as executor, RecordStore() as store:
-        run_missing(tasks, store, executor=executor, memory_mb=memory_mb)
-        return list(store)
-
-
-def test_every_bad_solver_costs_its_own_row_with_a_reason() -> None:
-    faults = {
-        "raises": r"RuntimeError: cannot do 100 nodes",
-        "leaves": r"SystemExit: 3",
-        "dies": r"the process of the solver died: exit status 7; out of luck",
-        "crashes": r"the process of the solver died: SIGSEGV",
-        "returns_rubbish": r"InvalidAnswer: the solver returned list, not a Result",
-        "answers_rubbish": r"InvalidAnswer: .*str",
-        "lies": r"InvalidAnswer: the solver claims makespan 1, the judge finds \d+",
-        "boasts": r"InvalidAnswer: the solver claims the bound 1000000000, its own answer has \d+",
-        "mutates": r"InvalidAnswer: the solver changed the problem that it was given",
-        "prints": r"InvalidAnswer: the solver printed to stdout: 'look at me\\n'",
-    }
-    rows = _run("good", *faults)
-    expected = {row.instance: row.value for row in rows if row.solver == "bad_solvers:good"}
-    assert None not in expected.values()
-    assert len(rows) == len(PROBLEMS) * (1 + len(faults))
-    for row in rows:
-        name = row.solver.removeprefix("bad_solvers:")
-        if name == "good":
-            assert (row.error, row.value) == ("", expected[row.instance])
-        else:
-            assert re.search(faults[name], row.error), row.error
-            assert row.value is None
-            assert row.combinatorial_bound != -math.inf
-
-
-def test_a_solver_that_hangs_is_killed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "GRACE_S", 0.5)
-    named = [("", problem) for problem in PROBLEMS]
-    tasks = [
-        *plan(named, ["bad_solvers:hangs"], budgets=[Budget(seconds=0.5)]),
-        *plan(named, ["bad_solvers:good"], budgets=[Budget(seconds=60)]),  # is not killed, however busy it is
-    ]
-    with open_executor("local", jobs=1) as executor:
-        rows = run(tasks, executor=executor)
-    assert {row.solver for row in rows} == {"bad_solvers:hangs", "bad_solvers:good"}
-    for row in rows:
-        if row.solver == "bad_solvers:hangs":
-            assert re.fullmatch(r"killed: still running after \d\.\d s", row.error)
-            assert row.runtime_s > 1.05
-        else:
-            assert row.error == ""
 
 
 def test_what_does_not_search_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +30,7 @@ def test_what_does_not_search_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyP
         tasks = plan(named, [f"bad_solvers:{solver}"], budgets=[Budget(seconds=0.1)])
         with open_executor("local", jobs=1) as executor:
             (row,) = run(tasks, executor=executor, policy_seconds=limit)
+        assert row.runtime_s > 0.5
         if solver == "hangs":
             reason = r"more than the 0\.5 s that a policy has \(--policy-seconds, in a study policy_seconds\)"
             assert re.fullmatch(rf"killed: still running after \d\.\d s, {reason}", row.error)
@@ -110,14 +50,6 @@ def test_what_searches_is_known_by_name() -> None:
     record = run(plan([("", PROBLEMS[0])], ["noX"], budgets=[Budget(seconds=10)]))[0]
     slow = replace(record, runtime_s=20.0, kind="workload")
     assert [replace(slow, solver=name).overran for name in ("easy", "prices")] == [False, True]
-
-
-def test_a_solver_that_hangs_in_the_warm_up_is_killed_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "WARM_UP_S", 3.0)
-    tasks = plan([("", replace(PROBLEMS[0], name=""))], ["bad_solvers:sleeps"], budgets=[Budget(seconds=9)])
-    with open_executor("local", jobs=1) as executor:
-        (row,) = run(tasks, executor=executor)
-    assert re.fullmatch(r"killed: not ready after \d+\.\d s", row.error)
 
 
 def test_what_a_warm_up_takes_is_not_under_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,28 +93,17 @@ def test_a_solver_without_a_name_stays_in_its_process() -> None:
     assert run(tasks)[0].error == ""
 
 
-def test_a_solver_that_eats_memory_is_killed() -> None:
-    eaten, fine, again, _ = _run("eats", "good", memory_mb=700)
-    assert re.fullmatch(r"killed: held \d+ MB, more than 700 MB", eaten.error)
-    assert fine.error == ""
-    assert again.error.startswith("killed: held")
-
-
-def test_no_process_is_left_behind() -> None:
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
-    _run("good", "dies")
-    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
-
-
-def test_the_processes_are_kept_between_tasks() -> None:
+def test_the_processes_are_kept_between_tasks_and_not_beyond() -> None:
     tasks = plan(
         [("", PROBLEMS[0])], ["bad_solvers:tells_its_process"], budgets=[Budget(seed=s) for s in range(4)]
     )
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
     with open_executor("local", jobs=1) as executor:
         rows = run(tasks, executor=executor)
     pids = {row.error for row in rows}
     assert len(pids) == 1
     assert str(os.getpid()) not in pids.pop()
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
 
 
 def test_several_jobs_make_the_same_rows() -> None:
@@ -191,9 +112,7 @@ def test_several_jobs_make_the_same_rows() -> None:
         ["noX", "infX", "rigid"],
         budgets=[Budget(seed=seed) for seed in range(3)],
     )
-    with open_executor("local", jobs=3) as executor:
+    with open_executor("local", jobs=2) as executor:
         many = run(tasks, executor=executor, store=RecordStore())
-    here = run(tasks)
-    assert [(row.key, row.value, row.metrics) for row in many] == [
-        (row.key, row.value, row.metrics) for row in here
-    ]
+    facts = [[(row.key, row.value, row.metrics) for row in rows] for rows in (many, run(tasks))]
+    assert facts[0] == facts[1]

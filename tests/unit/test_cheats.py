@@ -13,7 +13,7 @@ import pytest
 from cheats import CHEATS, HEAD
 from plugin_tools import site
 
-from allocsolve.bench import RecordStore, best, open_executor, plan, run, run_missing
+from allocsolve.bench import RecordStore, best, describe, open_executor, plan, run, run_missing
 from allocsolve.bench.runs import execution
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import klein2011
@@ -22,6 +22,8 @@ from allocsolve.model import Budget, Mesh, PartitionProblem, Status, terms
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from plugin_tools import Site
 
     from allocsolve.bench import Record
 
@@ -64,13 +66,17 @@ def rows(folder: Path) -> Mapping[str, list[Record]]:
     made: list[Record] = []
     with pytest.MonkeyPatch.context() as monkeypatch, site(folder, monkeypatch):
         monkeypatch.chdir(folder)
+        names = ["decent:honest", "noX", *(cheat.solver(name) for name, cheat in CHEATS.items())]
+        described = dict(zip(names, describe(names), strict=True))
         tasks = [
             task
             for idx, (name, cheat) in enumerate(CHEATS.items())
             for seed in range(2 * idx, 2 * idx + (2 if name in TWICE else 1))
             for solver in (cheat.solver(name), "decent:honest", "noX")
             for task in plan(
-                [("", PROBLEM)], [solver], budgets=[Budget(1.0 if name in QUICK else 60.0, seed=seed)]
+                [("", PROBLEM)],
+                [described[solver]],
+                budgets=[Budget(1.0 if name in QUICK else 60.0, seed=seed)],
             )
         ]
         with open_executor("local", jobs=2) as executor, RecordStore() as store:
@@ -89,6 +95,7 @@ def test_a_cheat_gains_nothing(name: str, rows: Mapping[str, list[Record]]) -> N
         if expected:
             assert re.search(expected, row.error), row.error
             assert (row.value, row.bound, row.status) == (None, -math.inf, Status.UNKNOWN)
+            assert row.combinatorial_bound != -math.inf
             assert len(row.error.splitlines()) == 1
         else:
             assert (row.error, row.value) == ("", rows["decent:honest"][0].value)
@@ -109,32 +116,32 @@ def _command(process: psutil.Process) -> str:
         return ""
 
 
-@pytest.mark.parametrize(
-    ("claim", "fault"),
-    [
-        ("Result(Status.INFEASIBLE)", "claims it is infeasible"),
-        ("replace(made, objective=made_value, bound=made_value, status=Status.OPTIMAL)", "claims the bound"),
-    ],
-)
-def test_a_false_proof_is_found_out_by_a_better_answer(
-    claim: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_false_proof_is_found_out_by_a_better_answer(third: Site) -> None:
     """What cannot be recomputed is believed until somebody else has an answer that contradicts it."""
-    with site(tmp_path, monkeypatch) as here:
-        monkeypatch.chdir(tmp_path)
-        body = """
-def cheat(problem: EvolutionProblem, budget: Budget) -> Result:
+    claims = {
+        "infeasible": ("Result(Status.INFEASIBLE)", "claims it is infeasible"),
+        "optimal": (
+            "replace(made, objective=made_value, bound=made_value, status=Status.OPTIMAL)",
+            "claims the bound",
+        ),
+    }
+    made_late = """
     ends = [sum(app.duration for app in problem.applications[:i]) for i in range(len(problem.applications))]
     made = Result(Status.FEASIBLE, EvolutionSchedule.of(ends, problem.applications))
     made_value = value_of(problem, made.answer)
 """
-        here.module("liar", f"{body}    return {claim}\n", head=HEAD)
-        tasks = plan([("", PROBLEM)], ["liar:cheat", "noX"], budgets=[Budget(60.0)])
-        with open_executor("local", jobs=1) as executor:
-            made = run(tasks, executor=executor)
-    assert [row.error for row in made] == ["", ""]
-    with pytest.raises(InvalidAnswer, match=f"contradiction on p0: liar:cheat {fault}"):
-        best(made)
+    solvers = "".join(
+        f"def {name}(problem: EvolutionProblem, budget: Budget) -> Result:{made_late}    return {claim}\n"
+        for name, (claim, _) in claims.items()
+    )
+    third.module("liar", solvers, head=HEAD)
+    tasks = plan([("", PROBLEM)], [*(f"liar:{name}" for name in claims), "noX"], budgets=[Budget(60.0)])
+    with open_executor("local", jobs=1) as executor:
+        *liars, honest = run(tasks, executor=executor)
+    for row, (name, (_, fault)) in zip(liars, claims.items(), strict=True):
+        assert row.error == honest.error == ""
+        with pytest.raises(InvalidAnswer, match=f"contradiction on p0: liar:{name} {fault}"):
+            best([row, honest])
 
 
 #: What is no certificate, and why.
@@ -151,60 +158,41 @@ FORGED = {
 }
 
 
-def test_forged_certificates_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with site(tmp_path, monkeypatch) as here:
-        monkeypatch.chdir(tmp_path)
-        solvers = [
-            f"def {name}(problem: PartitionProblem, budget: Budget) -> Result:\n"
-            f"    return replace(Growth()(problem, budget), certificate={certificate!r})\n"
-            for name, (certificate, _) in FORGED.items()
-        ]
-        here.module("forger", "\n".join(solvers), head=HEAD)
-        names = [f"forger:{name}" for name in FORGED]
-        tasks = plan([("", MESH)], [*names, "growth"], budgets=[Budget(60.0)])
-        with open_executor("local", jobs=1) as executor:
-            *forged, honest = run(tasks, executor=executor)
+def test_certificates_are_refused_or_recomputed(third: Site) -> None:
+    """Whatever a certificate holds, a bound that is made of it holds."""
+    wild = [{"medians": [m], "multipliers": [[10**9, -(10**9), 10**12, 5]]} for m in range(3)]
+    certificates = {name: certificate for name, (certificate, _) in FORGED.items()}
+    certificates["wild"] = {"axes": [0, 1], "scale": 1, "roots": wild}
+    solvers = [
+        f"def {name}(problem: PartitionProblem, budget: Budget) -> Result:\n"
+        f"    return replace(Growth()(problem, budget), certificate={certificate!r})\n"
+        for name, certificate in certificates.items()
+    ]
+    third.module("forger", "\n".join(solvers), head=HEAD)
+    names = [f"forger:{name}" for name in certificates]
+    tasks = plan([("", MESH)], [*names, "branch-and-bound"], budgets=[Budget(60.0)])
+    with open_executor("local", jobs=1) as executor:
+        *forged, recomputed, exact = run(tasks, executor=executor)
     for row, (_, fault) in zip(forged, FORGED.values(), strict=True):
         assert fault in row.error
         assert row.certified_bound == -math.inf
-    assert honest.error == ""
-
-
-def test_multipliers_make_no_bound_above_the_optimum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a certificate holds, the judge recomputes a bound from it that holds."""
-    with site(tmp_path, monkeypatch) as here:
-        monkeypatch.chdir(tmp_path)
-        body = """
-def cheat(problem: PartitionProblem, budget: Budget) -> Result:
-    roots = [{"medians": [m], "multipliers": [[10**9, -(10**9), 10**12, 5]]} for m in range(3)]
-    return replace(Growth()(problem, budget), certificate={"axes": [0, 1], "scale": 1, "roots": roots})
-"""
-        here.module("forger", body, head=HEAD)
-        tasks = plan([("", MESH)], ["forger:cheat", "branch-and-bound"], budgets=[Budget(60.0)])
-        with open_executor("local", jobs=1) as executor:
-            forged, exact = run(tasks, executor=executor)
-    assert (forged.error, exact.status) == ("", Status.OPTIMAL)
+    assert (recomputed.error, exact.status) == ("", Status.OPTIMAL)
     assert exact.value is not None
-    assert terms(forged.certified_bound) <= terms(exact.value)
+    assert terms(recomputed.certified_bound) <= terms(exact.value)
 
 
 def test_a_solver_that_hangs_in_the_warm_up_costs_that_time_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    third: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with site(tmp_path, monkeypatch) as here:
-        monkeypatch.chdir(tmp_path)
-        body = """
-def cheat(problem: EvolutionProblem, budget: Budget) -> Result:
-    time.sleep(3600)
-"""
-        here.module("sleeper", body, head=HEAD)
-        budgets = [Budget(60.0, seed=seed) for seed in range(4)]
-        tasks, honest = (plan([("", PROBLEM)], [name], budgets=budgets) for name in ("sleeper:cheat", "noX"))
-        with open_executor("local", jobs=1) as executor:
-            run(honest, executor=executor)  # is ready from here on
-            monkeypatch.setattr(execution, "WARM_UP_S", 3.0)
-            rows = run([*tasks, *honest], executor=executor)
-            again = run(tasks[:1], executor=executor)
+    solver = "def cheat(problem: EvolutionProblem, budget: Budget) -> Result: time.sleep(3600)\n"
+    third.module("sleeper", solver, head=HEAD)
+    budgets = [Budget(60.0, seed=seed) for seed in range(4)]
+    tasks, honest = (plan([("", PROBLEM)], [name], budgets=budgets) for name in ("sleeper:cheat", "noX"))
+    with open_executor("local", jobs=1) as executor:
+        run(honest, executor=executor)  # is ready from here on
+        monkeypatch.setattr(execution, "WARM_UP_S", 3.0)
+        rows = run([*tasks, *honest], executor=executor)
+        again = run(tasks[:1], executor=executor)
     first, *others = (row.error for row in rows if row.solver == "sleeper:cheat")
     assert re.fullmatch(r"killed: not ready after \d+\.\d s", first)
     assert others == [f"not run, its warm-up failed before: {first}"] * 3

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from allocsolve.bench import RecordStore, plan, run_missing
 from allocsolve.bench.runs.tasks import LEASE_S, task_text
-from allocsolve.instances import klein2011
+from allocsolve.instances import klein2011, write_problem
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ class Crew:
         (folder / "watched.py").write_text(WATCHED)
         text = 'suites = ["one.json"]\nsolvers = ["watched:solver"]\n[[budgets]]\nseconds = 300\n'
         (folder / "study.toml").write_text(f"seeds = {list(range(SEEDS))}\n{text}")
-        from allocsolve.instances import write_problem  # noqa: PLC0415 - the only one that writes a file
 
         write_problem(klein2011(8, num_apps=(3, 3)), folder / "one.json")
         self.runners: list[subprocess.Popen[str]] = []
@@ -75,11 +75,8 @@ class Crew:
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     def claims(self) -> list[tuple[str, str, float]]:
-        base = sqlite3.connect(self.folder / "study.sqlite", timeout=30)
-        try:
+        with closing(sqlite3.connect(self.folder / "study.sqlite", timeout=30)) as base:
             return base.execute("SELECT task, runner, until FROM claims").fetchall()
-        finally:
-            base.close()
 
 
 @pytest.fixture

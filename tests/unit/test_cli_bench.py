@@ -11,10 +11,7 @@ from cli_tools import Capture, run, run_json
 
 from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
-from allocsolve.instances import (
-    klein2011,
-    write_problem,
-)
+from allocsolve.instances import klein2011, write_problem
 from allocsolve.model import EvolutionProblem, PartitionProblem
 from reproductions import klein2011 as paper
 from reproductions.klein2011.reproduction import ALGORITHMS
@@ -85,7 +82,8 @@ def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
 def test_score_takes_the_problems_of_its_solvers_out_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
     args = ("score", "tiny", "--seconds", 1, "--out", tmp_path, "--solvers")
     partitions = [problem for problem in suite("tiny") if isinstance(problem, PartitionProblem)]
-    for more in (["growth"], ["cpsat", "--baseline", "growth"], ["cpsat", "--objective", "pairwise"]):
+    pairwise = ("--baseline", "cpsat", "--objective", "pairwise")
+    for more in (["growth"], ["cpsat", "--baseline", "growth"], ["cpsat", *pairwise]):
         found = run_json(capsys, *args, *more)
         assert (found["objective_name"], found["problems"]) == ("pairwise", len(partitions))
     assert main([str(arg) for arg in (*args, "cpsat")]) == 2
@@ -128,21 +126,16 @@ def test_score_interrupted_keeps_records_and_resumes(
     assert len(RecordStore(records)) == 3
 
 
-def test_score_with_failed_rows(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    name = "bad_solvers:overlaps"
-    args = ("score", folder, "--solvers", name, "--baseline", "rigid", "--seconds", 5)
+def test_score_with_failed_and_unanswered_rows(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    fails, gives_up = "bad_solvers:overlaps", "bad_solvers:gives_up"
+    args = ("score", folder, "--solvers", f"{fails},{gives_up}", "--baseline", "rigid", "--seconds", 5)
     text = run(capsys, *args, "--out", tmp_path, status=1)
-    assert text.count(f"{name} failed on klein2011-s7-") == 3
+    assert text.count(f"{fails} failed on klein2011-s7-") == 3
+    assert f"{gives_up}: no answer to 3 of 3" in text
     found = run_json(capsys, *args, "--out", tmp_path, status=1)
-    assert [row["failed"] for row in found["scores"]] == [3, 0]
+    assert [row["failed"] for row in found["scores"]] == [3, 0, 0]
     assert found["scores"][0]["gap"] is None
     assert len(found["failures"]) == 3
-
-
-def test_score_says_what_was_not_answered(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    name = "bad_solvers:gives_up"
-    args = ("score", folder, "--solvers", name, "--baseline", "rigid", "--seconds", 5, "--out", tmp_path)
-    assert f"{name}: no answer to 3 of 3" in run(capsys, *args)
 
 
 def test_reproduce_shows_the_paper_beside_ours(capsys: Capture) -> None:

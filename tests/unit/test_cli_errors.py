@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_tools import Capture, refused
 
-from allocsolve.bench import SUITES
 from allocsolve.cli import main
 from allocsolve.instances import klein2011, write_problem, write_solution
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule
@@ -26,6 +25,10 @@ PROBLEM: dict[str, Any] = {
 }
 
 
+SOLVE = ["solve", "x.json", "--solver", "noX"]
+TABLES = ["reproduce", "klein2011", "--tests", "3"]
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A good problem with the expand limit 2."""
@@ -41,28 +44,17 @@ def file(tmp_path: Path) -> Path:
         (["solve", "x.json"], ["--solver"]),
         (["solve", "x.json", "--solver", "noX", "--fast"], ["--fast"]),
         (["solve", "x.json", "--solver", "cpsta"], ["--solver", "'cpsta'", "did you mean", "cpsat"]),
-        (
-            ["solve", "x.json", "--solver", "noX", "--objective", "makspan"],
-            ["--objective", "'makspan'", "makespan"],
-        ),
-        (
-            ["solve", "x.json", "--solver", "noX", "--objective", "waste,waste"],
-            ["--objective", "waste twice"],
-        ),
-        (
-            ["solve", "x.json", "--solver", "noX", "--set", "expand_limit=0.5"],
-            ["--set", "expand_limit: 0.5 is below 1"],
-        ),
-        (["solve", "x.json", "--solver", "noX", "--set", "expand_limit=two"], ["--set", "'two'"]),
+        ([*SOLVE, "--objective", "makspan"], ["--objective", "'makspan'", "makespan"]),
+        ([*SOLVE, "--objective", "waste,waste"], ["--objective", "waste twice"]),
+        ([*SOLVE, "--set", "expand_limit=0.5"], ["--set", "expand_limit: 0.5 is below 1"]),
+        ([*SOLVE, "--set", "expand_limit=two"], ["--set", "'two'"]),
+        (["solve", ".", "--solver", "noX"], [".: "]),
         (["check", "x.json", "y.json", "--set", "expand_limit=nan"], ["--set", "'nan' is not a number"]),
         (["check", "x.json", "y.json", "--set", "limit=2"], ["--set", "no field 'limit'", "expand_limit"]),
         (["check", "x.json", "y.json", "--set", "expand_limit"], ["--set", "not of the form FIELD=VALUE"]),
-        (["solve", "x.json", "--solver", "noX", "--seconds", "0"], ["--seconds", "0 is not"]),
-        (["solve", "x.json", "--solver", "noX", "--workers", "0"], ["--workers", "'0' is below 1"]),
-        (
-            ["solve", "x.json", "--solver", "noX", "--plot", "x.png"],
-            ["--plot", "'x.png'", "SVG", "ends in .svg"],
-        ),
+        ([*SOLVE, "--seconds", "0"], ["--seconds", "0 is not"]),
+        ([*SOLVE, "--workers", "0"], ["--workers", "'0' is below 1"]),
+        ([*SOLVE, "--plot", "x.png"], ["--plot", "'x.png'", "SVG", "ends in .svg"]),
         (
             ["conformance", "x.json", "y.json", "--claims", "easy", "--picture", "x.png"],
             ["--picture", "'x.png'"],
@@ -70,35 +62,38 @@ def file(tmp_path: Path) -> Path:
         (["solve", "x.json", "--solver", "mine.py"], ["--solver", "'mine.py'", "named as mine:NAME"]),
         (["whatif", "x.swf", "--malleable", "20,120"], ["--malleable", "120 is not in 0..100 per cent"]),
         (["whatif", "x.swf", "--out", "."], [".: cannot be written: is a directory"]),
-        (["solve", "x.json", "--solver", "noX", "--seed", 2**31], ["--seed", f"is above {2**31 - 1}"]),
-        (["score", "tiny"], ["--solvers"]),
-        (["score", "tiny", "--solvers", "noX,3X", "--seconds", "1"], ["--solvers", "'3X'", "2X"]),
-        (["score", "tiny", "--solvers", "noX,noX", "--seconds", "1"], ["--solvers", "noX is named twice"]),
+        ([*SOLVE, "--seed", 2**31], ["--seed", f"is above {2**31 - 1}"]),
         (
-            ["score", "tiny", "--solvers", "noX", "--seconds", "1", "--baseline", "best"],
-            ["--baseline", "'best'"],
+            ["solve", "x.json", "--solver", "noX(colour=1)"],
+            ["unknown option 'colour'; known: expand_limit, compacting, order\n"],
         ),
-        (["score", "tyny", "--solvers", "noX", "--seconds", "1"], ["suite", "'tyny'", "tiny"]),
-        (["score", "no/tiny", "--solvers", "noX", "--seconds", "1"], ["no/tiny", "No such file"]),
-        (["score", "gone.json", "--solvers", "noX", "--seconds", "1"], ["gone.json", "No such file"]),
+        (["score", "tiny"], ["--solvers"]),
+        (["score", "tiny", "--solvers", "noX,3X"], ["--solvers", "'3X'", "2X"]),
+        (["score", "tiny", "--solvers", "noX,noX"], ["--solvers", "noX is named twice"]),
+        (["score", "tiny", "--solvers", "noX", "--baseline", "best"], ["--baseline", "'best'"]),
+        (["score", "tyny", "--solvers", "noX"], ["suite", "'tyny'", "tiny"]),
+        (["score", "no/tiny", "--solvers", "noX"], ["no/tiny", "No such file"]),
+        (["score", "gone.json", "--solvers", "noX"], ["gone.json", "No such file"]),
+        (["score", ".", "--solvers", "noX"], [".: there is no .json file"]),
         (["reproduce", "klein2011"], ["--tests is missing"]),
-        (["reproduce", "klein2011", "--tests", "3", "--seconds", "2"], ["--seconds 2.0", "--optimal only"]),
-        (["reproduce", "klein2011", "--tests", "3", "--workers", "2"], ["--workers 2", "--optimal only"]),
-        (["reproduce", "klein2011", "--tests", "3", "--out", "d"], ["--out d", "--optimal only"]),
-        (["reproduce", "klein2011", "--tests", "3", "--plot", "x.svg"], ["--plot x.svg", "--optimal only"]),
+        ([*TABLES, "--seconds", "2"], ["--seconds 2.0", "--optimal only"]),
+        ([*TABLES, "--workers", "2"], ["--workers 2", "--optimal only"]),
+        ([*TABLES, "--out", "d"], ["--out d", "--optimal only"]),
+        ([*TABLES, "--plot", "x.svg"], ["--plot x.svg", "--optimal only"]),
         (
             ["reproduce", "klein2011", "--optimal", "--plot", "no/x.svg"],
             ["no/x.svg", "there is no directory no"],
         ),
         (["reproduce", "klein2012", "--tests", "3"], ["klein2012", "klein2011"]),
         (["import", "swf", "x.swf", "--from-job", "0", "--out", "p"], ["--from-job", "'0'"]),
-        (
-            ["import", "swf", "gone.swf", "--out", "p"],
-            ["gone.swf", "No such file"],
-        ),
+        (["import", "swf", "gone.swf", "--out", "p"], ["gone.swf", "No such file"]),
+        (["generate", "klein2011", "--count", 2, "--out", "p"], ["--seed"]),
     ],
 )
-def test_bad_command_line(argv: list[object], parts: list[str], capsys: Capture) -> None:
+def test_bad_command_line(
+    argv: list[object], parts: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     err = refused(capsys, *argv)
     for part in parts:
         assert part in err
@@ -133,10 +128,6 @@ def test_bad_options_of_generate(
     assert not out.exists()
 
 
-def test_generate_needs_a_seed(tmp_path: Path, capsys: Capture) -> None:
-    assert "--seed" in refused(capsys, "generate", "klein2011", "--count", 2, "--out", tmp_path)
-
-
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
@@ -166,10 +157,8 @@ def test_bad_problem(change: dict[str, object], parts: list[str], tmp_path: Path
     [
         (b'{"format": "allocsolve/1",\n "kind": }', "line 2, column 10"),
         (b"", "is empty"),
-        (b"[]", "must be an object"),
         (b"[" * 100_000, "nested"),
         (b'{"num_nodes": NaN}', "num_nodes: nan is not a finite number"),
-        (bytes(range(256)), "line"),
         (None, "No such file or directory"),
     ],
 )
@@ -196,20 +185,11 @@ def test_a_suite_is_no_problem(
     command: tuple[str, ...], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in SUITES:
+    for name in ("tiny", "klein-5-l1", "mesh-16x8"):
         said = refused(capsys, *(word.format(name) for word in command))
         assert f"{name}: is a suite of the library, not a problem: allocsolve score {name} --solvers" in said
     said = refused(capsys, *(word.format("klein-9-l9") for word in command))
     assert "klein-9-l9: cannot be read: No such file" in said
-
-
-def test_directory_as_problem(tmp_path: Path, capsys: Capture) -> None:
-    assert f"{tmp_path}: " in refused(capsys, "solve", tmp_path, "--solver", "noX")
-
-
-def test_directory_without_problems(tmp_path: Path, capsys: Capture) -> None:
-    err = refused(capsys, "score", tmp_path, "--solvers", "noX", "--seconds", 1)
-    assert f"{tmp_path}: there is no .json file" in err
 
 
 @pytest.mark.parametrize("limit", ["3", "inf"])
@@ -250,9 +230,8 @@ def test_unwritable_places(file: Path, tmp_path: Path, capsys: Capture) -> None:
     swf = ["import", "swf", file]
     assert "gone" in refused(capsys, *swf, "--out", tmp_path / "gone" / "x.json")
     (tmp_path / "out" / "scores.csv").mkdir(parents=True)
-    assert "scores.csv: cannot be written: is a directory" in refused(
-        capsys, *score, "--out", tmp_path / "out"
-    )
+    said = refused(capsys, *score, "--out", tmp_path / "out")
+    assert "scores.csv: cannot be written: is a directory" in said
 
 
 @pytest.mark.parametrize("command", ["check", "score", "conformance"])
@@ -270,11 +249,6 @@ def test_a_log_is_no_solution(command: str, tmp_path: Path, capsys: Capture) -> 
     else:
         claims = ["--claims", "easy"] if command == "conformance" else []
         assert told in refused(capsys, command, problem, log, *claims)
-
-
-def test_options_are_listed_once(file: Path, capsys: Capture) -> None:
-    err = refused(capsys, "solve", file, "--solver", "noX(colour=1)")
-    assert "unknown option 'colour'; known: expand_limit, compacting, order\n" in err
 
 
 def test_damaged_records(file: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from cli_tools import Capture, refused, run, run_json
 from allocsolve import bench
 from allocsolve.bench import RecordKey, RecordStore
 from allocsolve.bench.runs.execution import failed_outcome
-from allocsolve.cli import main
 from reproductions.klein2011 import expansion_draws, heuristics
 
 if TYPE_CHECKING:
@@ -70,33 +68,6 @@ def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) 
     for row in found["heuristics"]:
         assert any(row["solver"] in line and row["limit"] in line for line in lines)
     assert f"Records: {records}" in text
-
-
-def test_an_interrupt_keeps_what_is_done_and_the_same_command_goes_on(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    args = [*COMMAND, "--tests", "1", "--seconds", "5", "--out", str(tmp_path)]
-    original, count = RecordStore.append, itertools.count()
-
-    def interrupted(self: RecordStore, *row: Any) -> bool:
-        if next(count) == 3:
-            raise KeyboardInterrupt
-        return original(self, *row)
-
-    records = tmp_path / "records.sqlite"
-    with monkeypatch.context() as patch:
-        patch.setattr(RecordStore, "append", interrupted)
-        assert main(args) == 130
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == f"allocsolve: interrupted; 3 records in {records}, the same command goes on from there\n"
-    with RecordStore(records, read_only=True) as store:
-        kept = list(store)
-    found = run_json(capsys, *args)
-    with RecordStore(records, read_only=True) as store:
-        assert list(store)[:3] == kept
-        assert len(store) == len(heuristics()) + 3
-    assert found["instances"][0]["name"] == "klein-5-00"
 
 
 def test_a_failed_row_is_told_and_the_rest_is_shown(

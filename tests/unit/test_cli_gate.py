@@ -12,10 +12,13 @@ from cli_tools import Capture, refused, run, run_json
 from gate_tools import TINY, Delayed
 
 from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import write_problem
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from plugin_tools import Site
 
     from allocsolve.families import AnySolver
 
@@ -34,8 +37,9 @@ class Mine:
 
 @pytest.fixture
 def baseline(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A baseline of results; times have tests of their own."""
+    """A baseline of results, made in this process; times have tests of their own."""
     monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
+    in_this_process(monkeypatch)
     path = tmp_path / "gate.json"
     out = run(capsys, "gate", "--baseline", path, "--update", "--solvers", "noX,rigid")
     count = len(TINY)
@@ -54,7 +58,6 @@ def worse(monkeypatch: pytest.MonkeyPatch) -> None:
         return Delayed(solver) if name == "noX" else solver
 
     monkeypatch.setattr("allocsolve.registry.make_solver", make)
-    in_this_process(monkeypatch)
 
 
 def test_passing(capsys: Capture, baseline: Path) -> None:
@@ -62,21 +65,12 @@ def test_passing(capsys: Capture, baseline: Path) -> None:
     expected = f"tiny: {count} problems, 2 solvers, 0 of them timed; as in {baseline}\n"
     assert run(capsys, "gate", "--baseline", baseline) == expected
     document = run_json(capsys, "gate", "--baseline", baseline, "--suite", "tiny", "--solvers", "noX")
-    assert document == {
-        "passed": True,
-        "baseline": str(baseline),
-        "suite": "tiny",
-        "problems": count,
-        "solvers": 1,
-        "timed": 0,
-        "time_factor": 1.5,
-        "changes": [],
-        "faster": [],
-        "updated": False,
-    }
+    counts = {"problems": count, "solvers": 1, "timed": 0, "time_factor": 1.5, "changes": [], "faster": []}
+    where = {"baseline": str(baseline), "suite": "tiny"}
+    assert document == {"passed": True, "updated": False, **where, **counts}
 
 
-def test_failing(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_and_updating(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worse(monkeypatch)
     before = baseline.read_bytes()
     out = run(capsys, "gate", "--baseline", baseline, status=1)
@@ -91,10 +85,6 @@ def test_failing(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatc
     assert not document["passed"]
     assert len(document["changes"]) == len(TINY) + 1
     assert baseline.read_bytes() == before
-
-
-def test_updating(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    worse(monkeypatch)
     out = run(capsys, "gate", "--baseline", baseline, "--update")
     assert f"{len(TINY) + 1} changes, written to" in out
     assert "as in" in run(capsys, "gate", "--baseline", baseline)
@@ -107,7 +97,6 @@ def test_failures_are_told_below_the_table(
         msg = "out of order"
         raise RuntimeError(msg)
 
-    in_this_process(monkeypatch)
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     before = baseline.read_bytes()
     for update in [], ["--update"]:
@@ -116,30 +105,33 @@ def test_failures_are_told_below_the_table(
     assert baseline.read_bytes() == before
 
 
-def test_what_the_project_file_says(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_project_file_says(capsys: Capture, third: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
-    monkeypatch.chdir(tmp_path)
     assert "there is neither --baseline nor a baseline in [tool.allocsolve.gate]" in refused(capsys, "gate")
     solver = "plugin_of_a_project:Mine"
-    (tmp_path / "plugin_of_a_project.py").write_text(PLUGIN, encoding="utf-8")
-    project = tmp_path / "pyproject.toml"
+    third.module("plugin_of_a_project", PLUGIN, head="")
+    for name, count in (("few", 2), ("other", 1)):
+        (third.folder / name).mkdir()
+        for problem in TINY[:count]:
+            write_problem(problem, third.folder / name / f"{problem.name}.json")
+    project = third.folder / "pyproject.toml"
     project.write_text(
         f"""[project]
 name = "mine"
 [tool.allocsolve.gate]
 baseline = "held.json"
-suite = "klein-5-l1"
+suite = "few"
 solvers = ["{solver}", "rigid"]
 """,
         encoding="utf-8",
     )
-    assert run(capsys, "gate", "--update").startswith("klein-5-l1: 10 problems, 2 solvers")
-    document = json.loads((tmp_path / "held.json").read_text(encoding="utf-8"))
+    assert run(capsys, "gate", "--update").startswith("few: 2 problems, 2 solvers")
+    document = json.loads((third.folder / "held.json").read_text(encoding="utf-8"))
     assert document["solvers_asked"] == [solver, "rigid"]
+    in_this_process(monkeypatch)
     assert run_json(capsys, "gate")["solvers"] == 2
-    assert run_json(capsys, "gate", "--solvers", "rigid")["solvers"] == 1
-    run(capsys, "gate", "--baseline", "other.json", "--suite", "klein-5-l2", "--solvers", "noX", "--update")
-    assert (tmp_path / "other.json").exists()
+    run(capsys, "gate", "--baseline", "other.json", "--suite", "other", "--solvers", "noX", "--update")
+    assert (third.folder / "other.json").exists()
     project.write_text(project.read_text(encoding="utf-8").replace('"rigid"', '"noX"'), encoding="utf-8")
     assert "noX is not in the baseline held.json" in refused(capsys, "gate")
 
@@ -179,11 +171,9 @@ def test_bad_input(capsys: Capture, baseline: Path, tmp_path: Path) -> None:
     assert "unknown suite 'tinny'" in refused(capsys, *new, "--suite", "tinny")
     assert "unknown solver 'noXY'" in refused(capsys, *new, "--solvers", "noXY")
     assert "noX is named twice" in refused(capsys, *new, "--solvers", "noX,noX")
-    assert "infX is not in the baseline" in refused(
-        capsys, "gate", "--baseline", baseline, "--solvers", "infX"
-    )
-    other = "baseline of the suite tiny, not klein-5"
-    assert other in refused(capsys, "gate", "--baseline", baseline, "--suite", "klein-5")
+    made = ["gate", "--baseline", baseline]
+    assert "infX is not in the baseline" in refused(capsys, *made, "--solvers", "infX")
+    assert "baseline of the suite tiny, not klein-5" in refused(capsys, *made, "--suite", "klein-5")
     document = json.loads(baseline.read_text(encoding="utf-8"))
     baseline.write_text(json.dumps({**document, "format": "allocsolve-gate/9"}), encoding="utf-8")
     for update in [], ["--update"]:

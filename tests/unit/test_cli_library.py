@@ -61,83 +61,54 @@ def test_list_verify_and_improve(tmp_path: Path, capsys: Capture) -> None:
     assert (change["instance"], change["solver"], change["optimal"]) == ("klein-0", "cpsat", True)
     assert [entry["kind"] for entry in change["entries"]] == ["solution", "bound"]
     assert change["lower"] == change["upper"] == change["entries"][0]["value"]
-    assert run_json(capsys, "library", "verify", *where) == {
-        "library": str(tmp_path),
-        "instances": 3,
-        "bounds": 3,
-        "bounds_claimed": 1,
-        "faults": [],
-    }
+    told = {"library": str(tmp_path), "instances": 3, "bounds": 3, "bounds_claimed": 1, "faults": []}
+    assert run_json(capsys, "library", "verify", *where) == told
     assert run(capsys, "library", "verify", "klein", *where).splitlines() == [
         "2 instances: all that is stated holds",
         "2 lower bounds: 1 recomputed, 1 as claimed by exact solvers",
     ]
     (suite,) = (s for s in run_json(capsys, "library", "list", *where)["suites"] if s["name"] == "both")
-    assert suite["objectives"] == {
-        "pairwise": {"optimal": 1, "open": 0},
-        "makespan": {"optimal": 1, "open": 0},
-    }
+    proven = {"optimal": 1, "open": 0}
+    assert suite["objectives"] == {"pairwise": proven, "makespan": proven}
     text = run(capsys, "library", "improve", "klein", "--objective", "completion", *where)
     assert len(re.findall(r"klein-\d: cpsat: completion \d+(\.\d)?; bound \d+(\.\d)?, optimal\n", text)) == 2
     rows = [line.split() for line in run(capsys, "library", "list", *where).splitlines()]
     assert rows[2] == ["klein", "2", "completion", "2", "0", "three", "applications"]
     assert rows[3] == ["makespan", "2", "0"]
-
-
-def test_verify_tells_each_fault_once(tmp_path: Path, capsys: Capture) -> None:
-    small_library(tmp_path)
-    run(capsys, "library", "improve", "klein", "mesh", "--library", tmp_path)
     (tmp_path / "mesh" / "solutions" / "mesh-0.pairwise.json").unlink()
-    found = run_json(capsys, "library", "verify", "--library", tmp_path, status=1)
+    found = run_json(capsys, "library", "verify", *where, status=1)
     assert len(found["faults"]) == 1, "the instance is in two suites"
 
 
-def test_refused_claims_are_told(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_that_are_refused_and_solvers_that_do_not_apply_are_told(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_library(tmp_path)
+    raised: list[type[Exception]] = [RuntimeError]
 
-    def broken(self: object, problem: object, budget: object) -> Any:
-        del self, problem, budget
-        msg = "no luck"
-        raise RuntimeError(msg)
+    def broken(_: object, problem: EvolutionProblem, __: object) -> Any:
+        raise raised[0](f"{problem.name} brings no luck")
 
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     monkeypatch.setattr(EvolutionCpSat, "__call__", broken)
     # In this process, where the solvers are broken.
     monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: nullcontext())
     args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
+    runs = [(f"klein-{i}", name) for i in (0, 1) for name in ("cpsat", "noX")]
+    nothing = "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, "
     text = run(capsys, *args, status=1)
     assert text.splitlines() == [
-        *(f"klein-{i}: {name} refused: RuntimeError: no luck" for i in (0, 1) for name in ("cpsat", "noX")),
-        "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, 4 refused",
+        *(f"{one}: {name} refused: RuntimeError: {one} brings no luck" for one, name in runs),
+        f"{nothing}4 refused",
     ]
-
-
-def test_a_solver_that_does_not_apply_is_passed_over(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_library(tmp_path)
-
-    def choosy(self: object, problem: EvolutionProblem, budget: object) -> Any:
-        del self, budget
-        msg = f"{problem.name} is not to my taste"
-        raise UnsupportedProblem(msg)
-
-    monkeypatch.setattr(ListScheduling, "__call__", choosy)
-    monkeypatch.setattr(EvolutionCpSat, "__call__", choosy)
-    monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: nullcontext())
-    args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
-    told = "does not apply: klein-{} is not to my taste"
+    raised[0] = UnsupportedProblem
     assert run(capsys, *args).splitlines() == [
-        *(f"klein-{i}: {name} {told.format(i)}" for i in (0, 1) for name in ("cpsat", "noX")),
-        (
-            "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, 0 refused, "
-            "4 of a solver that does not apply"
-        ),
+        *(f"{one}: {name} does not apply: {one} brings no luck" for one, name in runs),
+        f"{nothing}0 refused, 4 of a solver that does not apply",
     ]
     changes = run_json(capsys, *args)["changes"]
-    assert {(change["error"], change["unsupported"]) for change in changes} == {
-        ("", f"klein-{i} is not to my taste") for i in (0, 1)
-    }
+    told = {(change["error"], change["unsupported"]) for change in changes}
+    assert told == {("", f"klein-{i} brings no luck") for i in (0, 1)}
 
 
 def test_interrupted(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

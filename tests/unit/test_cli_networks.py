@@ -44,18 +44,21 @@ def test_a_network_becomes_a_problem(blocks: Path, free: Path, tmp_path: Path, c
     assert told.startswith(
         f"{out}: 4 of 5 free nodes on a tree of 8 nodes, 2 switches of level 1, within level 2"
     )
-    problem = read_problem(out)
-    assert isinstance(problem, PlacementProblem)
+    problem = placement(out)
     assert (problem.name, problem.size, problem.busy) == ("topology", 4, (3, 6, 7))
     assert (problem.within, problem.segment, problem.segment_level, problem.balanced) == (2, 2, 1, True)
     assert problem.meta == {"nodes": "c[01-08]", "switches": ["(cluster)", "b1", "b2"], "block_sizes": [4, 8]}
-    again = refused(capsys, "import", "topology", blocks, "--free", free, "--size", 4, "--out", out)
-    assert "exists; --force replaces it" in again
-    document = run_json(
-        capsys, "import", "topology", blocks, "--free", free, "--size", 4, "--out", out, "--force"
-    )
+    again = ("import", "topology", blocks, "--free", free, "--size", 4, "--out", out)
+    assert "exists; --force replaces it" in refused(capsys, *again)
+    document = run_json(capsys, *again, "--force")
     assert document["notes"] == []
     assert (document["problem"], document["free"], document["size"]) == (str(out), 5, 4)
+
+
+def placement(path: Path) -> PlacementProblem:
+    problem = read_problem(path)
+    assert isinstance(problem, PlacementProblem)
+    return problem
 
 
 def test_free_nodes_of_stdin(
@@ -63,9 +66,7 @@ def test_free_nodes_of_stdin(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"c[02-07] idle\nc04 mixed\nx1 down\n")))
     run(capsys, "import", "topology", blocks, "--free", "-", "--size", 2, "--out", tmp_path / "p.json")
-    problem = read_problem(tmp_path / "p.json")
-    assert isinstance(problem, PlacementProblem)
-    assert problem.busy == (0, 3, 7)
+    assert placement(tmp_path / "p.json").busy == (0, 3, 7)
 
 
 def test_chosen_nodes_by_their_names(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -74,27 +75,20 @@ def test_chosen_nodes_by_their_names(blocks: Path, free: Path, tmp_path: Path, c
     solved = run(capsys, "solve", problem, "--solver", "first-free", "--out", answer, "--hosts", hosts)
     assert f"hosts written to {hosts}" in solved
     assert hosts.read_text() == "c[01-03,05]\n"
-    run(capsys, "check", problem, answer, "--hosts", hosts, "--force")
+    check = ("check", problem, answer, "--hosts", hosts, "--force")
+    run(capsys, *check)
     assert hosts.read_text() == "c[01-03,05]\n"
-    assert "--window is for --perfetto and --evalys and --swf" in refused(
-        capsys, "check", problem, answer, "--hosts", hosts, "--force", "--window", "0:1"
-    )
+    assert "--window is for --perfetto and --evalys and --swf" in refused(capsys, *check, "--window", "0:1")
     document = json.loads(answer.read_text())
-    document["nodes"] = [0, 1, 2, 99]
-    answer.write_text(json.dumps(document))
-    assert main(["check", str(problem), str(answer), "--hosts", str(hosts), "--force"]) == 2
+    answer.write_text(json.dumps({**document, "nodes": [0, 1, 2, 99]}))
+    assert main([*map(str, check)]) == 2
     assert "--hosts: node 99 is not in 0..7" in capsys.readouterr().err
 
 
 def test_nodes_without_names_are_told_by_their_ids(tmp_path: Path, capsys: Capture) -> None:
     problem, hosts = tmp_path / "p.json", tmp_path / "hosts.txt"
-    document = {
-        "format": "allocsolve/1",
-        "kind": "partition",
-        "topology": {"shape": [4, 2]},
-        "busy": [1],
-        "size": 3,
-    }
+    document = {"format": "allocsolve/1", "kind": "partition", "size": 3}
+    document |= {"topology": {"shape": [4, 2]}, "busy": [1]}
     for meta, expected in (({}, ["0", "4", "5"]), ({"nodes": "n[1-8]"}, ["n1", "n5", "n6"])):
         problem.write_text(json.dumps({**document, "meta": meta}))
         run(capsys, "solve", problem, "--solver", "manhattan-median", "--hosts", hosts, "--force")
@@ -112,9 +106,7 @@ def test_objects_of_kueue_tell_which_nodes_are_free(tmp_path: Path, capsys: Capt
     assert main(["import", "topology", str(topology), str(nodes), "--size", "2", "--out", str(out)]) == 0
     told = capsys.readouterr()
     assert told.err == f"allocsolve: {topology}: nodes that lack a label of the levels, left out: h4\n"
-    problem = read_problem(out)
-    assert isinstance(problem, PlacementProblem)
-    assert problem.busy == (1,)
+    assert placement(out).busy == (1,)
 
 
 def test_a_torus_becomes_a_partition_problem(tmp_path: Path, free: Path, capsys: Capture) -> None:
@@ -140,9 +132,7 @@ def test_what_is_refused(blocks: Path, free: Path, tmp_path: Path, capsys: Captu
     def said(*options: object) -> str:
         return refused(capsys, "import", "topology", blocks, "--out", out, *options)
 
-    assert f"{blocks} does not tell which nodes are free: --free names the file that does" in said(
-        "--size", 2
-    )
+    assert f"{blocks} does not tell which nodes are free: --free names the file" in said("--size", 2)
     assert "size 6 is above the 5 free nodes" in said("--size", 6, "--free", free)
     assert "size 4 is no multiple of the segment 3" in said("--size", 4, "--free", free, "--segment", 3)
     assert "cannot be written: this command reads it" in said("--size", 2, "--free", out.parent / "p.json")
@@ -153,15 +143,12 @@ def test_what_is_refused(blocks: Path, free: Path, tmp_path: Path, capsys: Captu
 
 def test_place_names_hosts(blocks: Path, free: Path, capsys: Capture, tmp_path: Path) -> None:
     picture = tmp_path / "best.svg"
-    told = run(
-        capsys, "place", blocks, "--free", free, "--size", 2, "--rules", "slurm-block", "--plot", picture
-    )
+    command = ("place", blocks, "--free", free, "--size", 2, "--plot", picture)
+    told = run(capsys, *command, "--rules", "slurm-block")
     assert told.splitlines()[-1] == "c[01-02]"
     assert "slurm-block(block_sizes='4,8')" in told
     assert picture.read_text(encoding="utf-8").startswith("<svg")
-    assert "exists; --force replaces it" in refused(
-        capsys, "place", blocks, "--free", free, "--size", 2, "--plot", picture
-    )
+    assert "exists; --force replaces it" in refused(capsys, *command)
 
 
 def test_place_for_machines(blocks: Path, free: Path, capsys: Capture) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
@@ -20,6 +20,15 @@ LOG = "JobID|User|Submit|Start|End|Elapsed|Timelimit|NNodes|State\n" + "".join(
     f"|{at(-90_000 + 600 * number + 300 * (number % 2) + 300)}|00:05:00|00:10:00|3|COMPLETED\n"
     for number in range(40)
 )
+
+
+SIX = ("--nodes", 6)
+
+
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, nothing is told of what lasts."""
+    monkeypatch.setattr("allocsolve.cli.output.DELAY_S", 1e9)
 
 
 @pytest.fixture
@@ -43,13 +52,14 @@ def test_without_the_past_there_are_no_chances(queue: Path, capsys: Capture) -> 
     assert "5 % chance" not in shown
     told = run_json(capsys, "when", queue, "--nodes", 8)
     jobs = {job["job"]: job for job in told["jobs"]}
-    assert jobs["802"]["by_limits"] == NOW
-    assert jobs["802"]["planned"] == NOW + 7200
-    assert jobs["802"]["earliest"] is None
-    assert jobs["805"]["blocked_until"] == jobs["805"]["by_limits"] == NOW + 40_000
-    assert jobs["804"]["blocked"] == "waits for other jobs"
-    assert jobs["804"]["by_limits"] is None
-    assert jobs["806"]["limit"] is None
+    expected: dict[str, dict[str, Any]] = {
+        "802": {"by_limits": NOW, "planned": NOW + 7200, "earliest": None},
+        "804": {"blocked": "waits for other jobs", "by_limits": None},
+        "805": {"blocked_until": NOW + 40_000, "by_limits": NOW + 40_000},
+        "806": {"limit": None},
+    }
+    for name, facts in expected.items():
+        assert jobs[name].items() >= facts.items()
 
 
 @pytest.mark.parametrize(
@@ -94,10 +104,9 @@ def test_a_job_that_is_not_submitted_yet(queue: Path, log: Path, capsys: Capture
 
 
 def test_the_tasks_of_an_array(queue: Path, capsys: Capture) -> None:
-    told = run_json(capsys, "when", queue, "--nodes", 6, "--job", "803")
-    assert [job["job"] for job in told["jobs"]] == [f"803_{task}" for task in range(4, 10)]
-    told = run_json(capsys, "when", queue, "--nodes", 6, "--job", "803_5")
-    assert [job["job"] for job in told["jobs"]] == ["803_5"]
+    for asked, tasks in (("803", [f"803_{task}" for task in range(4, 10)]), ("803_5", ["803_5"])):
+        told = run_json(capsys, "when", queue, "--nodes", 6, "--job", asked)
+        assert [job["job"] for job in told["jobs"]] == tasks
 
 
 def test_json_says_the_same_as_text(queue: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -127,30 +136,29 @@ def test_a_log_in_processors(queue: Path, tmp_path: Path, capsys: Capture) -> No
 
 
 def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert "--nodes, or --log" in refused(capsys, "when", queue)
-    assert "hold 4 nodes of a machine of 3" in refused(capsys, "when", queue, "--nodes", 3)
-    assert "--nodes gives its size in nodes" in refused(capsys, "when", queue, "--nodes", 3)
-    assert "unknown queued job '999'" in refused(capsys, "when", queue, "--nodes", 6, "--job", 999)
-    assert "unknown" in refused(capsys, "when", queue, "--nodes", 6, "--policy", "eazy")
-    for new in ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4"):
-        assert "--new" in refused(capsys, "when", queue, "--nodes", 6, "--new", new)
-    assert "not allowed with" in refused(
-        capsys, "when", queue, "--nodes", 6, "--new", "nodes=4,limit=30", "--job", 802
-    )
-    assert "--now" in refused(capsys, "when", queue, "--nodes", 6, "--now", "noon")
-    assert "--now" in refused(capsys, "when", queue, "--nodes", 6, "--now", "N/A")
-    assert "no time zone" in refused(capsys, "when", queue, "--nodes", 6, "--timezone", "Mars")
-    assert "cannot be read" in refused(capsys, "when", tmp_path / "nothing", "--nodes", 6)
-    waiting = tmp_path / "waiting.txt"
+    waiting, unlimited = tmp_path / "waiting.txt", tmp_path / "unlimited.txt"
     waiting.write_text(as_text(good()[1:2]))
-    assert "nothing in it tells when it was printed: say --now" in refused(
-        capsys, "when", waiting, "--nodes", 6
-    )
-    assert run_json(capsys, "when", waiting, "--nodes", 6, "--now", at(60))["now"] == NOW + 60
-    unlimited = tmp_path / "unlimited.txt"
     unlimited.write_text(as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]))
-    assert "no job in it has a time limit" in refused(capsys, "when", unlimited, "--nodes", 6)
-    run(capsys, "when", unlimited, "--nodes", 6, "--log", log)
+    new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4")
+    refusals: list[tuple[str, Path, *tuple[object, ...]]] = [
+        ("--nodes, or --log", queue),
+        ("hold 4 nodes of a machine of 3", queue, "--nodes", 3),
+        ("--nodes gives its size in nodes", queue, "--nodes", 3),
+        ("unknown queued job '999'", queue, *SIX, "--job", 999),
+        ("unknown", queue, *SIX, "--policy", "eazy"),
+        *(("--new", queue, *SIX, "--new", one) for one in new),
+        ("not allowed with", queue, *SIX, "--new", "nodes=4,limit=30", "--job", 802),
+        ("--now", queue, *SIX, "--now", "noon"),
+        ("--now", queue, *SIX, "--now", "N/A"),
+        ("no time zone", queue, *SIX, "--timezone", "Mars"),
+        ("cannot be read", tmp_path / "nothing", *SIX),
+        ("nothing in it tells when it was printed: say --now", waiting, *SIX),
+        ("no job in it has a time limit", unlimited, *SIX),
+    ]
+    for said, path, *options in refusals:
+        assert said in refused(capsys, "when", path, *options)
+    assert run_json(capsys, "when", waiting, *SIX, "--now", at(60))["now"] == NOW + 60
+    run(capsys, "when", unlimited, *SIX, "--log", log)
 
 
 def test_arrays_that_are_cut_off_are_told(tmp_path: Path, capsys: Capture) -> None:
@@ -158,9 +166,8 @@ def test_arrays_that_are_cut_off_are_told(tmp_path: Path, capsys: Capture) -> No
     rows = good()
     rows[3] |= {"JOBID": "803_[4,5,...]"}
     path.write_text(as_text(rows))
-    assert "The list of tasks is cut off, there are more of them: 803_[4,5,...]" in run(
-        capsys, "when", path, "--nodes", 6
-    )
+    told = run(capsys, "when", path, *SIX)
+    assert "The list of tasks is cut off, there are more of them: 803_[4,5,...]" in told
 
 
 #: A queue of four nodes: three run until 16:00, it is 13:00.
@@ -200,10 +207,8 @@ def test_a_maintenance_is_told_of(simple: Path, tmp_path: Path, capsys: Capture)
         told = run_json(capsys, "when", simple, "--nodes", 4, *given)
         starts = {job["job"]: job["by_limits"] for job in told["jobs"]}
         assert starts == {"2": unix("16:00"), "3": unix("13:00"), "4": unix("22:00")}
-        last = told["jobs"][-1]
-        assert (last["shorter_limit"], last["start_with_it"], last["window"]) == (
-            *(2 * 3600 + 1800, unix("13:30"), unix("19:00")),
-        )
+        shorter = {"shorter_limit": 9000, "start_with_it": unix("13:30"), "window": unix("19:00")}
+        assert told["jobs"][-1].items() >= shorter.items()
         assert told["jobs"][0]["shorter_limit"] is None
         shown = run(capsys, "when", simple, "--nodes", 4, *given)
         assert "the window of 2024-03-05 19:00; with a limit of 2:30:00 starts 2024-03-05 13:30" in shown
@@ -247,19 +252,17 @@ def test_partitions(simple: Path, capsys: Capture) -> None:
     assert starts["2"] == unix("16:00")  # all of its partition
     assert starts["3"] == unix("13:00")
     assert "no job is in the partition fast" in told["remarks"]
-    assert "running jobs hold 3 nodes of std, which has 2" in refused(
-        capsys, "when", simple, "--nodes", 8, "--partitions", "std=2"
-    )
+    said = refused(capsys, "when", simple, "--nodes", 8, "--partitions", "std=2")
+    assert "running jobs hold 3 nodes of std, which has 2" in said
 
 
 def test_windows_that_are_refused(simple: Path, capsys: Capture) -> None:
     args = ("when", simple, "--nodes", 4, "--closed")
     assert "it ends before the queue was printed" in refused(capsys, *args, "2024-03-05T10:00+1h")
-    assert "closes 5 nodes of 4" in refused(capsys, *args, "2024-03-05T14:00+1h,nodes=5")
-    assert "closes 1 gpus of 0" in refused(capsys, *args, "2024-03-05T14:00+1h,gpus=1")
-    assert "is for plain machines" in refused(
-        capsys, *args, "2024-03-05T14:00+1h", "--policy", "slurm-backfill"
-    )
+    hour = "2024-03-05T14:00+1h"
+    assert "closes 5 nodes of 4" in refused(capsys, *args, f"{hour},nodes=5")
+    assert "closes 1 gpus of 0" in refused(capsys, *args, f"{hour},gpus=1")
+    assert "is for plain machines" in refused(capsys, *args, hour, "--policy", "slurm-backfill")
 
 
 @pytest.mark.parametrize("shift", ["one job", "later", "nobody waited"])

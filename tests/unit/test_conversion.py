@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -138,15 +138,12 @@ def test_other_families_have_problem_files_only(tmp_path: Path, capsys: Capture)
     write_problem(problem, tmp_path / "E.json")
     run(capsys, "convert", tmp_path / "E.json", tmp_path / "E.csv")
     assert read_problem(tmp_path / "E.csv") == problem
-    assert "is for workloads" in refused(capsys, "convert", tmp_path / "E.json", tmp_path / "E.swf")
-    assert "--limits is for workloads" in refused(
-        capsys, "convert", tmp_path / "E.json", tmp_path / "F.json", "--limits", "cut"
-    )
-    said = refused(capsys, "convert", tmp_path / "E.json", tmp_path / "F.csv", "--nodes", 9)
-    assert "--nodes is not for problems of allocsolve" in said
-
-
-def test_jobs_that_a_format_cannot_hold_at_all_are_refused(tmp_path: Path, capsys: Capture) -> None:
+    for said, name, *options in (
+        ("is for workloads", "E.swf"),
+        ("--limits is for workloads", "F.json", "--limits", "cut"),
+        ("--nodes is not for problems of allocsolve", "F.csv", "--nodes", 9),
+    ):
+        assert said in refused(capsys, "convert", tmp_path / "E.json", tmp_path / name, *options)
     job = Job(0, 2, 60, min_nodes=2, max_nodes=4, speedup=SpeedupTable([(2, 60), (4, 40)]), name="wide")
     write_problem(WorkloadProblem(4, [job]), tmp_path / "P.json")
     said = refused(capsys, "convert", tmp_path / "P.json", tmp_path / "P.csv")
@@ -203,49 +200,27 @@ def test_the_folder_of_elastisim(tmp_path: Path) -> None:
     assert sorted(names) == names
     with pytest.raises(InvalidOption, match="tick 0 is not above 0"):
         write_elastisim(PROBLEM, tmp_path, tick=0)
+    other = WorkloadSchedule.of(WorkloadProblem(1, [Job(0, 1, 1)]), [0])
     with pytest.raises(InvalidAnswer, match="1 scheduled jobs for 3 submitted"):
-        write_elastisim(
-            PROBLEM, tmp_path, schedule=WorkloadSchedule.of(WorkloadProblem(1, [Job(0, 1, 1)]), [0])
-        )
+        write_elastisim(PROBLEM, tmp_path, schedule=other)
 
 
 def test_models_of_other_people(tmp_path: Path) -> None:
     """The model of Zojer et al. 2025, and those of laws and requests by formulas."""
-    models: dict[str, list[dict[str, Any]]] = {
-        "amdahl": [{"iterations": "divide", "flops": "(flops/divide)/(1/((1-pp)+pp/num_nodes))"}],
-        "power": [{"iterations": 4, "flops": "flops/num_nodes^0.5/4"}],
-        "flat": [{"iterations": 1, "flops": "num_nodes > 2 ? flops / 2 : flops"}],
-        "asks": [
-            {
-                "iterations": 4,
-                "flops": "flops/4/num_nodes",
-                "ask": "num_nodes + (phase_iteration == 2 ? 3 : 0)",
-            }
-        ],
+    models: dict[str, tuple[object, ...]] = {
+        "amdahl": ("malleable", "divide", "(flops/divide)/(1/((1-pp)+pp/num_nodes))", None),
+        "power": ("moldable", 4, "flops/num_nodes^0.5/4", None),
+        "flat": ("moldable", 1, "num_nodes > 2 ? flops / 2 : flops", None),
+        "asks": ("evolving", 4, "flops/4/num_nodes", "num_nodes + (phase_iteration == 2 ? 3 : 0)"),
     }
     jobs = []
-    for name, phases in models.items():
-        listed = [
-            {
-                "iterations": phase["iterations"],
-                "evolving_request": phase.get("ask"),
-                "tasks": [{"type": "CPU", "flops": phase["flops"], "computation_pattern": "Uniform"}],
-            }
-            for phase in phases
-        ]
-        (tmp_path / f"{name}.json").write_text(json.dumps({"phases": listed}), encoding="utf-8")
-        arguments = {"flops": 6e10, "divide": 5, "pp": 0.75, "num_nodes_pref": "2"}
-        kind = {"amdahl": "malleable", "power": "moldable", "flat": "moldable", "asks": "evolving"}[name]
-        jobs.append(
-            {
-                "type": kind,
-                "submit_time": 3,
-                "num_nodes_min": 1,
-                "num_nodes_max": 4,
-                "application_model": f"some/where/{name}.json",
-                "arguments": arguments,
-            }
-        )
+    arguments = {"flops": 6e10, "divide": 5, "pp": 0.75, "num_nodes_pref": "2"}
+    common = {"submit_time": 3, "num_nodes_min": 1, "num_nodes_max": 4, "arguments": arguments}
+    for name, (kind, iterations, flops, request) in models.items():
+        tasks = [{"type": "CPU", "flops": flops, "computation_pattern": "Uniform"}]
+        phase = {"iterations": iterations, "evolving_request": request, "tasks": tasks}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"phases": [phase]}), encoding="utf-8")
+        jobs.append({"type": kind, "application_model": f"some/where/{name}.json", **common})
     (tmp_path / "jobs.json").write_text(json.dumps({"jobs": jobs}), encoding="utf-8")
     found = read_elastisim(tmp_path / "jobs.json", num_nodes=4)
     amdahl, power, flat, asks = found.problem.jobs
@@ -286,19 +261,10 @@ def test_formulas() -> None:
 def test_the_example_of_elastisim(traces: Path, tmp_path: Path) -> None:
     with gzip.open(traces / "elastisim_example_jobs.json.gz", "rb") as file:
         (tmp_path / "jobs.json").write_bytes(file.read())
-    phase = {
-        "iterations": "iterations",
-        "evolving_request": "phase_iteration % 2 == 0 ? num_nodes - 4 : num_nodes + 4",
-        "tasks": [
-            {
-                "type": "cpu",
-                "flops": "flops/num_nodes^alpha",
-                "computation_pattern": "uniform",
-                "bytes": "communication_size",
-                "communication_pattern": "all_to_all",
-            }
-        ],
-    }
+    task = {"type": "cpu", "flops": "flops/num_nodes^alpha", "computation_pattern": "uniform"}
+    task |= {"bytes": "communication_size", "communication_pattern": "all_to_all"}
+    request = "phase_iteration % 2 == 0 ? num_nodes - 4 : num_nodes + 4"
+    phase = {"iterations": "iterations", "evolving_request": request, "tasks": [task]}
     (tmp_path / "application_model.json").write_text(json.dumps({"phases": [phase]}), encoding="utf-8")
     found = read_elastisim(tmp_path, num_nodes=128)
     counts = np.bincount(found.problem.packed.kind)
@@ -312,15 +278,11 @@ def test_the_example_of_elastisim(traces: Path, tmp_path: Path) -> None:
 
 
 def test_batsim_kills_jobs_at_their_walltime_unless_limits_are_kept(tmp_path: Path, capsys: Capture) -> None:
-    document = {
-        "nb_res": 6,
-        "jobs": [
-            {"id": "short", "subtime": 0, "walltime": 2.5, "res": 2, "profile": "p"},
-            {"id": "enough", "subtime": 1, "walltime": 7, "res": 4, "profile": "p"},
-            {"id": "none", "subtime": 1, "walltime": -1, "res": 1, "profile": "p"},
-        ],
-        "profiles": {"p": {"type": "DelayProfile", "delay": 7}},
-    }
+    jobs = [
+        {"id": name, "subtime": submit, "walltime": limit, "res": nodes, "profile": "p"}
+        for name, submit, limit, nodes in (("short", 0, 2.5, 2), ("enough", 1, 7, 4), ("none", 1, -1, 1))
+    ]
+    document = {"nb_res": 6, "jobs": jobs, "profiles": {"p": {"type": "DelayProfile", "delay": 7}}}
     source, kept, cut = (tmp_path / name for name in ("batsim.json", "kept.json", "cut.json"))
     source.write_text(json.dumps(document), encoding="utf-8")
     killed = read_batsim(source)
@@ -349,9 +311,8 @@ def test_the_example_of_batsim(traces: Path, tmp_path: Path, capsys: Capture) ->
         assert (job.name, job.submit, job.nodes, job.runtime, job.limit) == row
     told = run_json(capsys, "convert", path, tmp_path / "w.json", "--format", "batsim4")
     assert (told["from_format"], told["not_held"]) == ("batsim", {})
-    assert {one["type"] for one in json.loads((tmp_path / "w.json").read_text())["profiles"].values()} == {
-        "delay"
-    }
+    profiles = json.loads((tmp_path / "w.json").read_text())["profiles"]
+    assert {one["type"] for one in profiles.values()} == {"delay"}
     assert read_batsim(tmp_path / "w.json").problem == found.problem
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise, permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,21 +15,9 @@ from naive_optimum import optimum
 from allocsolve import judge, solve
 from allocsolve.heuristics.evolution.list_scheduling import Fit, list_starts, schedule_of
 from allocsolve.instances import counterexamples
-from allocsolve.model import EvolutionProblem, EvolutionProfile, PartitionProblem
+from allocsolve.model import EvolutionProblem, EvolutionProfile
 
-CASES = {problem.name: problem for problem in counterexamples()}
-
-
-def evolution(name: str) -> EvolutionProblem:
-    problem = CASES[name]
-    assert isinstance(problem, EvolutionProblem)
-    return problem
-
-
-def partition(name: str) -> PartitionProblem:
-    problem = CASES[name]
-    assert isinstance(problem, PartitionProblem)
-    return problem
+CASES: dict[str, Any] = {problem.name: problem for problem in counterexamples()}
 
 
 def in_order(problem: EvolutionProblem, fit: Fit) -> tuple[int, list[int]]:
@@ -46,14 +35,14 @@ def test_each_has_a_reason_and_another_name() -> None:
 
 
 def test_list_scheduling_is_incomplete() -> None:
-    problem = evolution("list-scheduling-incomplete")
+    problem = CASES["list-scheduling-incomplete"]
     lists = [list_starts(problem, np.array(order), Fit(1)) for order in permutations(range(3))]
     assert min(schedule_of(problem, starts).completions.max() for starts in lists) == 7
     assert optimum(problem, ("makespan",)) == (6,)
 
 
 def test_the_published_recursion_is_exponential() -> None:
-    problem = evolution("published-recursion-exponential")
+    problem = CASES["published-recursion-exponential"]
     busy, request = problem.applications
     loops = []
     for leading in range(1, 5):
@@ -66,19 +55,19 @@ def test_the_published_recursion_is_exponential() -> None:
 
 
 def test_the_first_step_is_delayed() -> None:
-    problem = evolution("misprint-line-17")
+    problem = CASES["misprint-line-17"]
     assert in_order(problem, Fit()) == (5, [1, 1])
 
 
 def test_the_gap_is_on_the_left() -> None:
-    problem = evolution("compacting-gap-is-left")
+    problem = CASES["compacting-gap-is-left"]
     assert in_order(problem, Fit()) == (0, [2, 6, 2])
     assert in_order(problem, Fit(compacting=True)) == (2, [2, 4, 2])
     assert problem.applications[0].value(6) + problem.applications[1].steps[2][1] > problem.num_nodes
 
 
 def test_compacting_can_waste() -> None:
-    problem = evolution("compacting-wastes")
+    problem = CASES["compacting-wastes"]
     wastes = []
     for name in ("infX", "infX+c"):
         answer = solve(problem, name).answer
@@ -87,13 +76,13 @@ def test_compacting_can_waste() -> None:
 
 
 def test_expansion_pays() -> None:
-    problem = evolution("expansion-pays")
+    problem = CASES["expansion-pays"]
     assert optimum(problem, ("makespan", "waste")) == (6, 2)
     assert optimum(replace(problem, expand_limit=1), ("makespan",)) == (8,)
 
 
 def test_the_limit_is_floored() -> None:
-    problem = evolution("limit-is-floored")
+    problem = CASES["limit-is-floored"]
     assert optimum(problem, ("makespan",)) == (5,)
     assert optimum(replace(problem, expand_limit=2), ("makespan",)) == (4,)
 
@@ -108,19 +97,19 @@ def test_the_limit_is_floored() -> None:
     ],
 )
 def test_heuristics_miss_the_optimum(name: str, solver: str, cost: int, best: int) -> None:
-    problem = partition(name)
+    problem = CASES[name]
     assert solve(problem, solver).objective == cost
     assert solve(problem, "cpsat").bound == best == solve(problem, "branch-and-bound").objective
 
 
 def test_no_run_suffices() -> None:
-    problem = partition("runs-scatter")
+    problem = CASES["runs-scatter"]
     assert problem.free.sum() == 13
     assert solve(problem, "hilbert-first-fit").answer is None
 
 
 def test_connected_sets_cost_more() -> None:
-    problem = partition("connected-costs-more")
+    problem = CASES["connected-costs-more"]
     assert problem.contiguous
     for solver in ("cpsat", "branch-and-bound"):
         assert solve(problem, solver).bound == 76

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +13,9 @@ from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Status
 from allocsolve.bounds import makespan_bound
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import EvolutionCpSat, pairs_relaxation
-from allocsolve.exact.evolution._conflicts import Block, blocks_of, conflicting_sets, violated_covers
+from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
@@ -25,35 +23,6 @@ from allocsolve.model import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-def test_blocks_are_the_ranges_of_the_cartesian_tree() -> None:
-    problem = EvolutionProblem(9, (EvolutionProfile([(1, n) for n in (3, 5, 5, 2, 4)]),))
-    assert sorted(blocks_of(problem)[0]) == [
-        Block(0, 0, 2, 3, 2),
-        Block(0, 0, 4, 2, -1),
-        Block(0, 1, 2, 5, 3),
-        Block(0, 4, 4, 4, 2),
-    ]
-
-
-@given(evolution_problems(min_apps=2, max_apps=4, max_steps=4, max_nodes=6))
-def test_every_overload_of_steps_is_inside_a_conflicting_set(problem: EvolutionProblem) -> None:
-    """Any minimal set of steps that exceeds the cluster lies in some set of blocks of the same size."""
-    blocks = blocks_of(problem)
-    steps = [(a, i, n) for a, app in enumerate(problem.applications) for i, (_, n) in enumerate(app.steps)]
-    for size in (2, 3, 4):
-        sets = list(conflicting_sets(blocks, problem.num_nodes, size))
-        for members in sets:
-            assert sum(block.nodes for block in members) > problem.num_nodes
-        for chosen in combinations(steps, size):
-            total = sum(nodes for _, _, nodes in chosen)
-            minimal = all(total - nodes <= problem.num_nodes for _, _, nodes in chosen)
-            if len({app for app, _, _ in chosen}) == size and total > problem.num_nodes and minimal:
-                assert any(
-                    all(b.app == a and b.first <= i <= b.last for b, (a, i, _) in zip(s, chosen, strict=True))
-                    for s in sets
-                )
 
 
 @given(evolution_problems(min_apps=2, max_apps=4, max_steps=4, max_nodes=6))
@@ -110,6 +79,7 @@ def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
     result = EvolutionCpSat(max_applications=20)(problem, Budget())
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
     assert result.bound == makespan_bound(problem)
+    assert pairs_relaxation(EvolutionProblem(1, ())) == 0
 
 
 def test_a_tiny_budget_is_a_result() -> None:
@@ -139,17 +109,3 @@ def test_the_pairs_relaxation_is_a_bound_and_exact_for_two(problem: EvolutionPro
     assert makespan_bound(problem) <= bound <= optimum
     if len(problem.applications) == 2:
         assert bound == optimum
-
-
-def test_the_pairs_relaxation_checks_its_budget() -> None:
-    with pytest.raises(InvalidOption, match="seconds 0 is not above 0"):
-        pairs_relaxation(EvolutionProblem(1, ()), seconds=0)
-    assert pairs_relaxation(EvolutionProblem(1, ())) == 0
-
-
-def test_without_waste_and_empty_steps_nothing_expands() -> None:
-    problem = replace(klein2011(4, num_apps=(5, 5)), expand_limit=math.inf)
-    free = EvolutionCpSat(("waste", "makespan"))(problem, Budget(seconds=600, workers=2))
-    rigid = EvolutionCpSat()(replace(problem, expand_limit=1), Budget(seconds=600, workers=2))
-    assert (free.status, rigid.status) == (Status.OPTIMAL, Status.OPTIMAL)
-    assert free.objective == (0, rigid.objective)

@@ -13,13 +13,7 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from pumpkin_stand_in import __file__ as stand_in
 from tiers import examples
-from verified_tools import (
-    CHECKER,
-    least_makespan,
-    makespan_proof_files,
-    needs_checker,
-    random_profiles,
-)
+from verified_tools import CHECKER, least_makespan, makespan_proof_files, needs_checker, random_profiles
 
 from allocsolve.backends.pumpkin import has_schedule
 from allocsolve.cli import main
@@ -41,6 +35,10 @@ SMALL = EvolutionProblem(
     (EvolutionProfile([(3, 2)]), EvolutionProfile([(2, 2)]), EvolutionProfile([(1, 1), (2, 3)])),
     expand_limit=1,
 )
+
+
+WORKLOAD = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 1)])
+PRICES = {"kind": "time-prices", "term": "wait", "unit": 4, "edges": [0, 4], "prices": [1]}
 
 
 @pytest.fixture
@@ -136,10 +134,8 @@ def test_what_cannot_be_cross_checked_is_refused_in_one_line(tmp_path: Path, cap
     problem, _, bound = makespan_proof_files(tmp_path, replace(SMALL, expand_limit=2))
     said = refused(capsys, "check", problem, bound, *option)
     assert "makespans under the expand limit 2 are not cross-checked" in said
-    workload = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 1)])
-    certificate = {"kind": "time-prices", "term": "wait", "unit": 4, "edges": [0, 4], "prices": [1]}
-    write_problem(workload, problem)
-    write_certificate(bound, workload, ("wait",), certificate)
+    write_problem(WORKLOAD, problem)
+    write_certificate(bound, WORKLOAD, ("wait",), PRICES)
     said = refused(capsys, "check", problem, bound, *option)
     assert "--cross-check: bounds of workload problems are not cross-checked" in said
 
@@ -167,8 +163,6 @@ def test_another_checker_on_the_path_is_handed_the_clauses(
     fake.write_text("#!/bin/sh\necho c Checking failed >&2\n", encoding="ascii")
     assert "the verified checker accepts it, cake_lpr does not: c Checking failed" in refused(capsys, *check)
     # Prices are no clauses.
-    workload = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 1)])
-    certificate = {"kind": "time-prices", "term": "wait", "unit": 4, "edges": [0, 4], "prices": [1]}
-    write_problem(workload, problem)
-    write_certificate(bound, workload, ("wait",), certificate)
+    write_problem(WORKLOAD, problem)
+    write_certificate(bound, WORKLOAD, ("wait",), PRICES)
     assert "confirmed" not in run(capsys, *check)

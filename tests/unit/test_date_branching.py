@@ -6,7 +6,7 @@ import json
 import math
 import threading
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from allocsolve.exact.workload import DateBranching, Prices, date_branching
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams
 from allocsolve.exact.workload.date_branching import DateBranchingParams
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
@@ -32,6 +32,9 @@ from allocsolve.model import (
 )
 from allocsolve.model.result import terms
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def log(count: int = 48, seed: int = 1) -> WorkloadProblem:
     """A busy log with a few jobs as wide as the machine."""
@@ -40,6 +43,39 @@ def log(count: int = 48, seed: int = 1) -> WorkloadProblem:
     runtime = np.maximum(5, np.rint(random.lognormal(4, 1, count)))
     span = (nodes * runtime).sum() / (16 * 0.9)
     return WorkloadProblem(16, Jobs(np.floor(np.sort(random.random(count)) * span), nodes, runtime))
+
+
+def without_weight(problem: WorkloadProblem, nobody: Any) -> WorkloadProblem:
+    """Take the weight of some jobs away."""
+    packed = problem.packed
+    weight = np.where(nobody, 0.0, 1.0)
+    return WorkloadProblem(16, Jobs(packed.submit, packed.nodes, packed.runtime, weight=weight))
+
+
+def certified(problem: WorkloadProblem, result: Any) -> Any:
+    """Return the bound that the judge finds in what a file keeps of a certificate."""
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    certificate = json.loads(json.dumps(result.certificate))
+    return certified_bound(problem, certificate, ("turnaround",))
+
+
+@pytest.fixture
+def interrupt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function that has Ctrl-C pressed at a climb."""
+
+    def at(climb: int) -> None:
+        climbed = DateTree.climb
+        calls = iter(range(100))
+
+        def stopped(tree: DateTree, *args: Any) -> None:
+            if next(calls) == climb:
+                raise KeyboardInterrupt
+            climbed(tree, *args)
+
+        monkeypatch.setattr(DateTree, "climb", stopped)
+
+    return at
 
 
 #: Searches without a time limit are short.
@@ -55,12 +91,9 @@ def solved() -> tuple[WorkloadProblem, Result[WorkloadSchedule], Result[Workload
 
 def test_the_tree_closes_a_gap_that_prices_leave(solved: Any) -> None:
     problem, before, result = solved
-    assert result.answer is not None
-    assert workload_violations(problem, result.answer) == ()
+    assert result.certificate["kind"] == "date-tree"
+    assert certified(problem, result) == result.bound
     assert workload_value(problem, result.answer, ("turnaround",)) == result.objective
-    certificate = json.loads(json.dumps(result.certificate))
-    assert certificate["kind"] == "date-tree"
-    assert workload_certified_bound(problem, certificate, ("turnaround",)) == result.bound
     assert result.objective <= before.objective
     assert result.objective - result.bound < 0.9 * (before.objective - before.bound)
     values = [value for _, value in result.incumbents]
@@ -71,51 +104,33 @@ def test_the_tree_closes_a_gap_that_prices_leave(solved: Any) -> None:
 def test_the_same_answer_without_a_time_limit(solved: Any) -> None:
     problem, _, result = solved
     again = DateBranching(params=FEW_ASCENTS)(problem, Budget())
-    assert (again.objective, again.bound, again.certificate) == (
-        result.objective,
-        result.bound,
-        result.certificate,
-    )
+    for name in ("objective", "bound", "certificate"):
+        assert getattr(again, name) == getattr(result, name)
 
 
 def test_going_on_from_a_tree(solved: Any) -> None:
     problem, _, result = solved
-    further = DateBranching(start=result.answer, certificate=result.certificate, params=FEW_ASCENTS)(
-        problem, Budget()
-    )
-    assert further.objective <= result.objective
-    assert further.bound >= result.bound
-    assert (
-        workload_certified_bound(problem, dict(further.certificate or {}), ("turnaround",)) == further.bound
-    )
-
-
-def test_prices_go_on_from_a_tree(solved: Any) -> None:
-    problem, _, result = solved
-    further = Prices(start=result.answer, certificate=result.certificate)(problem, Budget(iterations=100))
-    assert further.objective <= result.objective
-    assert further.bound >= result.bound
-    assert (
-        workload_certified_bound(problem, dict(further.certificate or {}), ("turnaround",)) == further.bound
-    )
+    start = {"start": result.answer, "certificate": result.certificate}
+    for solver, budget in (
+        (DateBranching(**start, params=FEW_ASCENTS), Budget()),
+        (Prices(**start), Budget(iterations=100)),
+    ):
+        further: Any = solver(problem, budget)
+        assert further.objective <= result.objective
+        assert further.bound >= result.bound
+        assert certified(problem, further) == further.bound
 
 
 def test_two_workers_within_a_time_limit() -> None:
     problem = log(70, 2)
-    result = DateBranching(params=FEW_ASCENTS)(problem, Budget(seconds=4, workers=2))
-    assert result.answer is not None
-    assert workload_violations(problem, result.answer) == ()
+    result = DateBranching(params=FEW_ASCENTS)(problem, Budget(seconds=2, workers=2))
     assert terms(result.bound) <= terms(result.objective or 0)
-    certified = workload_certified_bound(problem, dict(result.certificate or {}), ("turnaround",))
-    assert certified == pytest.approx(result.bound, rel=1e-9)
+    assert certified(problem, result) == pytest.approx(result.bound, rel=1e-9)
 
 
-def test_a_worker_waits_for_the_leaf_of_another() -> None:
+def test_a_worker_waits_for_the_leaf_of_another(solved: Any) -> None:
     """While one is at the best leaf, all others may be above the best value: the search is not over."""
-    problem = log()
-    before = Prices()(problem, Budget())
-    assert before.answer is not None
-    assert before.certificate is not None
+    problem, before, _ = solved
     budget = Budget(seconds=600, workers=2)
     search = date_branching._Search(
         problem,
@@ -144,21 +159,12 @@ def test_a_worker_waits_for_the_leaf_of_another() -> None:
     assert found == [(front, leaf)]
 
 
-def test_after_ctrl_c_both_sides_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_ctrl_c_both_sides_are_there(interrupt: Callable[[int], None]) -> None:
     problem = log()
-    climbed = DateTree.climb
-    calls = iter(range(100))
-
-    def stopped(tree: DateTree, *args: Any) -> None:
-        if next(calls) == 6:
-            raise KeyboardInterrupt
-        climbed(tree, *args)
-
-    monkeypatch.setattr(DateTree, "climb", stopped)
+    interrupt(6)
     result = DateBranching(params=FEW_ASCENTS)(problem, Budget())
     assert result.limit is Limit.INTERRUPTED
-    assert result.answer is not None
-    assert workload_certified_bound(problem, dict(result.certificate or {}), ("turnaround",)) == result.bound
+    assert certified(problem, result) == result.bound
 
 
 @pytest.mark.parametrize("objective", ["slowdown", "wait,makespan", "makespan"])
@@ -185,20 +191,14 @@ def test_few_jobs_are_optimal() -> None:
 
 
 def test_jobs_without_weight_have_no_dates() -> None:
-    problem = log(45, 4)
-    weight = np.where(np.arange(45) % 3 == 0, 0.0, 1.0)
-    packed = problem.packed
-    problem = WorkloadProblem(16, Jobs(packed.submit, packed.nodes, packed.runtime, weight=weight))
+    problem = without_weight(log(45, 4), np.arange(45) % 3 == 0)
     result = DateBranching(params=FEW_ASCENTS)(problem, Budget())
     certificate: dict[str, Any] = dict(result.certificate or {})
-    assert workload_certified_bound(problem, certificate, ("turnaround",)) == pytest.approx(result.bound)
+    assert certified(problem, result) == pytest.approx(result.bound)
     if certificate["kind"] == "date-tree":
         # A tree of others may cut a job that has no weight.
-        cut = {
-            **certificate,
-            "jobs": [0, *certificate["jobs"], *certificate["jobs"]],
-            "cuts": [9, *certificate["cuts"], *certificate["cuts"]],
-        }
+        more = {"jobs": [0, *2 * certificate["jobs"]], "cuts": [9, *2 * certificate["cuts"]]}
+        cut = {**certificate, **more}
         tree = DateForest(problem, "turnaround", cut).stretches[0].tree
         for leaf in tree.root.leaves():
             tree.value(leaf)
@@ -215,12 +215,10 @@ def test_stretches_have_trees_of_their_own() -> None:
     problem = log(70, 2)
     before: Any = Prices()(problem, Budget())
     result: Any = SHORT_STRETCHES(problem, Budget())
-    certificate = json.loads(json.dumps(result.certificate))
+    certificate = result.certificate
     assert certificate["kind"] == "date-trees"
     assert len(certificate["trees"]) >= 2
-    assert workload_certified_bound(problem, certificate, ("turnaround",)) == result.bound
-    assert result.answer is not None
-    assert workload_violations(problem, result.answer) == ()
+    assert certified(problem, result) == result.bound
     assert result.objective <= before.objective
     assert before.bound < result.bound <= result.objective
     same = SHORT_STRETCHES(problem, Budget())
@@ -231,31 +229,17 @@ def test_stretches_have_trees_of_their_own() -> None:
         assert further.bound >= result.bound
 
 
-def test_stretches_with_two_workers_and_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stretches_with_two_workers_and_after_ctrl_c(interrupt: Callable[[int], None]) -> None:
     problem = log(70, 2)
-    climbed = DateTree.climb
-    calls = iter(range(100))
-
-    def stopped(tree: DateTree, *args: Any) -> None:
-        if next(calls) == 9:
-            raise KeyboardInterrupt
-        climbed(tree, *args)
-
-    monkeypatch.setattr(DateTree, "climb", stopped)
+    interrupt(9)
     result = SHORT_STRETCHES(problem, Budget(iterations=40, workers=2))
     assert result.limit is Limit.INTERRUPTED
-    assert result.answer is not None
-    assert workload_violations(problem, result.answer) == ()
-    certificate = json.loads(json.dumps(result.certificate))
-    assert certificate["kind"] == "date-trees"
-    assert workload_certified_bound(problem, certificate, ("turnaround",)) == result.bound
+    assert (result.certificate or {})["kind"] == "date-trees"
+    assert certified(problem, result) == result.bound
 
 
 def test_trees_of_others_may_have_stretches_of_jobs_without_weight() -> None:
-    problem = log(70, 2)
-    weight = np.where(np.arange(70) < 10, 0.0, 1.0)
-    packed = problem.packed
-    problem = WorkloadProblem(16, Jobs(packed.submit, packed.nodes, packed.runtime, weight=weight))
+    problem = without_weight(log(70, 2), np.arange(70) < 10)
     result = SHORT_STRETCHES(problem, Budget(iterations=4))
     certificate = json.loads(json.dumps(result.certificate))
     assert certificate["kind"] == "date-trees"
@@ -267,7 +251,7 @@ def test_trees_of_others_may_have_stretches_of_jobs_without_weight() -> None:
     other["trees"][0] |= {"lists": [nobody], "jobs": [-1], "cuts": [0]}
     for number, totals in enumerate(tree_totals(problem, other, "turnaround")):
         other["trees"][number]["totals"] = totals
-    bound = workload_certified_bound(problem, other, ("turnaround",))
+    bound = certified_bound(problem, other, ("turnaround",))
     further: Any = DateBranching(start=result.answer, certificate=other)(problem, Budget(iterations=4))
     assert further.bound >= bound
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from bad_policies import first_fit
-from cli_tools import refused, run
+from cli_tools import Capture, refused, run
+from eager_policy import eager
 
 from allocsolve import solve
 from allocsolve.bench import RecordStore
@@ -14,14 +15,12 @@ from allocsolve.errors import Deadlock
 from allocsolve.heuristics import EvolvEasyback
 from allocsolve.instances import write_problem
 from allocsolve.model import Budget, Job, Profile, WorkloadProblem
-from allocsolve.simulation import Answer, run_policy
+from allocsolve.simulation import run_policy
 from allocsolve.simulation.compiled import PolicySolver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from allocsolve.simulation import Decision, QueueView
 
 UNSAFE = "evolv-easyback(safe=False)"
 GROWS = Job(0, 2, 20, evolution=Profile([(10, 2), (10, 3)]))
@@ -32,26 +31,13 @@ SAID = (
 )
 
 
-def grant_all(view: QueueView) -> Iterator[Decision]:
-    held = dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
-    free = view.free
-    for job, asked in zip(view.requests.tolist(), view.requested_nodes.tolist(), strict=True):
-        if asked - held[job] <= free:
-            free -= asked - held[job]
-            yield Answer(job)
-    for start in first_fit(view):
-        if start.nodes <= free:
-            free -= start.nodes
-            yield start
-
-
 def test_who_is_never_answered_is_told() -> None:
     with pytest.raises(Deadlock) as caught:
         PolicySolver(first_fit)(BOTH, Budget())
     assert str(caught.value) == SAID
 
 
-@pytest.mark.parametrize("policy", [grant_all, EvolvEasyback(safe=False)])
+@pytest.mark.parametrize("policy", [eager, EvolvEasyback(safe=False)])
 def test_jobs_that_hold_what_others_need_are_named(policy: Any) -> None:
     problem = WorkloadProblem(4, [GROWS, GROWS])
     with pytest.raises(Deadlock) as caught:
@@ -64,7 +50,7 @@ def test_jobs_that_hold_what_others_need_are_named(policy: Any) -> None:
 
 def test_many_are_counted() -> None:
     one = Job(0, 1, 20, evolution=Profile([(10, 1), (10, 2)]))
-    stopped = run_policy(WorkloadProblem(6, [one] * 6), grant_all).standstill
+    stopped = run_policy(WorkloadProblem(6, [one] * 6), eager).standstill
     assert stopped is not None
     assert [waits.job for waits in stopped.waiting] == [0, 1, 2, 3, 4, 5]
     told = stopped.told("abcdef")
@@ -73,12 +59,12 @@ def test_many_are_counted() -> None:
 
 
 def test_who_ends_does_not_stand_still() -> None:
-    assert run_policy(WorkloadProblem(6, [GROWS, GROWS]), grant_all).standstill is None
+    assert run_policy(WorkloadProblem(6, [GROWS, GROWS]), eager).standstill is None
     assert run_policy(WorkloadProblem(6, [Job(0, 1, 5)]), lambda _: []).standstill is None
 
 
 def test_on_the_screen_and_in_the_records(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_problem(WorkloadProblem(4, [GROWS, GROWS], name="both"), "both.json")

@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from plugin_tools import site
 
 from allocsolve.bench import Study, describe, open_executor, plan, run
 from allocsolve.bench.runs import describe as describe_module
@@ -17,9 +16,6 @@ from allocsolve.model import Budget
 from allocsolve.registry import code_of, identity, make_solver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from plugin_tools import Site
 
 PROBLEM = klein2011([3, 0], num_apps=(3, 3))
@@ -41,13 +37,6 @@ for number in range(3, 64):
     except OSError:
         pass
 """
-
-
-@pytest.fixture
-def third(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.chdir(tmp_path)
-    with site(tmp_path, monkeypatch) as place:
-        yield place
 
 
 def test_a_plug_in_is_planned_and_run_without_being_imported_here(third: Site) -> None:

@@ -1,12 +1,12 @@
-"""Single jobs and calls of the adaptor to ElastiSim; its small twin dies where the real one does."""
+"""Single jobs and calls of the adaptor to ElastiSim, and what it refuses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from elastisim_fake import FakeElastiSim, Fatal, InvocationType, JobState, JobType, Spec
+from elastisim_fake import FakeElastiSim, JobType, Spec
 
 from allocsolve.adaptors import ElastisimScheduler
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
@@ -58,36 +58,23 @@ def test_columns_are_those_of_the_jobs() -> None:
     assert policy.views[-1].queue.tolist() == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("pref", "message"),
-    [
+def test_what_is_no_preference_policy_decision_or_choice_is_refused() -> None:
+    rigid = [Spec(JobType.RIGID, 0, 2, 2, same(5))]
+    for preference, message in (
         ("many", "job 0: num_nodes_pref 'many' is not a whole number"),
         ("2.5", "num_nodes_pref '2.5'"),
         ("9", "9"),
-    ],
-)
-def test_a_preference_that_is_none_is_named(pref: str, message: str) -> None:
-    spec = Spec(JobType.MALLEABLE, 0, 1, 4, same(5), arguments={"num_nodes_pref": pref})
-    with pytest.raises(InvalidProblem, match=message):
-        FakeElastiSim(4, [spec]).run(ElastisimScheduler("fcfs"))
-
-
-def test_an_unknown_policy_is_named_at_once() -> None:
+    ):
+        spec = Spec(JobType.MALLEABLE, 0, 1, 4, same(5), arguments={"num_nodes_pref": preference})
+        with pytest.raises(InvalidProblem, match=message):
+            FakeElastiSim(4, [spec]).run(ElastisimScheduler("fcfs"))
     with pytest.raises(UnknownName, match="easyy"):
         ElastisimScheduler("easyy")
-
-
-def test_a_decision_that_breaks_a_rule_names_the_job() -> None:
-    specs = [Spec(JobType.RIGID, 0, 3, 3, same(5))]
-    with pytest.raises(IllegalDecision, match="job 0: cannot run on 2 nodes"):
-        FakeElastiSim(4, specs).run(ElastisimScheduler(Recorder([[Start(0, 2)]])))
-
-
-def test_a_choice_that_is_none_is_refused() -> None:
-    specs = [Spec(JobType.RIGID, 0, 2, 2, same(5))]
+    with pytest.raises(IllegalDecision, match="job 0: cannot run on 3 nodes"):
+        FakeElastiSim(4, rigid).run(ElastisimScheduler(Recorder([[Start(0, 3)]])))
     for nodes in ([0], [0, 0], [1, 2, 3]):
         with pytest.raises(InvalidOption, match="no choice of 2 free ones"):
-            FakeElastiSim(4, specs).run(ElastisimScheduler("fcfs", choose=lambda _free, _count: nodes))  # noqa: B023 - called at once
+            FakeElastiSim(4, rigid).run(ElastisimScheduler("fcfs", choose=lambda _free, _count: nodes))  # noqa: B023 - called at once
 
 
 def test_a_job_that_is_shrunk_gives_up_the_nodes_that_it_got_last() -> None:
@@ -127,15 +114,6 @@ def test_a_request_that_nobody_answers_lapses_and_one_for_fewer_nodes_is_met() -
     assert policy.views[2].free == 3
 
 
-def test_scheduling_points_without_a_change_are_no_calls() -> None:
-    spec = Spec(JobType.MALLEABLE, 0, 1, 4, same(40), iterations=4)
-    policy = Recorder([[Start(0, 2)]])
-    fake = FakeElastiSim(4, [spec])
-    fake.run(ElastisimScheduler(policy))
-    assert [kind for _, kind in fake.calls].count(InvocationType.INVOKE_SCHEDULING_POINT) == 3
-    assert [view.now for view in policy.views] == [0, 40]
-
-
 def test_gpus_of_jobs_that_may_choose_are_taken() -> None:
     taken: list[int] = []
     inner = ElastisimScheduler("fcfs")
@@ -154,35 +132,3 @@ def test_jobs_without_walltime_keep_the_head_waiting_for_ever() -> None:
     specs.append(Spec(JobType.RIGID, 2, 1, 1, same(50), walltime=60))
     runs = FakeElastiSim(4, specs).run(ElastisimScheduler(Easy()))
     assert [run.start for run in runs] == [0, 52, 2]  # the head is never expected to start
-
-
-def careless(count: int, at: int = 0) -> Callable[[Any, Any, Any], None]:
-    """Return a scheduler that assigns the nodes from `at` on to whatever job it is called for."""
-    return lambda _jobs, nodes, system: system["job"].assign(nodes[at : at + count])
-
-
-def test_the_twin_dies_where_the_simulator_does() -> None:
-    rigid = Spec(JobType.RIGID, 0, 2, 2, same(5))
-    with pytest.raises(Fatal, match="assigned 3 nodes"):
-        FakeElastiSim(4, [rigid]).run(careless(3))
-    with pytest.raises(Fatal, match="cannot be given"):
-        FakeElastiSim(4, [rigid, rigid]).run(careless(2))
-    malleable = Spec(JobType.MALLEABLE, 0, 1, 4, same(20), iterations=2)
-
-    def grows(jobs: Any, nodes: Any, system: Any) -> None:
-        if system["job"].state is JobState.PENDING:
-            careless(2, at=2 * system["job"].identifier)(jobs, nodes, system)
-        else:
-            careless(4)(jobs, nodes, system)
-
-    with pytest.raises(Fatal, match="cannot be reserved"):
-        FakeElastiSim(4, [malleable, replace(rigid, seconds=same(50))]).run(grows)
-    with pytest.raises(Fatal, match="during runtime"):
-        FakeElastiSim(4, [rigid, rigid], interval=2).run(_twice)
-
-
-def _twice(jobs: Any, nodes: Any, system: Any) -> None:
-    if system.get("job") is jobs[0]:
-        jobs[0].assign(nodes[:2])
-    elif system["invocation_type"] is InvocationType.INVOKE_PERIODIC:
-        jobs[0].assign(nodes[2:])

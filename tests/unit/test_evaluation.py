@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.bench import PolicyEvaluator
 from allocsolve.bench.evaluation import evaluator as evaluator_module, windows
@@ -90,22 +90,19 @@ def test_what_runs_sealed_is_worth_what_it_is_worth_here(evaluator: PolicyEvalua
     assert evaluator.evaluate("conservative")["combined_score"] <= 1
 
 
-@pytest.mark.parametrize(
-    ("policy", "reason"),
-    [
-        ("mine:five", "mine:five: 5 is no queue policy: it has no method decide"),
-        ("mine:missing", "plug-in 'mine:missing': module 'mine' has no attribute 'missing'"),
-        ("nowhere:policy", "plug-in 'nowhere:policy': there is no module 'nowhere'"),
-        ("mine.py", "mine.py:policy': the file has no 'policy'"),
-        ("nowhere.py", "nowhere.py:policy': there is no such file"),
-        ("mine:clairvoyant", "asks for knowledge='actual': all are evaluated with knowledge='estimate'"),
-    ],
-)
-def test_what_cannot_be_used_is_worth_nothing(policy: str, reason: str, evaluator: PolicyEvaluator) -> None:
-    made = evaluator.evaluate(policy)
-    assert made["combined_score"] == made["metrics"]["finished"] == made["metrics"]["window_2"] == 0
-    assert list(made["artifacts"]) == ["policy"]
-    assert made["artifacts"]["policy"].endswith(reason)
+def test_what_cannot_be_used_is_worth_nothing(evaluator: PolicyEvaluator) -> None:
+    for policy, reason in {
+        "mine:five": "mine:five: 5 is no queue policy: it has no method decide",
+        "mine:missing": "plug-in 'mine:missing': module 'mine' has no attribute 'missing'",
+        "nowhere:policy": "plug-in 'nowhere:policy': there is no module 'nowhere'",
+        "mine.py": "mine.py:policy': the file has no 'policy'",
+        "nowhere.py": "nowhere.py:policy': there is no such file",
+        "mine:clairvoyant": "asks for knowledge='actual': all are evaluated with knowledge='estimate'",
+    }.items():
+        made = evaluator.evaluate(policy)
+        assert made["combined_score"] == made["metrics"]["finished"] == made["metrics"]["window_2"] == 0
+        assert list(made["artifacts"]) == ["policy"]
+        assert made["artifacts"]["policy"].endswith(reason)
 
 
 def test_a_failure_costs_its_window(evaluator: PolicyEvaluator) -> None:
@@ -200,13 +197,11 @@ def test_a_policy_beside_the_log_is_found_and_does_not_read_it(
     inside = log.rename(tmp_path / "around" / "log.json")
     evaluator = PolicyEvaluator([inside], windows=1, jobs=30)
     reason = evaluator.evaluate("around:shortest")["artifacts"]["policy"]
-    assert (
-        reason
-        == f"{tmp_path / 'around'} holds {inside}, which no policy is to read: move one of them elsewhere"
-    )
+    holds = f"{tmp_path / 'around'} holds {inside}"
+    assert reason == f"{holds}, which no policy is to read: move one of them elsewhere"
 
 
-def test_a_log_counts_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_counts_once(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     logs = folder / "logs"
     one = logs / "log-3.json"
     copy, link = tmp_path / "copy.json", tmp_path / "link.json"
@@ -218,9 +213,8 @@ def test_a_log_counts_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     with pytest.raises(InvalidOption, match="no log is given"):
         PolicyEvaluator([])
     for empty in ("", " ", ",", " , "):
-        assert f"argument --logs: {empty!r} names no file" in refused(
-            capsys, "evaluate", "easy", f"--logs={empty}"
-        )
+        said = refused(capsys, "evaluate", "easy", f"--logs={empty}")
+        assert f"argument --logs: {empty!r} names no file" in said
 
 
 def test_options_out_of_range(folder: Path, tmp_path: Path) -> None:
@@ -244,7 +238,7 @@ def test_options_out_of_range(folder: Path, tmp_path: Path) -> None:
         PolicyEvaluator([tmp_path / "empty"])
 
 
-def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(folder: Path, capsys: Capture) -> None:
     asked = ("--logs", folder / "logs", "--windows", 2, "--jobs", 50)
     told = run(capsys, "evaluate", "easy", "mine:shortest", *asked)
     assert [line.split()[0] for line in told.splitlines()[2:4]] == ["easy", "mine:shortest"]
@@ -258,21 +252,15 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert made["policies"]["easy"]["metrics"]["finished"] == 1
 
 
-@pytest.mark.parametrize(
-    ("policy", "said"),
-    [
-        ("mine:five", "mine:five: 5 is no queue policy: it has no method decide"),
-        ("mine:missing", "module 'mine' has no attribute 'missing'"),
-        ("nowhere:policy", "there is no module 'nowhere'"),
-        ("eazy", "did you mean easy?"),
-    ],
-)
-def test_the_command_says_in_a_line_what_is_wrong(
-    policy: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said in refused(
-        capsys, "evaluate", policy, "--logs", folder / "logs", "--windows", 1, "--jobs", 50
-    )
+def test_the_command_says_in_a_line_what_is_wrong(folder: Path, capsys: Capture) -> None:
     empty = folder / "empty"
-    empty.mkdir(exist_ok=True)
-    assert "there is no log in this directory" in refused(capsys, "evaluate", policy, "--logs", empty)
+    empty.mkdir()
+    for policy, logs, said in (
+        ("mine:five", "logs", "mine:five: 5 is no queue policy: it has no method decide"),
+        ("mine:missing", "logs", "module 'mine' has no attribute 'missing'"),
+        ("nowhere:policy", "logs", "there is no module 'nowhere'"),
+        ("eazy", "logs", "did you mean easy?"),
+        ("easy", "empty", "there is no log in this directory"),
+    ):
+        asked = ("evaluate", policy, "--logs", folder / logs, "--windows", 1, "--jobs", 50)
+        assert said in refused(capsys, *asked)

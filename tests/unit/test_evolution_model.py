@@ -11,7 +11,7 @@ from hypothesis import given
 from naive import longest
 from strategies import evolution_problems
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model import (
     MAX_INTEGER,
     UNLIMITED,
@@ -38,29 +38,11 @@ def make(**changes: Any) -> EvolutionProblem:
 
 def test_defaults() -> None:
     problem = make()
-    assert problem.releases == (0, 0)
-    assert problem.application_names == ("a0", "a1")
-    assert math.isinf(problem.expand_limit)
-    assert problem.horizon == 9
-    assert problem.area == 35
-    assert problem.meta == {}
-
-
-def test_the_empty_problem() -> None:
-    problem = make(applications=())
-    assert (problem.horizon, problem.area, problem.releases) == (0, 0, ())
-    assert problem.packed.offsets.tolist() == [0]
-    assert all(len(array) == 0 for array in problem.packed[1:])
-
-
-def test_packed() -> None:
-    packed = PROBLEM.packed
-    assert packed.offsets.tolist() == [0, 2, 3]
-    assert packed.durations.tolist() == [3, 2, 4]
-    assert packed.nodes.tolist() == [5, 8, 1]
-    assert packed.max_durations.tolist() == [4, 3, 6]
-    assert packed.releases.tolist() == [0, 7]
-    assert make().packed.max_durations.tolist() == [UNLIMITED] * 3
+    assert (problem.releases, problem.application_names, problem.meta) == ((0, 0), ("a0", "a1"), {})
+    assert (problem.horizon, problem.area, problem.expand_limit) == (9, 35, math.inf)
+    empty = make(applications=())
+    assert (empty.horizon, empty.area, empty.releases) == (0, 0, ())
+    assert [len(array) for array in empty.packed] == [1, 0, 0, 0, 0]
 
 
 @given(evolution_problems(max_apps=4, max_duration=9, releases=True))
@@ -110,14 +92,8 @@ def test_replace_and_inequality(changes: Any) -> None:
     assert other != PROBLEM
     for name, value in changes.items():
         assert getattr(other, name) == value
-    fresh = EvolutionProblem(
-        other.num_nodes,
-        other.applications,
-        other.releases,
-        other.expand_limit,
-        other.name,
-        other.application_names,
-    )
+    fields = ("num_nodes", "applications", "releases", "expand_limit", "name", "application_names")
+    fresh = EvolutionProblem(*(getattr(other, name) for name in fields))
     assert fresh == other
     for mine, theirs in zip(other.packed, fresh.packed, strict=True):
         assert mine.tolist() == theirs.tolist()
@@ -158,21 +134,6 @@ def test_what_is_wrong_with_a_problem_is_named(changes: Any, words: tuple[str, .
         assert word in message
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_nodes": 8.5},
-        {"num_nodes": "8"},
-        {"releases": (0.5, 1)},
-        {"releases": ("0", 1)},
-        {"expand_limit": "2"},
-    ],
-)
-def test_wrong_types_are_refused(changes: Any) -> None:
-    with pytest.raises(InvalidProblem):
-        make(**changes)
-
-
 def test_the_limits_of_size_are_allowed() -> None:
     problem = make(num_nodes=2**20, applications=(EvolutionProfile(((2**42, 2**20),)),))
     assert problem.area == problem.horizon * problem.num_nodes == 2**62
@@ -180,9 +141,8 @@ def test_the_limits_of_size_are_allowed() -> None:
 
 
 def test_numpy_integers_become_plain_ones() -> None:
-    problem = make(
-        num_nodes=np.int64(8), releases=np.array([0, 7]), expand_limit=np.float64(1.5), name="small"
-    )
+    numbers = {"num_nodes": np.int64(8), "releases": np.array([0, 7]), "expand_limit": np.float64(1.5)}
+    problem = make(**numbers, name="small")
     assert problem == PROBLEM
     assert hash(problem) == hash(PROBLEM)
     assert type(problem.num_nodes) is int
@@ -201,11 +161,12 @@ def test_any_sequence_will_do_and_is_not_kept() -> None:
     assert hash(problem)
 
 
-def test_problems_are_frozen() -> None:
+def test_problems_and_schedules_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         PROBLEM.num_nodes = 9  # type: ignore[misc]  # the test is that it is refused
-    for array in PROBLEM.packed:
-        assert not array.flags.writeable
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SCHEDULE.starts = SCHEDULE.starts  # type: ignore[misc]  # the test is that it is refused
+    for array in (*PROBLEM.packed, SCHEDULE.starts, SCHEDULE.offsets, SCHEDULE.durations, SCHEDULE.nodes):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
 
@@ -220,27 +181,13 @@ def test_a_problem_survives_pickling() -> None:
 # --- objectives ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "objective"),
-    [
-        ("makespan", ("makespan",)),
-        ("completion", ("completion",)),
-        ("waste", ("waste",)),
-        ("makespan,waste", ("makespan", "waste")),
-        ("waste, makespan , completion", ("waste", "makespan", "completion")),
-    ],
-)
-def test_objectives_are_read(text: str, objective: tuple[str, ...]) -> None:
-    assert parse_evolution_objective(text) == objective
-
-
-@pytest.mark.parametrize(
-    ("text", "hint"), [("makspan", "makespan"), ("makespan,wast", "waste"), ("", "known")]
-)
-def test_an_unknown_objective_is_named_with_the_nearest(text: str, hint: str) -> None:
-    with pytest.raises(UnknownName, match=hint) as caught:
-        parse_evolution_objective(text)
-    assert repr(text.rsplit(",", maxsplit=1)[-1]) in str(caught.value)
+def test_objectives_are_read() -> None:
+    for text, objective in {
+        "waste": ("waste",),
+        "makespan,waste": ("makespan", "waste"),
+        "waste, makespan , completion": ("waste", "makespan", "completion"),
+    }.items():
+        assert parse_evolution_objective(text) == objective
 
 
 # --- schedules -----------------------------------------------------------------------------------------
@@ -257,15 +204,6 @@ def test_a_schedule_reads_back() -> None:
     assert SCHEDULE.scheduled(1).steps == ((7, 0), (4, 1))
 
 
-def test_the_empty_schedule() -> None:
-    empty = EvolutionSchedule.of([], [])
-    assert empty.completions.tolist() == []
-    assert empty == EvolutionSchedule.of([], [])
-    assert empty != SCHEDULE
-    for array in (empty.starts, empty.offsets, empty.durations, empty.nodes):
-        assert array.dtype == np.int64
-
-
 def arrays(**changes: Any) -> dict[str, Any]:
     return {"starts": [2, 7], "offsets": [0, 2, 3], "durations": [4, 2, 4], "nodes": [5, 8, 1]} | changes
 
@@ -276,26 +214,17 @@ def test_equality_and_hash_are_those_of_the_contents() -> None:
     assert hash(twin) == hash(SCHEDULE)
     assert len({twin, SCHEDULE}) == 1
     assert SCHEDULE != "schedule"
-    for changes in (
-        {"starts": [2, 8]},
-        {"durations": [4, 2, 5]},
-        {"nodes": [5, 8, 2]},
-        {"offsets": [0, 1, 3]},
-    ):
-        assert EvolutionSchedule(**arrays(**changes)) != SCHEDULE
+    assert EvolutionSchedule.of([], []) == EvolutionSchedule.of([], []) != SCHEDULE
+    different = {"starts": [2, 8], "durations": [4, 2, 5], "nodes": [5, 8, 2], "offsets": [0, 1, 3]}
+    for name, values in different.items():
+        assert EvolutionSchedule(**arrays(**{name: values})) != SCHEDULE
 
 
-def test_schedules_are_frozen_and_replaced() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        SCHEDULE.starts = SCHEDULE.starts  # type: ignore[misc]  # the test is that it is refused
-    for array in (SCHEDULE.starts, SCHEDULE.offsets, SCHEDULE.durations, SCHEDULE.nodes):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0
+def test_a_schedule_is_replaced() -> None:
     later: Any = [3, 8]
-    moved = dataclasses.replace(SCHEDULE, starts=later)
-    assert moved.completions.tolist() == [9, 12]
-    assert dataclasses.replace(SCHEDULE) == SCHEDULE
-    assert pickle.loads(pickle.dumps(SCHEDULE)) == SCHEDULE  # noqa: S301 - bytes that this test made
+    assert dataclasses.replace(SCHEDULE, starts=later).completions.tolist() == [9, 12]
+    for again in (dataclasses.replace(SCHEDULE), pickle.loads(pickle.dumps(SCHEDULE))):  # noqa: S301 - our own
+        assert again == SCHEDULE
 
 
 def test_input_arrays_stay_free() -> None:
@@ -305,13 +234,6 @@ def test_input_arrays_stay_free() -> None:
         assert array.flags.writeable
         array[...] = 99
     assert schedule == SCHEDULE
-
-
-def test_numbers_derived_from_a_schedule_do_not_reach_into_it() -> None:
-    ends = SCHEDULE.completions
-    if ends.flags.writeable:
-        ends[...] = 0
-    assert SCHEDULE.completions.tolist() == [8, 11]
 
 
 @pytest.mark.parametrize(
@@ -335,6 +257,10 @@ def test_shapes_that_do_not_belong_together_are_named(changes: Any, words: tuple
         EvolutionSchedule(**arrays(**changes))
     for word in words:
         assert word in str(caught.value)
+    with pytest.raises(InvalidAnswer):
+        EvolutionSchedule.of([1], [ONE, TWO])
+    with pytest.raises(InvalidAnswer):
+        EvolutionSchedule.of([1, 2], [ONE, EvolutionProfile()])
 
 
 @pytest.mark.parametrize("name", ["starts", "durations"])
@@ -342,10 +268,3 @@ def test_times_are_never_rounded_in_silence(name: str) -> None:
     values = [float(value) + 0.5 for value in arrays()[name]]
     with pytest.raises((InvalidAnswer, TypeError)):
         EvolutionSchedule(**arrays(**{name: values}))
-
-
-def test_of_refuses_what_does_not_belong_together() -> None:
-    with pytest.raises(InvalidAnswer):
-        EvolutionSchedule.of([1], [ONE, TWO])
-    with pytest.raises(InvalidAnswer):
-        EvolutionSchedule.of([1, 2], [ONE, EvolutionProfile()])

@@ -18,18 +18,8 @@ from allocsolve.bounds.workload import (
     workload_bound,
 )
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.judge.certificates import PriceList
-from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.judge.workload.work_prices import least_cost_of_evolution
-from allocsolve.model import (
-    Job,
-    Join,
-    Overhead,
-    Phases,
-    Profile,
-    Requests,
-    WorkloadProblem,
-)
+from allocsolve.judge import certified_bound
+from allocsolve.model import Job, Join, Overhead, Phases, Profile, Requests, WorkloadProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +40,7 @@ EVOLVING = WorkloadProblem(4, [PHASED, STEPS, REQUESTED])
 
 
 def certified(problem: WorkloadProblem, certificate: Any) -> float:
-    return workload_certified_bound(problem, json.loads(json.dumps(certificate)), ("turnaround",))
+    return certified_bound(problem, json.loads(json.dumps(certificate)), ("turnaround",))
 
 
 def test_least_times_and_areas() -> None:
@@ -60,14 +50,14 @@ def test_least_times_and_areas() -> None:
     assert workload_bound(EVOLVING, "turnaround") == pytest.approx((10 + 12 + 4.8) / 3, abs=1e-4)
     bound = makespan_bound(EVOLVING)
     assert bound.value == pytest.approx((27 + 25 + 10.2) / 4, abs=1e-4)
-    assert bound.value <= workload_certified_bound(EVOLVING, bound.certificate, ("makespan",)) <= 62.2 / 4
+    assert bound.value <= certified_bound(EVOLVING, bound.certificate, ("makespan",)) <= 62.2 / 4
 
 
 def test_jobs_with_phases_are_never_wide() -> None:
     jobs = [Job(0, 3, 10, evolution=Phases([(30, None)])) for _ in range(2)]
     wide = WorkloadProblem(4, [*jobs, Job(0, 3, 20)])
     certificate = {"kind": "makespan", "rule": "wide", "after": 0}
-    assert workload_certified_bound(wide, certificate, ("makespan",)) == pytest.approx(20)
+    assert certified_bound(wide, certificate, ("makespan",)) == pytest.approx(20)
     assert makespan_bound(wide).certificate["rule"] == "area"
 
 
@@ -77,40 +67,6 @@ def test_a_job_alone(job: Job) -> None:
     bound = time_prices(problem)
     assert bound.value == pytest.approx(shortest_run_times(problem)[0], abs=1e-4)
     assert bound.value == certified(problem, bound.certificate)
-
-
-def cost_of(job: Job, edges: list[int], prices: list[int], unit: int) -> float:
-    listed = PriceList(edges, prices, unit)
-    return float(least_cost_of_evolution(WorkloadProblem(4, [job]), "turnaround", listed))
-
-
-@pytest.mark.parametrize(("limit", "cost"), [(1, 17.5), (float("inf"), 17)])
-def test_a_profile_by_hand(limit: float, cost: float) -> None:
-    """From 4 to 10 s a node costs 1 / 2: the last step waits on one node, or pays 4."""
-    steps = Profile([(4, 4), (1, 1), (4, 4)], limit)
-    job = Job(0, 4, 9, min_nodes=1, max_nodes=4, evolution=steps)
-    assert cost_of(job, [4, 10], [1], 2) == pytest.approx(cost, abs=1e-4)
-
-
-def test_phases_by_hand() -> None:
-    """4 s for nothing, 3 s on one node and one on 4; all other seconds cost as much."""
-    phases = Phases([(16, None), (3, 1), (4, 8)])
-    job = Job(0, 4, 8, min_nodes=2, evolution=phases)
-    assert cost_of(job, [4, 10], [1], 2) == pytest.approx(8 + (3 + 4) / 2, abs=1e-4)
-    # The start is on two nodes.
-    late = Job(0, 4, 10, min_nodes=2, evolution=phases, reconfiguration=Join(2))
-    assert cost_of(late, [0, 20], [1], 8) == pytest.approx(10 + (4 + 23) / 8, abs=1e-4)
-
-
-def test_one_step_is_a_rigid_job() -> None:
-    rng = np.random.default_rng(15)
-    rows = rng.integers(1, [5, 5, 50], (8, 3)).tolist()
-    rigid = WorkloadProblem(4, [Job(s, n, t) for s, n, t in rows])
-    steps = WorkloadProblem(4, [Job(s, n, t, evolution=Profile([(t, n)])) for s, n, t in rows])
-    prices = {"edges": [0, 30, 60, 90], "prices": [4, 3, 1], "unit": 8}
-    certificate = {"kind": "time-prices", "term": "turnaround", **prices}
-    assert certified(steps, certificate) == pytest.approx(certified(rigid, certificate), rel=1e-5)
-    assert time_prices(steps).value == pytest.approx(time_prices(rigid).value, rel=1e-2)
 
 
 def test_a_queue_of_phases() -> None:
@@ -150,7 +106,7 @@ def test_wait_has_no_bound() -> None:
         time_prices(EVOLVING, "wait")
     certificate = {"kind": "time-prices", "term": "wait", "edges": [0], "prices": [], "unit": 1}
     with pytest.raises(InvalidAnswer, match="jobs that are not rigid"):
-        workload_certified_bound(EVOLVING, certificate, ("wait",))
+        certified_bound(EVOLVING, certificate, ("wait",))
 
 
 def evotree(traces: Path, *, evolving: bool) -> list[WorkloadProblem]:
@@ -165,21 +121,12 @@ def evotree(traces: Path, *, evolving: bool) -> list[WorkloadProblem]:
             low, high = data["ranges"][str(nodes)]
             tree = (50 * nodes * unit, None)
             phases = Phases([tree, (100 * unit, 1), tree], 10)
+            shape: dict[str, Any] = {}
             if evolving:
                 join = Join(start, data["grow_cost_s"], data["shrink_cost_s"])
-                runtime = start + phases.run_time(nodes)
-                row = Job(
-                    submit,
-                    nodes,
-                    runtime,
-                    min_nodes=low,
-                    max_nodes=high,
-                    evolution=phases,
-                    reconfiguration=join,
-                )
-            else:
-                row = Job(submit, nodes, seconds)
-            jobs.append(row)
+                shape = {"evolution": phases, "reconfiguration": join, "min_nodes": low, "max_nodes": high}
+            runtime = start + phases.run_time(nodes) if evolving else seconds
+            jobs.append(Job(submit, nodes, runtime, **shape))
         problems.append(WorkloadProblem(data["nodes"], jobs))
     return problems
 

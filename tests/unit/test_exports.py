@@ -89,10 +89,7 @@ def test_schedules_of_more_nodes_than_there_are_can_be_seen_too() -> None:
 
 
 @given(PROBLEMS, st.booleans())
-def test_reasons_agree_with_the_queue_looked_at_job_by_job(
-    problem: WorkloadProblem,
-    overtake: bool,
-) -> None:
+def test_reasons_agree_with_the_queue_looked_at_job_by_job(problem: WorkloadProblem, overtake: bool) -> None:
     schedule = (first_fit if overtake else in_order)(problem)
     starts, submit = schedule.first_starts.tolist(), problem.packed.submit.tolist()
     reasons = start_reasons(problem, schedule)
@@ -188,6 +185,9 @@ def test_a_trace_that_no_viewer_takes_is_refused(monkeypatch: pytest.MonkeyPatch
         perfetto_text(problem, first_fit(problem))
 
 
+TIMES = ("submission", "starting", "execution", "finish")
+
+
 @given(PROBLEMS)
 def test_rows_for_evalys_have_its_columns_and_agree_with_each_other(problem: WorkloadProblem) -> None:
     schedule = first_fit(problem)
@@ -195,12 +195,9 @@ def test_rows_for_evalys_have_its_columns_and_agree_with_each_other(problem: Wor
     assert sorted(row["job_id"] for row in rows) == sorted(problem.jobs.names)
     for row in rows:
         assert tuple(row) == EVALYS_COLUMNS
-        submit, start, lasts, end, waits, turnaround, stretch = (
-            float(row[name])
-            for name in (
-                *("submission_time", "starting_time", "execution_time", "finish_time"),
-                *("waiting_time", "turnaround_time", "stretch"),
-            )
+        submit, start, lasts, end = (float(row[f"{name}_time"]) for name in TIMES)
+        waits, turnaround, stretch = (
+            float(row[name]) for name in ("waiting_time", "turnaround_time", "stretch")
         )
         assert 0 <= submit <= start < end
         assert np.allclose([lasts, waits, turnaround], [end - start, start - submit, end - submit])

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flux_fake import (
-    AllocRequest,
-    FluxFake,
-    Grant,
-    PendingJob,
-    ResourceCount,
-    ResourceRequest,
-    Scheduler,
-)
+from flux_fake import AllocRequest, FluxFake, Grant, PendingJob, ResourceCount, ResourceRequest, Scheduler
 
 from allocsolve.adaptors.flux import FluxScheduler
 from allocsolve.errors import InvalidOption

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.bench import RecordStore, problems_of
 from allocsolve.bench.library.references import folder_references
@@ -18,7 +18,6 @@ from allocsolve.instances import BestKnown, HistoryEntry, digest, klein2011, wri
 if TYPE_CHECKING:
     from pathlib import Path
 
-Capture = pytest.CaptureFixture[str]
 
 PROBLEMS = [replace(klein2011([7, seed], num_apps=(3, 4)), name=f"p{idx}") for idx, seed in enumerate((0, 2))]
 FORMAT = "allocsolve-best-known/1"

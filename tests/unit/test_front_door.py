@@ -100,9 +100,3 @@ def test_what_is_refused_gets_one_line(problem: Any, solver: Any, objective: Any
     with pytest.raises(AllocsolveError, match=message) as caught:
         solve(problem, solver, objective)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("option", [{"seconds": "2"}, {"seconds": None}, {"workers": 1.5}, {"seed": -1}])
-def test_a_budget_that_is_none_gets_one_line(option: dict[str, Any]) -> None:
-    with pytest.raises(AllocsolveError, match=next(iter(option))):
-        solve(PROBLEM, "noX", **option)

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzz_cases import draw_case
 
 TESTS = Path(__file__).resolve().parents[1]
-CASES, SLICE = 2000, 200
+CASES, SLICE = 2000, 1000
 SLICES = range(0, CASES, SLICE)
 #: What the process of a slice may hold, with all libraries, in MB.
 MEMORY_MB = 500
@@ -29,11 +28,3 @@ def test_broken_input_is_refused_in_one_line(first: int, tmp_path: Path) -> None
     assert max(case["peak_mb"] for case in told) <= MEMORY_MB
     statuses = {case["status"] for case in told}
     assert {0, 1, 2} <= statuses, "some changes do no harm, and some make an answer wrong"
-
-
-def test_cases_are_drawn_from_their_numbers_alone() -> None:
-    first, again = [draw_case(number) for number in range(50)], [draw_case(number) for number in range(50)]
-    assert [(case.argv, case.stdin) for case in first] == [(case.argv, case.stdin) for case in again]
-    assert all(
-        case.files == other.files for case, other in zip(first, again, strict=True) if case.kind != "sqlite"
-    )

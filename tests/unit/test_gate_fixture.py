@@ -87,19 +87,13 @@ def test_bad_input_is_one_line(project: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_the_option_is_explained(project: pytest.Pytester) -> None:
-    run(project, "--help").stdout.fnmatch_lines(["*--allocsolve-update-gate*"])
-
-
-def test_the_plugin_is_light() -> None:
+def test_the_plugin_is_light_and_nothing_else_needs_pytest() -> None:
     """Every run of pytest loads it, wherever allocsolve is installed."""
-    code = "import sys, allocsolve.testing.gate; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    def loaded(modules: str) -> set[str]:
+        code = f"import sys, {modules}; print(*sys.modules)"
+        return {*subprocess.check_output([sys.executable, "-c", code], text=True).split()}
+
     heavy = {"numba", "scipy", "ortools", "pulp", "rich", "allocsolve.bench", "allocsolve.heuristics"}
-    assert not heavy & {*loaded.stdout.split()}
-
-
-def test_nothing_else_needs_pytest() -> None:
-    code = "import sys, allocsolve.testing, allocsolve.cli.parser; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert not {"pytest", "_pytest"} & {*loaded.stdout.split()}
+    assert not heavy & loaded("allocsolve.testing.gate")
+    assert not {"pytest", "_pytest"} & loaded("allocsolve.testing, allocsolve.cli.parser")

@@ -71,9 +71,6 @@ def test_seconds_have_to_be_whole() -> None:
     problem = WorkloadProblem(4, [Job(0.5, 3, 100)])
     with pytest.raises(InvalidOption, match=r"hpcopt counts whole seconds: there is no second 0\.5"):
         simulate(problem, HpcoptPolicy(hpcopt.easy))
-
-
-def test_ends_are_known_or_estimated() -> None:
     with pytest.raises(UnknownName, match="ends"):
         HpcoptPolicy(hpcopt.easy, ends="guessed")  # type: ignore[arg-type]  # on purpose
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from tiers import examples
+from tiers import before_a_release
 
 from allocsolve.bench import RecordStore, open_executor, read_study, run
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: Kills of runners and of processes of solvers, and of Dask workers: a hundred in the longest tier.
-KILLS, WORKERS_KILLED = examples(95), 5
+KILLS, WORKERS_KILLED = (95, 5) if before_a_release() else (8, 2)
 #: More runs than are done before the last of the kills, on ten problems.
 SEEDS = 3 * KILLS + 15
 
@@ -159,7 +159,7 @@ def test_kills_of_runners_and_solvers_leave_what_an_undisturbed_run_has(tmp_path
 
 def test_kills_of_dask_workers_lose_and_double_nothing(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
-    study = read_study(_study(tmp_path, '"bad_solvers:dawdles", "noX"', seeds=40))
+    study = read_study(_study(tmp_path, '"bad_solvers:dawdles", "noX"', seeds=8 * WORKERS_KILLED))
     tasks = study.tasks()
     rng = random.Random(5)
     killed: list[int] = []
@@ -202,4 +202,4 @@ def test_kills_of_dask_workers_lose_and_double_nothing(tmp_path: Path) -> None:
         assert [row.key for row in rows] == [task.key for task in tasks]
         assert not [row.error for row in rows if row.error]
         assert list(store.keys()) == [row.key for row in store], "what is in the file is every row, once"
-        assert len(store) == len(tasks) == 800
+        assert len(store) == len(tasks) == 160 * WORKERS_KILLED

@@ -15,7 +15,6 @@ from allocsolve.bench import RecordStore, improve_suites, plan, verify_suite
 from allocsolve.bench.library.improve import improved
 from allocsolve.bench.runs.execution import execute
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
-from allocsolve.families import AnySolver, families, family_of
 from allocsolve.heuristics import ListScheduling, Rigid
 from allocsolve.instances import BestKnown, digest, read_best_known, write_best_known
 from allocsolve.model import (
@@ -24,7 +23,6 @@ from allocsolve.model import (
     EvolutionSchedule,
     Limit,
     Partition,
-    PartitionProblem,
     Result,
     Status,
     Value,
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allocsolve.bench import Change
+    from allocsolve.families import AnySolver
     from allocsolve.instances import Library
 
 BUDGET = Budget(seconds=300)
@@ -151,10 +150,7 @@ def test_a_heuristic_gives_solutions_but_no_bounds(
     ],
 )
 def test_lies_change_nothing(
-    solver: AnySolver,
-    error: str,
-    tmp_path: Path,
-    baseline: Callable[[AnySolver], None],
+    solver: AnySolver, error: str, tmp_path: Path, baseline: Callable[[AnySolver], None]
 ) -> None:
     library = small_library(tmp_path)
     before = files(tmp_path)
@@ -189,9 +185,7 @@ def test_a_bound_above_a_judged_solution_is_refused(
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, None])
 def test_interrupted_keeps_what_is_done(
-    interrupt: type[BaseException] | None,
-    tmp_path: Path,
-    baseline: Callable[[AnySolver], None],
+    interrupt: type[BaseException] | None, tmp_path: Path, baseline: Callable[[AnySolver], None]
 ) -> None:
     library = small_library(tmp_path)
     last = KLEIN[1].applications
@@ -260,6 +254,17 @@ def spoil(path: Path, change: Callable[[Any], object]) -> None:
     path.write_text(json.dumps(document))
 
 
+SOLUTION = "solutions/mesh-0.pairwise.json"
+
+
+def _row(**changed: Any) -> Callable[[Any], object]:
+    return lambda document: document["rows"][0].update(changed)
+
+
+def _other_solution(document: Any) -> None:
+    document["rows"][0]["history"][0]["solution"] = "5" * 64
+
+
 def _worse_bound(document: Any) -> None:
     (row,) = document["rows"]
     (row["history"][1]["value"], row["lower"], row["status"]) = (7, 7, "open")
@@ -274,34 +279,14 @@ def _worse_bound(document: Any) -> None:
         ("mesh-0.json", lambda d: d.update(name="x"), "mesh-0.json: name: 'x' is not that of the file"),
         ("best_known.json", lambda d: d.update(rows=[]), "mesh/mesh-0: nothing is known of its pairwise"),
         ("best_known.json", lambda d: d.pop("rows"), "best_known.json: rows: missing"),
-        (
-            "best_known.json",
-            lambda d: d["rows"][0].update(objective="makespan"),
-            "mesh/mesh-0 (makespan): no objective of partition problems",
-        ),
-        (
-            "best_known.json",
-            lambda d: d["rows"][0].update(instance="mesh-9"),
-            "best_known.json: there is no instance mesh-9",
-        ),
-        (
-            "best_known.json",
-            lambda d: d["rows"][0]["history"][0].update(solution="5" * 64),
-            "best_known.json has 555555555555",
-        ),
+        ("best_known.json", _row(objective="makespan"), "(makespan): no objective of partition problems"),
+        ("best_known.json", _row(instance="mesh-9"), "best_known.json: there is no instance mesh-9"),
+        ("best_known.json", _other_solution, "best_known.json has 555555555555"),
         ("best_known.json", _worse_bound, "mesh-0.pairwise.json: the judge finds 8, best_known.json has 7.5"),
         ("best_known.json", _worse_bound, "the solution 7.5 is below the combinatorial bound 8"),
-        (
-            "solutions/mesh-0.pairwise.json",
-            lambda d: d.update(nodes=[0, 1, 4, 5]),
-            "mesh-0.pairwise.json: node 5 is busy",
-        ),
-        ("solutions/mesh-0.pairwise.json", lambda d: d.pop("nodes"), "mesh-0.pairwise.json: nodes: missing"),
-        (
-            "solutions/mesh-0.pairwise.json",
-            lambda d: d.update(problem="0" * 64),
-            "this solves another problem",
-        ),
+        (SOLUTION, lambda d: d.update(nodes=[0, 1, 4, 5]), "mesh-0.pairwise.json: node 5 is busy"),
+        (SOLUTION, lambda d: d.pop("nodes"), "mesh-0.pairwise.json: nodes: missing"),
+        (SOLUTION, lambda d: d.update(problem="0" * 64), "this solves another problem"),
     ],
 )
 def test_verify_finds_what_is_wrong(
@@ -327,14 +312,3 @@ def test_verify_finds_missing_and_strange_files(tmp_path: Path) -> None:
     assert "mesh-0.pairwise.json: cannot be read: No such file" in gone
     assert strange.endswith("mesh-1.pairwise.json: belongs to no row of best_known.json")
     assert list(verify_suite(library["both"])) != []
-
-
-def test_the_families_have_the_objectives_of_the_library() -> None:
-    assert [family.objectives[0] for family in families()] == [
-        "makespan",
-        "pairwise",
-        "turnaround",
-        "rejected",
-        "pairwise",
-    ]
-    assert family_of(PartitionProblem).baseline == "branch-and-bound"

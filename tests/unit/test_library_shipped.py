@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
 import pytest
 
 from allocsolve.bench import SUITES, build_library, suite, verify_suite
-from allocsolve.bench.library.design import DESIGN, SELECTIONS
-from allocsolve.errors import InvalidProblem, UnknownName
+from allocsolve.bench.library.design import SELECTIONS
+from allocsolve.errors import InvalidProblem
 from allocsolve.instances import (
     PACKAGED,
     Selection,
     digest,
     klein2011,
-    lublin1999,
     read_problem,
     regenerate,
-    uniform_occupancy,
     write_problem,
 )
 from allocsolve.model import (
@@ -67,9 +64,10 @@ def test_the_judge_confirms_all_that_is_known(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SUITES.folders)
-def test_every_problem_can_be_made_again_from_its_header(name: str) -> None:
+def test_problems_can_be_made_again_from_their_headers(name: str) -> None:
+    """The first and the last; that all are those of the design is tested below."""
     problems = suite(name)
-    for problem in problems:
+    for problem in problems[0], problems[-1]:
         assert digest(regenerate(problem.meta, make_allocator)) == digest(problem)
     assert len({digest(problem) for problem in problems}) == len(problems)
 
@@ -96,28 +94,21 @@ def test_the_library_is_small() -> None:
 
 
 @pytest.mark.parametrize("stem", KLEIN)
-def test_limits_share_applications(stem: str) -> None:
+def test_limits_share_applications_and_a_looser_one_is_never_worse(stem: str) -> None:
+    """A schedule within a limit is one within every larger limit."""
     least, most = KLEIN[stem]
-    by_limit = {suffix: suite(f"{stem}-{suffix}") for suffix in LIMITS}
-    for suffix, problems in by_limit.items():
-        assert len(problems) == 10
-        for problem, unlimited in zip(problems, by_limit["inf"], strict=True):
+    for suffix, limit in LIMITS.items():
+        for problem, unlimited in zip(suite(f"{stem}-{suffix}"), suite(f"{stem}-inf"), strict=True):
             assert isinstance(problem, EvolutionProblem)
             assert isinstance(unlimited, EvolutionProblem)
-            assert problem.expand_limit == LIMITS[suffix]
-            assert problem.num_nodes == 100
+            assert (problem.expand_limit, problem.num_nodes) == (limit, 100)
             assert least <= len(problem.applications) <= most
             assert problem.applications == unlimited.applications
-
-
-@pytest.mark.parametrize("stem", KLEIN)
-def test_a_looser_limit_is_never_worse(stem: str) -> None:
-    """A schedule within a limit is one within every larger limit."""
     rows = {
         suffix: [row for row in SUITES[f"{stem}-{suffix}"].best_known() if row.objective == "makespan"]
         for suffix in LIMITS
     }
-    assert all(rows.values())
+    assert [len(found) for found in rows.values()] == [10, 10, 10]
     for tight, loose in ("l1", "l2"), ("l2", "inf"):
         for row, looser in zip(rows[tight], rows[loose], strict=True):
             assert looser.lower <= row.upper
@@ -125,23 +116,15 @@ def test_a_looser_limit_is_never_worse(stem: str) -> None:
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_suites_of_partition_problems(name: str) -> None:
-    problems = suite(name)
-    assert len(problems) == 20
-    cells = []
-    for problem in problems:
+    cells = set()
+    for problem in suite(name):
         assert isinstance(problem, PartitionProblem)
         assert problem.topology == MACHINES[name]
         share = len(problem.busy) / problem.topology.num_nodes
-        assert share == pytest.approx(0.3, abs=0.005) or share == pytest.approx(0.6, abs=0.005)
+        assert min(abs(share - 0.3), abs(share - 0.6)) < 0.005
         assert not problem.contiguous
-        cells.append((problem.meta["generator"], round(share, 1), problem.size))
-        kind, size = problem.name.removeprefix(f"{name}-").split("-")
-        assert (kind[0], int(kind[1:]), int(size[1:])) == (
-            str(problem.meta["generator"])[0],
-            round(100 * share, -1),
-            problem.size,
-        )
-    assert len(set(cells)) == 20
+        cells.add((problem.meta["generator"], round(share, 1), problem.size))
+    assert len(cells) == 20
 
 
 @pytest.mark.parametrize("name", ["nvl72", "perlmutter", "meta-24k", "tpu-v5e", "network-counterexamples"])
@@ -180,20 +163,6 @@ def _load(problem: WorkloadProblem) -> float:
     return float(problem.area / problem.num_nodes / np.ptp(problem.packed.submit))
 
 
-def test_the_seeds_of_loads_are_the_first_two() -> None:
-    found: dict[int, list[str]] = {load: [] for load in (90, 120)}
-    seed = 0
-    while any(len(names) < 2 for names in found.values()):
-        problem = lublin1999([128, seed], num_jobs=300, num_nodes=128)
-        for load, names in found.items():
-            near = abs(_load(problem) * 100 - load) <= 0.01 * load
-            if near and len(names) < 2 and problem.packed.nodes.max() == 128:
-                names.append(f"lublin-load-{load:03}-s{seed}")
-        seed += 1
-    members = {member.instance for member in SUITES["lublin-load"].members}
-    assert members == {name for names in found.values() for name in names}
-
-
 def test_suites_under_load_are_judged_and_open() -> None:
     """Of each instance a schedule is known, and a bound which some instance of the suite has not reached."""
     for name in LOADED:
@@ -220,17 +189,6 @@ def test_digests_are_frozen() -> None:
     }
     for file, start in frozen.items():
         assert digest(read_problem(PACKAGED / f"{file}.json"))[:16] == start
-
-
-def test_klein_holds_the_first_tests_of_reproduce() -> None:
-    assert [digest(problem) for problem in suite("klein-inf")[:3]] == [
-        digest(klein2011([2011, idx])) for idx in range(3)
-    ]
-
-
-def test_a_mesh_by_hand() -> None:
-    problem = read_problem(PACKAGED / "mesh-16x8" / "mesh-16x8-u60-k08.json")
-    assert digest(problem) == digest(uniform_occupancy(Mesh((16, 8)), 0.6, 8, [168, 6]))
 
 
 @pytest.mark.parametrize("chosen", SELECTIONS, ids=lambda chosen: chosen.name)
@@ -264,16 +222,3 @@ def test_worst_cases_have_the_optimum_of_the_construction() -> None:
     for row in rows:
         distance = int(row.instance[-2:])
         assert (row.lower, row.upper) == (16 * distance + 24,) * 2
-
-
-def test_unknown_suite() -> None:
-    with pytest.raises(UnknownName, match="unknown suite 'klien-5-l1'; did you mean klein-5-l1"):
-        suite("klien-5-l1")
-
-
-def test_names_and_summaries_are_those_of_the_design() -> None:
-    assert [(s.name, s.summary) for s in (SUITES[name] for name in SUITES.folders)] == [
-        (entry.name, entry.summary) for entry in DESIGN
-    ]
-    index = json.loads((PACKAGED / "library.json").read_text())
-    assert [entry["name"] for entry in index["selections"]] == [entry.name for entry in SELECTIONS]

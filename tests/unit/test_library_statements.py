@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import run, run_json
+from cli_tools import in_this_process, run, run_json
 from hypothesis import given, strategies as st
 from study_tools import row
 
@@ -40,12 +40,16 @@ def _row(
     return row(FIRST.instance, solver, value, bound, suite=suite, digest=FIRST.digest, **fields)
 
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The records of a study of one weak solver on a suite whose optima the library has proven."""
     path = tmp_path_factory.mktemp("study") / "study.toml"
     path.write_text(f'suites = ["{SUITE}"]\nsolvers = ["noX"]\n', encoding="utf-8")
-    assert main(["study", "run", str(path)]) == 0
+    with in_this_process():
+        assert main(["study", "run", str(path)]) == 0
     return path.with_suffix(".sqlite")
 
 
@@ -114,22 +118,14 @@ def test_from_python_the_library_counts_too(study: Path, tmp_path: Path) -> None
         (comparison,) = compare(rows, given_catalogue)
         assert stated_remark(comparison.best_by_digest.values()) == ALL_STATED
         assert examine(rows, catalogue=given_catalogue).headlines[0].endswith(ALL_STATED)
+    with RecordStore(study, read_only=True) as store, RecordStore(tmp_path / "merged.sqlite") as merged:
+        merge_records(merged, [store])
+        assert not merged.kept_catalogue().references, "no file of records keeps what the library says"
     export(rows, tmp_path / "t.json")
     assert '"stated.by": "the library"' in (tmp_path / "t.json").read_text(encoding="utf-8")
     (score,) = solver_scores(rows, Catalogue())
     assert score.gap is not None
     assert f"{100 * score.gap.mean:.1f}" == "73.5", "by the records alone, where that is asked for"
-
-
-def test_no_file_of_records_keeps_what_the_library_says(study: Path, tmp_path: Path) -> None:
-    with (
-        RecordStore(study, read_only=True) as store,
-        RecordStore(tmp_path / "merged.sqlite") as merged,
-    ):
-        merge_records(merged, [store])
-        assert not merged.kept_catalogue().references
-        assert merged.catalogue() == store.catalogue()
-        assert {one.source for one in merged.catalogue().references.values()} == {LIBRARY}
 
 
 def test_problems_that_a_study_has_changed_are_not_those_of_the_library() -> None:

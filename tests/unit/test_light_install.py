@@ -103,7 +103,7 @@ def _run(*argv: str | Path, status: int = 0, cwd: Path, **variables: str) -> sub
     return done
 
 
-def test_the_light_installation_has_what_a_simulator_needs(tmp_path: Path) -> None:
+def test_the_light_installation_has_what_a_simulator_needs(wheel: Path, tmp_path: Path) -> None:
     _run(sys.executable, "-m", "venv", "env", cwd=tmp_path)
     programs = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")
     python = programs / "python"
@@ -140,7 +140,7 @@ def test_the_light_installation_has_what_a_simulator_needs(tmp_path: Path) -> No
     assert refusal.count("\n") == 1
     assert "pip install psutil rich" in refusal
     # The whole package takes the place of the light one: then the others are asked for.
-    _run(*pip, "install", "--quiet", "--no-deps", ROOT, cwd=tmp_path)
+    _run(*pip, "install", "--quiet", "--no-deps", "--force-reinstall", wheel, cwd=tmp_path)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"allocsolve {version} requires ortools" in _run(*pip, "check", status=1, cwd=tmp_path).stdout
 

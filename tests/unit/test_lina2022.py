@@ -63,11 +63,6 @@ def test_workloads_of_the_paper(traces: Path) -> None:
     assert logs["KIT_full"].problem == logs["KIT"].problem
 
 
-def test_a_synthetic_workload_needs_no_log() -> None:
-    (log,) = paper_logs(None, ["Synthetic"])
-    assert log.problem.name == "downey1997-s17"
-
-
 def test_what_is_not_there_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALLOCSOLVE_TRACES", raising=False)
     with pytest.raises(AllocsolveError, match="no folder of traces"):
@@ -184,9 +179,7 @@ def test_table_3_is_as_printed() -> None:
     assert len(TABLE_3) == 45
     assert TABLE_3["KIT", "default", "turnaround"] == ("gain", "random", 5.7, 70)
     found = Figures(fake(as_told)).contrast("KIT", "default", "turnaround")
-    assert (found.best, found.worst, found.printed) == (
-        "gain",
-        "random",
-        TABLE_3["KIT", "default", "turnaround"],
-    )
+
+    assert (found.best, found.worst) == ("gain", "random")
+    assert found.printed == TABLE_3["KIT", "default", "turnaround"]
     assert found.difference == pytest.approx(1 - 0.99 / 1.01)

@@ -14,7 +14,6 @@ from workload_traces import kit_problem
 
 from allocsolve.errors import AllocsolveError
 from allocsolve.instances import (
-    elastic_workload,
     lina_workload,
     lublin1999,
     read_problem,
@@ -43,13 +42,6 @@ def test_a_larger_share_has_the_jobs_of_a_smaller_one(seed: int, one: float, oth
     for rigid, less, more in zip(problem.jobs, few.jobs, many.jobs, strict=True):
         assert less in (rigid, more)
         assert (more.submit, more.nodes, more.runtime) == (rigid.submit, rigid.nodes, rigid.runtime)
-
-
-@given(SEEDS, st.floats(0, 1))
-def test_the_jobs_are_those_of_the_other_conversion(seed: int, share: float) -> None:
-    problem = lublin1999(1, num_jobs=60)
-    rigid = [job.kind == "rigid" for job in lina_workload(problem, share=share, seed=seed).jobs]
-    assert rigid == [job.kind == "rigid" for job in elastic_workload(problem, share=share, seed=seed).jobs]
 
 
 @given(SEEDS, st.sampled_from(["limited", "full", "uncapped"]), st.sampled_from(["new", "larger"]))

@@ -59,6 +59,9 @@ def test_a_plain_import_leaves_all_of_it_out(tmp_path: Path) -> None:
     log = read_sacct_log(written(tmp_path, *ROWS), num_nodes=10)
     assert log_problem(log).is_plain
     assert not {"no_needs", "no_partition", "no_priority"} & log.report.counts().keys()
+    log = read_sacct_log(written(tmp_path, *ROWS), num_nodes=10, fields=LogFields({"gpus:a100": 16}))
+    assert log.asked.remark() == "left out, as no option names them (jobs): cfd (1), gpus (1)"
+    assert fields_of(log_problem(log))[0] == {"needs": {"gpus:a100": 8}}
 
 
 def test_what_is_asked_for_is_read(tmp_path: Path) -> None:
@@ -79,15 +82,6 @@ def test_what_is_asked_for_is_read(tmp_path: Path) -> None:
     assert counts["no_priority"] == 1
     assert counts["eligible_after_start"] == 1
     assert log.asked.remark() == "left out, as no option names them (jobs): partition debug (1)"
-
-
-def test_what_no_option_names_is_told(tmp_path: Path) -> None:
-    path = written(tmp_path, *ROWS)
-    log = read_sacct_log(path, num_nodes=10, fields=LogFields({"gpus": 16}))
-    assert log.asked.remark() == "left out, as no option names them (jobs): cfd (1)"
-    log = read_sacct_log(path, num_nodes=10, fields=LogFields({"gpus:a100": 16}))
-    assert log.asked.remark() == "left out, as no option names them (jobs): cfd (1), gpus (1)"
-    assert fields_of(log_problem(log))[0] == {"needs": {"gpus:a100": 8}}
 
 
 def test_a_job_larger_than_what_there_is_is_dropped(tmp_path: Path) -> None:
@@ -341,15 +335,9 @@ def test_the_head_start_gives_the_order_by_priority(jobs: list[tuple[int, int, i
 
 def test_the_command_asks(tmp_path: Path, capsys: Capture) -> None:
     path, out = written(tmp_path, *ROWS), tmp_path / "p.json"
-    said = run(
-        capsys,
-        "import",
-        "sacct",
-        str(path),
-        *("--nodes", "10", "--resources", "gpus=16", "--partitions", "std=6,long=4,debug=1"),
-        *("--closed", "2024-03-04T08:15+30m,gpus=12", "--closed", "2024-03-04T12:00/2024-03-04T13:00"),
-        *("--eligible", "--out", str(out)),
-    )
+    asked = ("--nodes", 10, "--resources", "gpus=16", "--partitions", "std=6,long=4,debug=1", "--eligible")
+    closed = ("--closed", "2024-03-04T08:15+30m,gpus=12", "--closed", "2024-03-04T12:00/2024-03-04T13:00")
+    said = run(capsys, "import", "sacct", path, *asked, *closed, "--out", out)
     assert "left out, as no option names them (jobs): cfd (1)\n" in said
     assert "2 recorded jobs ran when more was in use than the closed windows leave" in said
     problem = read_problem(out)

@@ -15,7 +15,7 @@ from first_fit import first_fit, in_order
 from picture_tools import SVG, parsed
 from study_tools import MemoryStudy, row
 
-from allocsolve.bench.runs.reply import GivenAnswer
+from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
@@ -37,7 +37,7 @@ browser = pytest.fixture(scope="module")(open_browser)
 @pytest.fixture(autouse=True)
 def _workloads(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (instances, report_page):
-        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=WORKLOAD_VIEW))
+        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=WORKLOAD_VIEW, objectives=()))
 
 
 def _certificate(problem: WorkloadProblem, slots: int = 50) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from cli_tools import refused, run_json
 from readme_tools import ROOT
-from table_logs import EPOCH, JOBS, PARQUET, TABLES, TEXT, good, title, titled, write
+from table_logs import EPOCH, JOBS, PARQUET, TABLES, TEXT, counted, good, title, titled, write
 from workload_traces import knl_problem, trace
 
 from allocsolve.errors import FormatError, SolverUnavailable, UnknownName
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from cli_tools import Capture
 
-    from allocsolve.instances import JobLog
 
 #: Fields of the Standard Workload Format, as the documented table has them.
 SWF = {
@@ -42,17 +41,9 @@ SWF = {
     "run": "4",
     "limit": "9",
     "nodes": "21",
-    "requested_nodes": "",
-    "processors": "5",
-    "requested_processors": "8",
-    "state": "11",
-    "user": "12",
-    "partition": "16",
 }
-
-
-def counted(log: JobLog) -> dict[str, int]:
-    return {reason: count for reason, count in log.report.counts().items() if count}
+SWF |= {"requested_nodes": "", "processors": "5", "requested_processors": "8", "state": "11", "user": "12"}
+SWF |= {"partition": "16"}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -99,16 +90,13 @@ def test_what_is_unknown(name: str, tmp_path: Path) -> None:
     assert log.users.count(None) == 1
 
 
-def test_a_format_that_is_none() -> None:
-    with pytest.raises(UnknownName, match=r"unknown format of logs 'pm10'; did you mean pm100\?"):
-        read_table_log("x", "pm10")
-
-
 def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write("fdata", tmp_path / "log", titled("fdata", good("fdata")))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SolverUnavailable, match=r"^Parquet needs pyarrow: pip install 'allocsolve"):
         read_table_log(path, "fdata")
+    with pytest.raises(UnknownName, match=r"unknown format of logs 'pm10'; did you mean pm100\?"):
+        read_table_log(path, "pm10")
 
 
 # --- NERSC ---------------------------------------------------------------------------------------------
@@ -130,16 +118,8 @@ def test_the_days_of_a_job_become_one(tmp_path: Path) -> None:
     log = read_table_log(path, "nersc", num_nodes=9688, timezone="America/Los_Angeles")
     assert (log.names, log.runs.tolist()) == (("7", "7#2", "8"), [90_748, 60, 10])
     assert (log.ends - log.starts).tolist() == log.runs.tolist()
-    assert counted(log) == {
-        "job_lines": 7,
-        "headers": 1,
-        "duplicates": 1,
-        "kept": 3,
-        "part_of_a_node": 1,
-        "continued": 2,
-        "requeued": 1,
-        "no_limit": 3,
-    }
+    once = dict.fromkeys(("headers", "duplicates", "part_of_a_node", "requeued"), 1)
+    assert counted(log) == {"job_lines": 7, "kept": 3, "continued": 2, "no_limit": 3, **once}
     assert log.starts[0] == datetime(2022, 11, 8, 7, tzinfo=UTC).timestamp()
     assert log.users[0] == "A, b"
 
@@ -155,11 +135,10 @@ def test_days_that_stand_twice(tmp_path: Path) -> None:
     columns: dict[str, Sequence[object]] = {
         "Job": ["7"] * 4,
         "Submit": [EPOCH] * 4,
-        "Start": [EPOCH + second for second in day],
-        "End": [EPOCH + second + 86_399 for second in day],
-        "Elapsed Secs": [86_399] * 4,
         "Nodes Allocated": [2] * 4,
     }
+    columns["Start"] = [EPOCH + second for second in day]
+    columns |= {"End": [EPOCH + second + 86_399 for second in day], "Elapsed Secs": [86_399] * 4}
     log = read_table_log(write("nersc", tmp_path / "log", [*columns.items()]), "nersc", num_nodes=2)
     assert (log.names, log.runs.tolist()) == (("7",), [172_799])
     assert counted(log) == {"job_lines": 4, "duplicates": 1, "kept": 1, "continued": 2, "no_limit": 1}
@@ -175,19 +154,24 @@ def test_cori(traces: Path) -> None:
     assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
 
 
-# --- ALCF ----------------------------------------------------------------------------------------------
-
-
 def test_a_job_on_all_nodes_of_aurora_has_a_long_line(tmp_path: Path) -> None:
     nodes = ",".join(f"x4{idx:05}c0s0b0n0" for idx in range(10_624))
     columns = titled("alcf", good("alcf") | {"nodes": ["4.0"] * JOBS, "limit": ["1200.0"] * JOBS})
-    columns.append(("LOCATION", [nodes] * JOBS))
-    log = read_table_log(write("alcf", tmp_path / "log.csv", columns), "alcf", num_nodes=10_624)
-    assert log.nodes.tolist() == [4] * JOBS
-    assert log.limits.tolist() == [1200] * JOBS
+    path = write("alcf", tmp_path / "log.csv", [*columns, ("LOCATION", [nodes] * JOBS)])
+    log = read_table_log(path, "alcf", num_nodes=10_624)
+    assert (log.nodes.tolist(), log.limits.tolist()) == ([4] * JOBS, [1200] * JOBS)
 
 
 # --- Parquet -------------------------------------------------------------------------------------------
+
+
+def test_limits_of_slurm_that_are_none(tmp_path: Path) -> None:
+    texts = ("4294967295", "4294967294", "INFINITE", "30")
+    assert [time_limit(text) for text in texts] == [None, None, None, 1800]
+    columns = good("pm100") | {"limit": [4_294_967_295, 30, 30, 30, 5]}
+    log = read_table_log(write("pm100", tmp_path / "log", titled("pm100", columns)), "pm100")
+    assert (counted(log)["no_limit"], counted(log)["raised_limit"]) == (1, 1)
+    assert log.limits.tolist()[1:] == [1800, 1800, 1800, 600]
 
 
 @pytest.mark.parametrize(
@@ -226,16 +210,6 @@ def test_the_machine_of_a_data_set_is_known(tmp_path: Path, capsys: Capture) -> 
     assert "jobs held up to 20 at a time" in refused(
         capsys, "import", "hpcopt", path, "--out", tmp_path / "p"
     )
-
-
-def test_limits_of_slurm_that_are_none(tmp_path: Path) -> None:
-    assert [time_limit(text) for text in ("4294967295", "4294967294", "INFINITE", "30")] == [None] * 3 + [
-        1800
-    ]
-    columns = good("pm100") | {"limit": [4_294_967_295, 30, 30, 30, 5]}
-    log = read_table_log(write("pm100", tmp_path / "log", titled("pm100", columns)), "pm100")
-    assert (counted(log)["no_limit"], counted(log)["raised_limit"]) == (1, 1)
-    assert log.limits.tolist()[1:] == [1800, 1800, 1800, 600]
 
 
 def test_columns_that_are_not_asked_for_are_not_unpacked(tmp_path: Path) -> None:
@@ -305,17 +279,9 @@ def test_metadata_beside_a_log_must_be_its_own(tmp_path: Path, capsys: Capture) 
     written = json.loads(report.read_text())
     assert written["header"] == {key: str(value) for key, value in told.items()}
     assert (written["import"], written["kept"], written["faults"]) == ("hpcopt", 5, [])
-    for text, said in (
-        (
-            json.dumps(told | {"dataset_sha256": "abc"}),
-            f"dataset_sha256: 'abc' is not that of log.parquet, {digest}",
-        ),
-        ("{", "line 1, column 2: Expecting property name"),
-        ("[]", "must be an object, not a list of 0"),
-        ("", "is empty"),
-    ):
-        beside.write_text(text)
-        assert f"{beside}: {said}" in refused(capsys, *argv)
+    beside.write_text(json.dumps(told | {"dataset_sha256": "abc"}))
+    said = f"{beside}: dataset_sha256: 'abc' is not that of log.parquet, {digest}"
+    assert said in refused(capsys, *argv)
 
 
 # --- Documentation -------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
@@ -22,21 +22,24 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
 
 
+Range: TypeAlias = tuple[float, float] | None
+
+
 class Reference(NamedTuple):
     """Ranges over three seeds of 200,000 jobs of the published program; None: not known."""
 
-    serial: tuple[float, float]
-    powers: tuple[float, float] | None
-    nodes: tuple[float, float]
-    log_nodes: tuple[float, float] | None
-    runtime: tuple[float, float]
-    median_runtime: tuple[float, float] | None
-    log_runtime: tuple[float, float]
-    sd_log_runtime: tuple[float, float] | None
-    gap: tuple[float, float] | None
-    median_gap: tuple[float, float] | None
-    correlation: tuple[float, float] | None
-    batch: tuple[float, float] | None = None
+    serial: Range
+    powers: Range
+    nodes: Range
+    log_nodes: Range
+    runtime: Range
+    median_runtime: Range
+    log_runtime: Range
+    sd_log_runtime: Range
+    gap: Range
+    median_gap: Range
+    correlation: Range
+    batch: Range = None
 
 
 REFERENCES = {

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pulp
 import pytest
-from naive_optimum import optimum
 
 from allocsolve.backends import cbc
 from allocsolve.bounds import makespan_bound
@@ -20,7 +19,6 @@ from allocsolve.exact import EvolutionMilp
 from allocsolve.exact.evolution import milp
 from allocsolve.judge import evolution_value, evolution_violations
 from allocsolve.model import (
-    EVOLUTION_OBJECTIVES,
     Budget,
     EvolutionObjective,
     EvolutionProblem,
@@ -62,50 +60,6 @@ def judged(
     return result
 
 
-def test_the_list_scheduling_counterexample() -> None:
-    result = judged(INCOMPLETE)
-    assert (result.status, result.objective, result.bound, result.limit) == (Status.OPTIMAL, 6, 6, None)
-
-
-@pytest.mark.parametrize(
-    ("limit", "objective", "value"),
-    [
-        (1, ("makespan",), 10),
-        (2, ("makespan",), 9),
-        (math.inf, ("makespan",), 8),
-        (1, ("makespan", "waste"), (10, 0)),
-        (2, ("makespan", "waste"), (9, 1)),
-        (math.inf, ("makespan", "waste"), (8, 3)),
-        (math.inf, ("waste", "makespan"), (0, 10)),
-        (math.inf, ("waste",), 0),
-        (math.inf, ("completion",), 17 / 3),
-        (1, ("completion", "makespan"), (17 / 3, 10)),
-        (math.inf, ("completion", "makespan", "waste"), (17 / 3, 9, 2)),
-    ],
-)
-def test_objectives_and_limits(
-    limit: float, objective: EvolutionObjective, value: float | tuple[float, ...]
-) -> None:
-    result = judged(holes(limit), objective)
-    assert (result.status, result.objective, result.bound) == (Status.OPTIMAL, value, value)
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_the_same_as_the_slow_twin(seed: int) -> None:
-    rng = random.Random(seed)
-    unit = rng.choice((1, 1, 2))
-    apps = [
-        [(unit * rng.randint(1, 2), rng.randint(0, 4)) for _ in range(rng.randint(1, 3))] for _ in range(3)
-    ]
-    releases = tuple(unit * rng.choice((0, 0, 1, 3)) for _ in apps)
-    problem = problem_of(4, *apps, limit=rng.choice((1, 1.5, 2, math.inf)), releases=releases)
-    objective = tuple(rng.sample(EVOLUTION_OBJECTIVES, rng.randint(1, 3)))
-    result = judged(problem, objective)
-    assert result.status is Status.OPTIMAL
-    assert result.objective is not None
-    assert terms(result.objective) == pytest.approx(optimum(problem, objective), abs=1e-9)
-
-
 def test_time_is_counted_in_the_largest_exact_unit() -> None:
     # 1.5 * 60 = 90 s is a time that matters; the first and the last step do too, for simplicity.
     problem = problem_of(4, [(20, 1), (60, 1), (20, 1)], [(40, 4)], limit=1.5, releases=(0, 100))
@@ -114,23 +68,6 @@ def test_time_is_counted_in_the_largest_exact_unit() -> None:
     hours = problem_of(3, *([(3600 * d, n) for d, n in app.steps] for app in INCOMPLETE.applications))
     result = judged(hours)
     assert (result.status, result.objective) == (Status.OPTIMAL, 6 * 3600)
-
-
-def test_releases_hold() -> None:
-    result = judged(problem_of(2, [(5, 2)], [(5, 2)], releases=(3, 7)), ("makespan", "completion"))
-    assert (result.status, result.objective) == (Status.OPTIMAL, (13, 10.5))
-
-
-@pytest.mark.parametrize("objective", [("makespan",), ("completion",), ("waste",)])
-def test_nothing_to_do(objective: EvolutionObjective) -> None:
-    result = judged(EvolutionProblem(3, ()), objective)
-    assert (result.status, result.objective, result.bound) == (Status.OPTIMAL, 0, 0)
-    assert result.answer == EvolutionSchedule.of([], [])
-
-
-def test_one_application_starts_at_its_release() -> None:
-    result = judged(problem_of(3, [(5, 2), (4, 0), (1, 3)], limit=math.inf, releases=(7,)))
-    assert (result.status, result.objective) == (Status.OPTIMAL, 17)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +91,7 @@ def hard_problem() -> EvolutionProblem:
     return problem_of(10, *apps, limit=2)
 
 
-@pytest.mark.parametrize("seconds", [1e-6, 0.2, 1])
+@pytest.mark.parametrize("seconds", [1e-6, 0.3])
 @pytest.mark.parametrize("objective", [("makespan",), ("completion", "waste")])
 def test_out_of_time_is_a_result(seconds: float, objective: EvolutionObjective) -> None:
     started = time.perf_counter()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli_tools import refused
 
 from allocsolve.bench import RecordStore, read_study
 
@@ -23,19 +24,14 @@ _OPEN_MPI = {
 }
 
 
-def test_a_study_without_mpiexec_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_study_without_mpiexec_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = tmp_path / "study.toml"
     study.write_text('suites = ["klein-5-inf"]\nsolvers = ["noX"]\n')
-    done = subprocess.run(
-        [sys.executable, "-m", "allocsolve", "study", "run", str(study), "--executor", "mpi"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
     expected = "--executor mpi goes with: mpiexec -n N python -m mpi4py.futures -m allocsolve ..."
-    assert (done.returncode, done.stderr) == (2, f"allocsolve: error: {expected}\n")
+    told = refused(capsys, "study", "run", study, "--executor", "mpi")
+    assert told == f"allocsolve: error: {expected}\n"
 
 
 def test_a_study_under_mpiexec_has_every_row_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from nearest_tools import ALLOCATORS, SOLVERS
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
-from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus, frozen
+from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -57,12 +57,3 @@ def test_a_set_that_is_not_connected_is_no_answer_to_a_contiguous_problem() -> N
 def test_bad_requests_are_refused(name: str, num_nodes: int, size: int, message: str) -> None:
     with pytest.raises(InvalidProblem, match=message):
         ALLOCATORS[name](Mesh((3, 2)), np.ones(num_nodes, dtype=np.bool_), size)
-
-
-def test_every_kind_of_mask_is_read() -> None:
-    mesh, free = Mesh((6, 5)), np.arange(30) % 4 > 0
-    strided = np.repeat(free, 2)[::2]
-    for method in ALLOCATORS.values():
-        expected = method(mesh, free, 7).tolist()
-        assert method(mesh, frozen(free.copy()), 7).tolist() == expected
-        assert method(mesh, strided, 7).tolist() == expected

@@ -10,7 +10,7 @@ import pytest
 from allocsolve.adaptors import node_chooser
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.families import family_of
-from allocsolve.model import Mesh, PartitionProblem, PlacementProblem, SwitchTree
+from allocsolve.model import Mesh, PartitionProblem, PlacementProblem, SwitchTree, Topology
 from allocsolve.registry import solver_names
 
 _ALLOCATORS = [
@@ -18,20 +18,15 @@ _ALLOCATORS = [
 ]
 
 
-@pytest.mark.parametrize("name", _ALLOCATORS)
-def test_every_allocator_chooses_free_nodes_or_none(name: str) -> None:
-    choose = node_chooser(name, Mesh((4, 3)))
-    free = [0, 1, 2, 4, 5, 6, 9, 11]
-    for size in (1, 4, 8):
-        chosen = choose(free, size)
-        if chosen is not None:
-            assert chosen == sorted({*chosen} & {*free})
-            assert len(chosen) == size
-
-
-@pytest.mark.parametrize("name", solver_names(family_of(PlacementProblem)))
-def test_every_rule_of_placement_chooses_free_nodes_or_none(name: str) -> None:
-    choose = node_chooser(name, SwitchTree.regular((2, 2, 3)))
+@pytest.mark.parametrize(
+    ("name", "nodes"),
+    [
+        *((name, Mesh((4, 3))) for name in _ALLOCATORS),
+        *((name, SwitchTree.regular((2, 2, 3))) for name in solver_names(family_of(PlacementProblem))),
+    ],
+)
+def test_free_nodes_are_chosen_or_none(name: str, nodes: Topology | SwitchTree) -> None:
+    choose = node_chooser(name, nodes)
     free = [0, 1, 2, 4, 5, 6, 9, 11]
     for size in (1, 4, 8):
         chosen = choose(free, size)
@@ -49,14 +44,6 @@ def test_a_name_is_that_of_a_solver_for_the_machine() -> None:
     for name, nodes in (("growth", tree), ("slurm-tree", Mesh((6,)))):
         with pytest.raises(UnknownName):
             node_chooser(name, nodes)
-
-
-def test_slurm_takes_the_smallest_run_that_holds_the_job_else_the_least_span() -> None:
-    choose = node_chooser("curve-fit(method=best-fit, order=row-major)", 10)
-    free = [0, 1, 2, 4, 5, 8, 9]
-    assert choose(free, 2) == [4, 5]
-    assert choose(np.isin(np.arange(10), free), 3) == [0, 1, 2]
-    assert choose(reversed(free), 4) == [0, 1, 2, 4]
 
 
 @pytest.mark.parametrize(

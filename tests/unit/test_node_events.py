@@ -23,7 +23,7 @@ from allocsolve.instances import (
     read_node_events,
 )
 from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, WorkloadSchedule
-from allocsolve.model.machine import packed_machine
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,13 +97,9 @@ def test_events_become_windows(tmp_path: Path) -> None:
                 events = read(tmp_path, text)
                 assert windows_of(events) == nodes
                 assert events.others == 2 * (2 if name == "twice" else 1)
-    found = event_windows(
-        read(tmp_path, parsable(*EVENTS)), TimeOrigin(0.0, EIGHT), until=9, there={"nodes": 2}
-    )
-    assert found.windows == ()
-    found = event_windows(
-        read(tmp_path, parsable(*EVENTS)), TimeOrigin(0.0, EIGHT), until=10_800, there={"nodes": 2}
-    )
+    events, origin = read(tmp_path, parsable(*EVENTS)), TimeOrigin(0.0, EIGHT)
+    assert event_windows(events, origin, until=9, there={"nodes": 2}).windows == ()
+    found = event_windows(events, origin, until=10_800, there={"nodes": 2})
     assert (found.nodes, found.outside, found.open, found.cut) == (4, 1, 1, 2)
 
 
@@ -116,14 +112,9 @@ def test_what_nodes_have_is_closed_with_them(tmp_path: Path) -> None:
     ]
     found = event_windows(events, TimeOrigin(0.0, EIGHT), until=3600, there={"nodes": 640}, unit="processors")
     assert [dict(window.amounts) for window in found.windows] == [{"nodes": 64}]
+    untold = read(tmp_path, fixed(*EVENTS))
     with pytest.raises(InvalidOption, match="tells no processors of node n01, and sizes count them"):
-        event_windows(
-            read(tmp_path, fixed(*EVENTS)),
-            TimeOrigin(0.0, EIGHT),
-            until=3600,
-            there={"nodes": 640},
-            unit="processors",
-        )
+        event_windows(untold, TimeOrigin(0.0, EIGHT), until=3600, there={"nodes": 640}, unit="processors")
     with pytest.raises(InvalidOption, match="nothing tells on which date the log begins"):
         event_windows(events, TimeOrigin(), until=9, there={"nodes": 10})
 

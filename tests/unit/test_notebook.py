@@ -50,16 +50,8 @@ def test_results_show_their_answer() -> None:
     result = solve(PROBLEM, "noX")
     cells = _cells(result)
     assert cells[:4] == ["status", str(result.status), "objective", str(result.objective)]
-    assert cells[8:] == [
-        "0",
-        "0",
-        "30",
-        "3",
-        "1",
-        "10",
-        "40",
-        "3",
-    ]  # the second one needs three of the four nodes
+    # The second one needs three of the four nodes.
+    assert cells[8:] == ["0", "0", "30", "3", "1", "10", "40", "3"]
     assert _cells(result.answer) == cells[8:]
     result = solve(PARTITION, "gen-alg")
     assert result.answer is not None

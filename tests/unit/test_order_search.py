@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_machine_prices import machine_optimum
+from naive_workload_optimum import workload_optimum
 from resource_strategies import general_problems
 from tiers import examples
 
@@ -59,7 +59,7 @@ def test_plans_are_feasible_and_never_cost_more(
 @given(problem=general_problems(min_jobs=3, max_jobs=5), seed=st.integers(0, 2**30))
 def test_optima_of_few_jobs(problem: WorkloadProblem, seed: int) -> None:
     best, _ = annealed(problem, "turnaround", seed, 600)
-    optimum = float(machine_optimum(problem, "turnaround"))
+    optimum = float(workload_optimum(problem, "turnaround"))
     assert best.values(("turnaround",))[0] == pytest.approx(optimum, rel=1e-9)
 
 

@@ -100,13 +100,6 @@ def test_problems_are_not_drawn_over_others(folder: Path, capsys: Capture) -> No
     assert all(path.read_bytes() != content for path, content in files.items())
 
 
-def test_the_worst_case_is_not_written_twice(folder: Path, capsys: Capture) -> None:
-    draw = ["generate", "median-worst-case", "--distance", 9, "--out", folder / "worst"]
-    run(capsys, *draw)
-    assert "exists; --force replaces it" in refused(capsys, *draw)
-    run(capsys, *draw, "--force")
-
-
 def test_figures_of_a_report_are_not_replaced(folder: Path, capsys: Capture) -> None:
     own = folder / "figures" / "own.svg"
     own.parent.mkdir()

@@ -64,6 +64,8 @@ def test_workflows_run_what_there_is() -> None:
         for path in (ROOT / ".github/workflows").glob("*.yml")
     }
     assert set(flows) == {"test", "release", "site"}
+    container = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    assert container.rstrip().endswith('ENTRYPOINT ["allocsolve"]')
     commands = [
         step["run"]
         for flow in flows.values()
@@ -82,11 +84,6 @@ def test_workflows_run_what_there_is() -> None:
     assert f">={matrix['python'][0]}" == PROJECT["requires-python"]
     stated = [one.rpartition(" :: ")[2] for one in PROJECT["classifiers"] if " :: Python :: 3." in one]
     assert matrix["python"] == stated
-
-
-def test_the_container_runs_the_command() -> None:
-    text = (ROOT / "Containerfile").read_text(encoding="utf-8")
-    assert text.rstrip().endswith('ENTRYPOINT ["allocsolve"]')
 
 
 def test_reports_of_bugs_ask_for_what_shows_the_versions() -> None:

@@ -8,48 +8,18 @@ from typing import TYPE_CHECKING
 import naive_partition as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from ortools.sat.python import cp_model
-from strategies import partition_problems
-from tiers import examples
+from partition_tools import WALLS, random_problem
 
 from allocsolve.backends import cpsat as backend
 from allocsolve.exact.partition import cpsat
 from allocsolve.exact.partition.cpsat import PartitionCpSat
 from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.judge import confirm
-from allocsolve.model import (
-    Budget,
-    Limit,
-    Mesh,
-    Partition,
-    PartitionProblem,
-    Result,
-    Status,
-    Topology,
-    Torus,
-)
+from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Status, Topology, Torus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-#: Of `Mesh((5, 6))`: leave two blocks of four nodes that are near to each other, and a long way round.
-WALLS = (2, 7, 11, 12, 13, 16, 17, 18, 21, 22, 23)
-
-
-def random_problem(
-    topology: Topology, num_busy: int, size: int, seed: int, *, contiguous: bool = False
-) -> PartitionProblem:
-    busy = np.random.default_rng(seed).permutation(topology.num_nodes)[:num_busy].tolist()
-    return PartitionProblem.of(topology, busy=busy, size=size, contiguous=contiguous)
-
-
-def serpentine(side: int, size: int) -> PartitionProblem:
-    """One long corridor: every second row is busy but for a door, left and right in turn."""
-    walls = [
-        x + y * side for y in range(1, side, 2) for x in range(side) if x != (0 if y % 4 == 3 else side - 1)
-    ]
-    return PartitionProblem.of(Mesh((side, side)), busy=walls, size=size, contiguous=True)
 
 
 def solved(problem: PartitionProblem, budget: Budget | None = None) -> Result[Partition]:
@@ -80,28 +50,14 @@ def assert_optimal(problem: PartitionProblem) -> None:
     assert result.limit is None
 
 
-@settings(max_examples=examples(40))
-@given(partition_problems(contiguous=None))
-def test_the_same_as_the_slow_twin(problem: PartitionProblem) -> None:
-    assert_optimal(problem)
-
-
 @pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize("contiguous", [False, True])
 @pytest.mark.parametrize(
     "topology",
     [
-        Mesh((4, 4)),
-        Mesh((13,)),
-        Torus((13,)),
-        Torus((14,)),
-        Torus((5, 3)),
-        Torus((4, 4)),
-        Topology((5, 3), (False, True)),
-        Topology((2, 7), (True, True)),
-        Mesh((2, 3, 3)),
-        Topology((3, 2, 3), (True, False, True)),
-        Mesh((1, 1, 14)),
+        *(Mesh((4, 4)), Mesh((13,)), Mesh((2, 3, 3)), Mesh((1, 1, 14))),
+        *(Torus((13,)), Torus((14,)), Torus((5, 3)), Torus((4, 4)), Topology((2, 7), (True, True))),
+        *(Topology((5, 3), (False, True)), Topology((3, 2, 3), (True, False, True))),
     ],
     ids=str,
 )
@@ -141,49 +97,11 @@ def test_the_tree_allows_the_connected_sets(topology: Topology, *, implied: bool
             assert fits_the_tree(topology, nodes, implied=implied) == connected
 
 
-def test_the_tree_does_without_links() -> None:
-    model = cp_model.CpModel()
-    variables = cpsat._variables(model, Mesh((3,)), [0, 2], 2, [])
-    cpsat._size(model, variables)
-    cpsat._root(model, variables)
-    cpsat._tree(model, variables)
-    assert not has_answer(model)
-
-
 @pytest.mark.usefixtures("bare")
 def test_links_cost() -> None:
     problem = PartitionProblem.of(Mesh((5, 6)), busy=WALLS, size=8, contiguous=True)
     assert solved(problem).objective == 74
     assert solved(PartitionProblem(problem.topology, problem.free, 8)).objective == 72
-
-
-def test_connected_sets_in_a_corridor() -> None:
-    # Two turns of the corridor hold 12 nodes round one door.
-    result = solved(serpentine(7, 12))
-    assert (result.status, result.objective) == (Status.OPTIMAL, 206)
-
-
-@pytest.mark.parametrize("topology", [Mesh((1,)), Torus((1, 1)), Mesh((3, 2)), Torus((4, 3, 2))], ids=str)
-@pytest.mark.parametrize("contiguous", [False, True])
-def test_one_node_and_all_nodes(topology: Topology, *, contiguous: bool) -> None:
-    busy = list(range(1, topology.num_nodes, 5))
-    one = solved(PartitionProblem.of(topology, busy=busy, size=1, contiguous=contiguous))
-    assert (one.status, one.objective, one.bound) == (Status.OPTIMAL, 0, 0)
-    everything = PartitionProblem.of(topology, size=topology.num_nodes, contiguous=contiguous)
-    result = solved(everything)
-    assert (result.status, result.objective) == (
-        Status.OPTIMAL,
-        naive.pairwise(topology, range(topology.num_nodes)),
-    )
-
-
-def test_no_component_is_large_enough() -> None:
-    problem = PartitionProblem.of(Mesh((5, 1)), busy=[2], size=3, contiguous=True)
-    result = solved(problem, Budget(seconds=1e-9))
-    assert (result.status, result.answer, result.limit) == (Status.INFEASIBLE, None, None)
-    # Along a ring the two ends are one component.
-    ring = PartitionProblem.of(Torus((5, 1)), busy=[2], size=3, contiguous=True)
-    assert solved(ring).objective == 4
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
@@ -226,10 +144,7 @@ def test_ctrl_c_before_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
     assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.INTERRUPTED, 0)
 
 
-@pytest.mark.parametrize(
-    ("bound", "proven"),
-    [(199.0, 100), (198.0, 99), (198.0000001, 99), (197.5, 99), (1e9, 101)],
-)
+@pytest.mark.parametrize(("bound", "proven"), [(199.0, 100), (198.0, 99), (198.0000001, 99), (1e9, 101)])
 def test_bounds_are_halved_and_rounded_up(monkeypatch: pytest.MonkeyPatch, bound: float, proven: int) -> None:
     problem = random_problem(Mesh((8, 8)), 20, 9, 1)
     search = cpsat._Search(problem, Budget(), Budget().start(), cpsat.PartitionCpSatParams())
@@ -252,29 +167,3 @@ def test_a_bound_may_be_the_optimum() -> None:
     assert search.best_cost > optimum
     search.minimise()
     assert (search.best_cost, search.bound) == (optimum, optimum)
-
-
-@pytest.mark.parametrize("topology", [Mesh((5, 3)), Torus((6, 5)), Torus((4, 3, 2)), Mesh((1, 4))], ids=str)
-@given(data=st.data())
-def test_the_cuts_between_two_nodes_weigh_twice_their_distance(
-    topology: Topology, data: st.DataObject
-) -> None:
-    nodes = st.integers(0, topology.num_nodes - 1)
-    one, other = (topology.coordinates([data.draw(nodes)])[0] for _ in range(2))
-    weight, inside = 0, set[int]()
-    for cut in cpsat._cuts(topology):
-        inside = (set() if cut.first else inside - set(cut.left)) | set(cut.taken)
-        weight += cut.weight * ((int(one[cut.axis]) in inside) != (int(other[cut.axis]) in inside))
-    assert weight == 2 * topology.hop_distance(topology.node_at(one), topology.node_at(other))
-
-
-def test_median_cuts_hold_for_every_count() -> None:
-    """They are implied: with them the model has all the counts that it has without them."""
-    for size in range(1, 8):
-        for count in range(size + 1):
-            model = cp_model.CpModel()
-            variables = cpsat._variables(model, Mesh((2,)), [0, 1], size, None)
-            cpsat._medians(model, variables)
-            model.add(variables.counts[0] == count)
-            model.add(variables.costs[0] == count * (size - count))
-            assert has_answer(model)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from json_tools import faults_of, problem_faults, saved
 from strategies import box_problems, partition_problems, partitions
 
-from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import (
     digest,
     read_problem,
@@ -24,16 +25,10 @@ from allocsolve.judge import partition_violations
 from allocsolve.model import EvolutionProblem, Mesh, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-MINIMAL: dict[str, Any] = {
-    "format": "allocsolve/1",
-    "kind": "partition",
-    "topology": {"shape": [4, 3]},
-    "busy": [5, 1],
-    "size": 4,
-}
+MINIMAL: dict[str, Any] = {"format": "allocsolve/1", "kind": "partition", "size": 4, "busy": [5, 1]}
+MINIMAL["topology"] = {"shape": [4, 3]}
 PROBLEM = PartitionProblem.of(Mesh((4, 3)), busy=[1, 5], size=4)
 SOLUTION: dict[str, Any] = {
     "format": "allocsolve/1",
@@ -43,90 +38,37 @@ SOLUTION: dict[str, Any] = {
 }
 
 
-def saved(folder: Path, content: object) -> Path:
-    path = folder / "file.json"
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return path
-
-
-def faults_of(read: Callable[[], object]) -> tuple[str, ...]:
-    with pytest.raises(FormatError) as caught:
-        read()
-    assert len(str(caught.value).splitlines()) == 1
-    return caught.value.faults
-
-
-def without(document: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key != name}
-
-
 # --- problems ------------------------------------------------------------------------------------------
 
 
-def test_absent_fields_have_their_defaults(tmp_path: Path) -> None:
-    problem = read_problem(saved(tmp_path, MINIMAL))
-    assert isinstance(problem, PartitionProblem)
-    assert problem == PROBLEM
-    assert problem.meta == {}
-
-
-def test_all_fields_are_read(tmp_path: Path) -> None:
-    document = {
-        **MINIMAL,
-        "name": "Größe",
-        "topology": {"shape": [4, 3, 2], "wrap": [True, False, True]},
-        "busy": [],
-        "size": 24,
-        "contiguous": True,
-        "meta": {"seed": 2**70, "nested": [None, 0.5]},
-    }
-    problem = read_problem(saved(tmp_path, document))
-    topology = Topology((4, 3, 2), (True, False, True))
-    assert problem == PartitionProblem.of(topology, size=24, contiguous=True, name="Größe")
-    assert problem.meta == document["meta"]
-
-
-FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
-    "no axis": ({**MINIMAL, "topology": {"shape": []}}, "topology: shape has 0 axes, not 1 to 32"),
-    "too many nodes": (
-        {**MINIMAL, "topology": {"shape": [4096, 8192]}},
+BOTH = {"wrap": [False, True], "complete": [True, True]}
+FAULTY_PROBLEMS: list[tuple[dict[str, Any], str]] = [
+    ({"topology": {"shape": []}}, "topology: shape has 0 axes, not 1 to 32"),
+    (
+        {"topology": {"shape": [4096, 8192]}},
         "topology: shape [4096, 8192] has 33554432 nodes, more than 2^24",
     ),
-    "short wrap": (
-        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [True]}},
-        "topology.wrap: 1 entries for the 2 axes of the shape",
-    ),
-    "ring and complete": (
-        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [False, True], "complete": [True, True]}},
+    ({"topology": {"shape": [4, 3], "wrap": [True]}}, "topology.wrap: 1 entries for the 2 axes of the shape"),
+    ({"topology": {"shape": [4, 3], "wrap": []}}, "topology.wrap: 0 entries for the 2 axes of the shape"),
+    (
+        {"topology": {"shape": [4, 3], **BOTH}},
         "topology: axis 1 is a ring by wrap and complete: it is one of them at most",
     ),
-    "box axes": ({**MINIMAL, "box": [4]}, "box: box has 1 sides for the 2 axes of shape [4, 3]"),
-    "box above": (
-        {**MINIMAL, "size": 5, "box": [5, 1]},
-        "box: box [5, 1]: side 5 along axis 0 is not in 1..4",
-    ),
-    "box size": ({**MINIMAL, "size": 5, "box": [2, 2]}, "box: box [2, 2] has 4 nodes, but size is 5"),
-    "empty wrap": (
-        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": []}},
-        "topology.wrap: 0 entries for the 2 axes of the shape",
-    ),
-    "busy above": ({**MINIMAL, "busy": [12, 5]}, "busy[0]: node 12 is above the last node 11"),
-    "busy twice": ({**MINIMAL, "busy": [5, 1, 5]}, "busy[2]: 5 is also busy[0]"),
-    "all busy": ({**MINIMAL, "busy": [*range(12)], "size": 1}, "busy: all 12 nodes are busy"),
-    "size above": ({**MINIMAL, "size": 11}, "size: value 11 is above the number of free nodes 10"),
-    "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
-    "kind": (
-        {**MINIMAL, "kind": "partitions"},
-        "kind: 'partitions' is not 'evolution' or 'partition' or 'workload' or 'reservation' or 'placement'",
-    ),
-}
+    ({"box": [4]}, "box: box has 1 sides for the 2 axes of shape [4, 3]"),
+    ({"size": 5, "box": [5, 1]}, "box: box [5, 1]: side 5 along axis 0 is not in 1..4"),
+    ({"size": 5, "box": [2, 2]}, "box: box [2, 2] has 4 nodes, but size is 5"),
+    ({"busy": [12, 5]}, "busy[0]: node 12 is above the last node 11"),
+    ({"busy": [5, 1, 5]}, "busy[2]: 5 is also busy[0]"),
+    ({"busy": [*range(12)], "size": 1}, "busy: all 12 nodes are busy"),
+    ({"size": 11}, "size: value 11 is above the number of free nodes 10"),
+]
 
 
-@pytest.mark.parametrize(("document", "fault"), FAULTY_PROBLEMS.values(), ids=FAULTY_PROBLEMS.keys())
+@pytest.mark.parametrize(("changes", "fault"), FAULTY_PROBLEMS)
 def test_a_faulty_problem_is_refused_with_place_and_value(
-    tmp_path: Path, document: object, fault: str
+    tmp_path: Path, changes: dict[str, Any], fault: str
 ) -> None:
-    assert faults_of(lambda: read_problem(saved(tmp_path, document))) == (fault,)
+    assert problem_faults(tmp_path, {**MINIMAL, **changes}) == (fault,)
 
 
 # --- solutions -----------------------------------------------------------------------------------------
@@ -140,33 +82,6 @@ def test_an_infeasible_solution_is_read_for_the_judge(tmp_path: Path) -> None:
     found = read_solution(saved(tmp_path, {**SOLUTION, "nodes": [1, 2, 2, 12, 99, -7]}), PROBLEM)
     assert found.nodes.tolist() == [-7, 1, 2, 2, 12, 99]
     assert len(partition_violations(PROBLEM, found)) == 6
-
-
-def test_a_solution_need_not_name_its_problem(tmp_path: Path) -> None:
-    assert read_solution(saved(tmp_path, without(SOLUTION, "problem")), PROBLEM) == read_solution(
-        saved(tmp_path, SOLUTION), PROBLEM
-    )
-
-
-FAULTY_SOLUTIONS: dict[str, tuple[dict[str, Any], str]] = {
-    "another problem": (
-        {**SOLUTION, "problem": "f" * 64},
-        f"problem: this solves another problem, 'ffffffffffff', not '{digest(PROBLEM)[:12]}'",
-    ),
-    "kind": ({**SOLUTION, "kind": "partition"}, "kind: 'partition' is not 'partition-set'"),
-    "evolution": (
-        {**SOLUTION, "kind": "evolution-schedule"},
-        "kind: 'evolution-schedule' is not 'partition-set'",
-    ),
-    "unknown field": ({**SOLUTION, "cost": 8}, "unknown field 'cost' (extra data belongs in meta)"),
-}
-
-
-@pytest.mark.parametrize(("document", "fault"), FAULTY_SOLUTIONS.values(), ids=FAULTY_SOLUTIONS.keys())
-def test_a_faulty_solution_is_refused_with_place_and_value(
-    tmp_path: Path, document: object, fault: str
-) -> None:
-    assert faults_of(lambda: read_solution(saved(tmp_path, document), PROBLEM)) == (fault,)
 
 
 @pytest.mark.parametrize("node", [-1, 12])

@@ -27,11 +27,8 @@ def areas(picture: str) -> dict[str, float]:
 @given(st.data(), placement_problems())
 def test_the_areas_are_those_of_the_nodes(data: st.DataObject, problem: PlacementProblem) -> None:
     placement = data.draw(placements(problem))
-    counts = {
-        "chosen": problem.size,
-        "free": int(problem.free.sum()) - problem.size,
-        "busy": len(problem.busy),
-    }
+    left = int(problem.free.sum()) - problem.size
+    counts = {"chosen": problem.size, "free": left, "busy": len(problem.busy)}
     found = areas(str(PLACEMENT_VIEW.plot(problem, placement)))
     unit = found["chosen"] / problem.size
     assert unit == pytest.approx(round(unit**0.5) ** 2)

@@ -9,13 +9,14 @@ import pytest
 
 from allocsolve import heuristics
 from allocsolve.errors import InvalidOption, InvalidProblem, UnsupportedProblem
-from allocsolve.heuristics import PbsPlacement, SlurmBlock, kueue, pbs_placement, slurm_block
+from allocsolve.heuristics import SlurmBlock, kueue, pbs_placement, slurm_block
 from allocsolve.model import Budget, PlacementProblem, Status, SwitchTree
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
+RULES = ("lowest-switch", "kueue", "kai", "spur", "slurm-tree", "pbs-placement", "fluxion", "slurm-block")
 PODS = SwitchTree.regular((2, 2, 3))
 #: A root with two racks of two nodes, and one that is a rack of three.
 ROOTS = SwitchTree(np.array([-1, 0, 0, -1]), np.array([1, 1, 2, 2, 3, 3, 3]))
@@ -57,25 +58,9 @@ def test_what_a_mode_does_not_know_is_refused() -> None:
 
 @pytest.mark.parametrize("k", [0, 13])
 def test_wrong_sizes_are_refused(k: int) -> None:
-    for name in (
-        "lowest_switch",
-        "slurm_tree",
-        "slurm_block",
-        "kueue",
-        "kai",
-        "spur",
-        "pbs_placement",
-        "fluxion",
-    ):
+    for name in RULES:
         with pytest.raises(InvalidProblem, match=f"size {k} is"):
-            getattr(heuristics, name)(PODS, all_free(PODS), k)
-
-
-def test_names_give_options() -> None:
-    assert make_solver("slurm-block(block_sizes='3,12', segment=3, consolidate=True)", PlacementProblem) == (
-        SlurmBlock("3,12", 3, consolidate=True)
-    )
-    assert make_solver("pbs-placement(wait=True)", PlacementProblem) == PbsPlacement(wait=True)
+            getattr(heuristics, name.replace("-", "_"))(PODS, all_free(PODS), k)
 
 
 def test_blocks_decide_what_waits() -> None:
@@ -111,16 +96,7 @@ def test_segments_of_the_problem_are_slurms() -> None:
 
 def test_a_job_lies_below_one_root() -> None:
     free = all_free(ROOTS)
-    for name in (
-        "lowest-switch",
-        "kueue",
-        "kai",
-        "spur",
-        "slurm-tree",
-        "pbs-placement",
-        "fluxion",
-        "slurm-block",
-    ):
+    for name in RULES:
         solver = make_solver(name, PlacementProblem)
         assert solver(PlacementProblem(ROOTS, free, 5), Budget()).answer is None, name
     # The highest root that holds a job, though the other is one rack.

@@ -88,11 +88,8 @@ def test_references_of_every_form(name: str, called: str, third: Site) -> None:
     assert identity(make_solver(f"acme:{name}", EVOLUTION)) == called
     (row,) = run(plan([("", EVOLUTION)], [f"acme:{name}"], budgets=[Budget(seconds=60)]))
     assert (row.solver, row.solver_repr, row.error) == (f"acme:{name}", called, "")
-
-
-def test_a_module_in_a_package_and_an_attribute_of_a_class(third: Site) -> None:
-    third.module("acme.deep.solvers", SOLVERS)
-    assert solve(EVOLUTION, "acme.deep.solvers:Plain.method").answer == LONGEST(EVOLUTION, Budget()).answer
+    third.module("deep.down.solvers", SOLVERS)
+    assert solve(EVOLUTION, "deep.down.solvers:Plain.method").answer == expected
 
 
 def test_a_union_solves_both_kinds(third: Site) -> None:
@@ -164,11 +161,7 @@ def test_an_objective_is_told_to_who_has_a_field_for_it(third: Site) -> None:
         ("", "acme:a:b", "'acme:a:b' is not of the form package.module:object"),
         ("", "acme:Status", "Status() raised TypeError: "),
         ("seven = 7", "acme:seven", "7 is not callable"),
-        (
-            "import nowhere",
-            "acme:greedy",
-            "importing acme raised ModuleNotFoundError: No module named 'nowhere'",
-        ),
+        ("import nowhere", "acme:greedy", "importing acme raised ModuleNotFoundError: No module named"),
         ("1 / 0", "acme:greedy", "importing acme raised ZeroDivisionError: division by zero"),
         ("raise SystemExit(3)", "acme:greedy", "importing acme raised SystemExit: 3"),
         ("raise OSError('two\\nlines')", "acme:greedy", "importing acme raised OSError: two lines"),
@@ -223,11 +216,6 @@ def test_an_objective_is_told_to_who_has_a_field_for_it(third: Site) -> None:
 def test_what_cannot_be_used_is_one_line(source: str, name: str, reason: str, third: Site) -> None:
     third.module("acme", source)
     assert _refused(name).startswith(reason)
-
-
-def test_a_plugin_of_another_kind(third: Site) -> None:
-    third.module("acme")
-    assert _refused("acme:greedy", PARTITION) == "it solves evolution problems, not partition problems"
 
 
 def test_interrupting_an_import_interrupts(third: Site) -> None:

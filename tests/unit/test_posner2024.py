@@ -17,7 +17,6 @@ from reproductions.posner2024 import (
     EASY,
     EVOLV,
     FIGURES,
-    PRINTED,
     READINGS,
     SEARCH,
     SHARES,
@@ -186,7 +185,3 @@ def test_the_picture_has_lines_bounds_and_what_is_printed() -> None:
         assert name in text
     assert text.count("paper, 100 %: 1157") == 2
     assert not reproduction_picture(Reproduction((), (), ())).size[1]
-
-
-def test_what_is_printed_has_names_of_figures() -> None:
-    assert {name for printed in PRINTED.values() for name in printed} <= {*FIGURES}

@@ -14,12 +14,11 @@ from allocsolve.heuristics.workload import (
     EvolvEasyback,
     EvolvingAnnealing,
     Reinsertion,
-    SerialGeneration,
     StaticPrice,
 )
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import BestPlan, job_sizes, serial_order
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     Amdahl,
@@ -46,8 +45,10 @@ def log(count: int, seed: int = 0) -> WorkloadProblem:
     return WorkloadProblem(32, Jobs(np.floor(random.random(count) * span), nodes, runtime))
 
 
-@pytest.mark.parametrize("objective", ["turnaround", "slowdown", "wait", "makespan", "wait,makespan"])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    ("workers", "objective"),
+    [(1, "turnaround"), (2, "slowdown"), (1, "wait"), (2, "makespan"), (1, "wait,makespan")],
+)
 def test_schedule_and_certified_bound(objective: str, workers: int) -> None:
     problem, parsed = log(150), parse_workload_objective(objective)
     result = Prices(parsed)(problem, Budget(iterations=3_000, workers=workers))
@@ -57,7 +58,7 @@ def test_schedule_and_certified_bound(objective: str, workers: int) -> None:
         terms(result.objective or 0)
     )
     assert result.certificate is not None
-    certified = workload_certified_bound(problem, dict(result.certificate), parsed)
+    certified = certified_bound(problem, dict(result.certificate), parsed)
     assert certified == pytest.approx(terms(result.bound)[0], rel=1e-6)
     assert terms(result.bound) <= terms(result.objective or 0)
     assert 0.5 * terms(result.objective or 0)[0] < terms(result.bound)[0] + 1e3 * (parsed[0] == "wait")
@@ -72,20 +73,11 @@ def test_the_same_answer_without_a_time_limit() -> None:
 
 def evolving(*, profiles: bool = False) -> WorkloadProblem:
     """Return a busy workload of rigid and evolving jobs."""
-    asks: dict[str, Any] = {
-        "min_nodes": 1,
-        "max_nodes": 6,
-        "speedup": Amdahl(0.9),
-        "evolution": Requests([(0.5, 2)]),
-    }
-    tree: dict[str, Any] = {
-        "min_nodes": 1,
-        "max_nodes": 4,
-        "evolution": Phases([(40, None), (20, 1), (40, None)]),
-    }
-    jobs = [Job(9 * idx, 2, 60, **asks) for idx in range(6)] + [
-        Job(7 * idx, 2, 60, **tree) for idx in range(6)
-    ]
+    asks: dict[str, Any] = {"min_nodes": 1, "max_nodes": 6, "evolution": Requests([(0.5, 2)])}
+    tree: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4}
+    tree["evolution"] = Phases([(40, None), (20, 1), (40, None)])
+    jobs = [Job(9 * idx, 2, 60, speedup=Amdahl(0.9), **asks) for idx in range(6)]
+    jobs += [Job(7 * idx, 2, 60, **tree) for idx in range(6)]
     if profiles:
         steps = Profile([(20, 2), (10, 6)])
         jobs.append(Job(5, 2, 30, min_nodes=2, max_nodes=6, evolution=steps))
@@ -113,7 +105,7 @@ def test_a_search_and_a_certified_bound_of_jobs_that_evolve(objective: str, prof
         assert (bounds[0], result.certificate) == (0, None)
     else:
         assert result.certificate is not None
-        certified = workload_certified_bound(problem, dict(result.certificate), parsed)
+        certified = certified_bound(problem, dict(result.certificate), parsed)
         assert 0 < certified <= bounds[0] + 1e-9
         assert bounds[0] <= values[0]
 
@@ -190,7 +182,7 @@ def test_malleable_jobs_have_a_bound_and_a_schedule(count: int) -> None:
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
     assert (result.status, result.limit) != (Status.OPTIMAL, None)
-    bound = workload_certified_bound(problem, result.certificate or {}, ("turnaround",))
+    bound = certified_bound(problem, result.certificate or {}, ("turnaround",))
     assert 0.5 * terms(result.objective or 0)[0] < terms(result.bound)[0] == pytest.approx(bound, rel=1e-6)
 
 
@@ -207,13 +199,6 @@ def test_incumbents_fall() -> None:
     assert len(values) > 3
     assert values == sorted(values, reverse=True)
     assert values[-1] == result.objective
-
-
-def test_no_jobs() -> None:
-    for solver in (Prices(), Reinsertion(), SerialGeneration()):
-        result = solver(WorkloadProblem(3, []), Budget())
-        assert result.answer is not None
-        assert len(result.answer.starts) == 0
 
 
 def test_starts_are_checked() -> None:
@@ -242,7 +227,7 @@ def test_windows_are_searched_and_never_worse(objective: str) -> None:
     search = Reinserter(best.plan(), parsed, 0)
     random = np.random.default_rng(0)
     before = search.plan.values(parsed)
-    for _ in range(5):
+    for _ in range(3):
         search_window(search, random, clock, lambda: False)
         assert search.plan.values(parsed)[0] <= before[0] * (1 + 1e-12)
     assert workload_violations(problem, search.plan.schedule()) == ()

@@ -55,14 +55,8 @@ def test_figures_of_earlier_versions_stay(quality: Any) -> None:
 
 def test_means_are_over_the_gaps_there_are(quality: Any) -> None:
     row = quality.summary("s", "makespan", [0.0, 0.5, float("inf")])
-    assert row == {
-        "suite": "s",
-        "objective": "makespan",
-        "problems": 3,
-        "optimal": 1,
-        "without_gap": 1,
-        "gap": 0.25,
-    }
+    expected = {"suite": "s", "objective": "makespan", "problems": 3, "optimal": 1}
+    assert row == {**expected, "without_gap": 1, "gap": 0.25}
     nothing = quality.summary("s", "makespan", [float("inf")])
     version = {"version": "1", "runs": [row, {**nothing, "suite": "t"}]}
     table = quality.gap_table([version, {"version": "2", "runs": [row]}], "runs").splitlines()

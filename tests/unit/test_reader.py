@@ -132,40 +132,36 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_schema() -> None:
     ]
 
 
-def test_a_title_names_what_has_no_name_in_its_place() -> None:
-    pair = [{"type": "integer", "minimum": 1, "title": "duration"}, {"enum": ["a"], "title": "word"}]
-    for bad, fault in (
-        ([0, "a"], "f[0]: duration 0 is below 1"),
-        ([None, "a"], "f[0]: duration must be an integer, not null"),
-        ([1, "b"], "f[1]: word 'b' is none of a"),
-    ):
-        assert read(bad, {"prefixItems": pair})[1] == [fault]
+NAMED = [{"type": "integer", "minimum": 1, "title": "duration"}, {"enum": ["a"], "title": "word"}]
+OPEN = {"properties": {"steps": {}, "meta": {}}, "additionalProperties": False}
+LISTS = [{"type": "array", "items": {"type": kind}} for kind in ("string", "integer")]
+WHOLE = {"properties": {name: {"type": "integer"} for name in "abc"}, "additionalProperties": False}
+SHORT = {"properties": {"a": {}}, "additionalProperties": False}
 
 
-def test_an_unknown_field_is_told_with_what_may_be_meant() -> None:
-    schema = {"properties": {"steps": {}, "meta": {}}, "additionalProperties": False}
-    assert read({"step": 1}, schema)[1] == ["f: unknown field 'step'; did you mean steps?"]
-    assert read({"x": 1}, schema)[1] == ["f: unknown field 'x' (extra data belongs in meta)"]
-
-
-def test_infinity_and_nan_are_where_a_number_or_null_may_be() -> None:
-    for value in (math.inf, math.nan):
-        assert read(value, {"type": ["number", "null"], "maximum": 9})[1] == []
-        assert read(value, {"type": "number"})[1] == [f"f: must be a number, not {show(value)}"]
-
-
-def test_of_several_schemas_that_with_the_fewest_faults_is_told() -> None:
-    lists = [{"type": "array", "items": {"type": kind}} for kind in ("string", "integer")]
-    assert read([1, "a", 2], {"anyOf": lists})[1] == ["f[1]: must be an integer, not 'a'"]
-
-
-def test_of_several_schemas_of_objects_that_which_knows_the_fields_is_told() -> None:
-    whole = {"properties": {name: {"type": "integer"} for name in "abc"}, "additionalProperties": False}
-    short = {"properties": {"a": {}}, "additionalProperties": False}
-    assert read({"a": "x", "b": "y"}, {"anyOf": [short, whole]})[1] == [
-        "f.a: must be an integer, not 'x'",
-        "f.b: must be an integer, not 'y'",
-    ]
+@pytest.mark.parametrize(
+    ("value", "schema", "faults"),
+    [
+        # A title names what has no name in its place.
+        ([0, "a"], {"prefixItems": NAMED}, ["f[0]: duration 0 is below 1"]),
+        ([None, "a"], {"prefixItems": NAMED}, ["f[0]: duration must be an integer, not null"]),
+        ([1, "b"], {"prefixItems": NAMED}, ["f[1]: word 'b' is none of a"]),
+        ({"step": 1}, OPEN, ["f: unknown field 'step'; did you mean steps?"]),
+        ({"x": 1}, OPEN, ["f: unknown field 'x' (extra data belongs in meta)"]),
+        (math.inf, {"type": ["number", "null"], "maximum": 9}, []),
+        (math.nan, {"type": ["number", "null"], "maximum": 9}, []),
+        (math.inf, {"type": "number"}, [f"f: must be a number, not {show(math.inf)}"]),
+        (math.nan, {"type": "number"}, [f"f: must be a number, not {show(math.nan)}"]),
+        # Of several schemas the one with the fewest faults is told, or which knows the fields.
+        ([1, "a", 2], {"anyOf": LISTS}, ["f[1]: must be an integer, not 'a'"]),
+        (
+            *({"a": "x", "b": "y"}, {"anyOf": [SHORT, WHOLE]}),
+            ["f.a: must be an integer, not 'x'", "f.b: must be an integer, not 'y'"],
+        ),
+    ],
+)
+def test_what_is_told(value: object, schema: Any, faults: list[str]) -> None:
+    assert read(value, schema)[1] == faults
 
 
 def test_defaults_are_filled_in_each_time_anew() -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tiers import before_a_release
 from workload_traces import kit_problem, knl_problem, window_turnaround
 
 from allocsolve.bounds.workload import time_prices
 from allocsolve.errors import InvalidOption
 from allocsolve.exact.workload import prices
-from allocsolve.heuristics import EvolvEasyback, Market, StaticPrice
+from allocsolve.heuristics import EvolvEasyback, StaticPrice
 from allocsolve.heuristics.workload import rebalancing
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
 from allocsolve.instances import evotree_batch
@@ -25,10 +26,7 @@ from allocsolve.model import (
     Budget,
     Clock,
     Job,
-    Overhead,
-    Phases,
     Profile,
-    Requests,
     Stall,
     WorkloadProblem,
 )
@@ -64,36 +62,6 @@ def test_who_is_near_stays() -> None:
     problem = WorkloadProblem(12, [malleable(0), Job(10, 1, 5)])
     assert sizes(StaticPrice().simulated(problem).schedule, 0) == [12, 11]
     assert sizes(StaticPrice(0).simulated(problem).schedule, 0) == [12, 11, 12]
-
-
-def asking(share: float) -> Job:
-    """Return a job of 600 s on 2 nodes that asks for 2 more after half its work."""
-    evolution = Requests([(0.5, 2)])
-    return Job(0, 2, 600, min_nodes=2, max_nodes=6, speedup=Amdahl(share), evolution=evolution)
-
-
-def test_a_request_that_does_not_pay_waits_until_nodes_are_cheap() -> None:
-    # The other job has more use for nodes, and runs for 380 s.
-    other = Job(0, 2, 1100, min_nodes=1, max_nodes=10, speedup=Amdahl(0.9), kind="malleable")
-    schedule = StaticPrice().simulated(WorkloadProblem(12, [asking(0.3), other])).schedule
-    assert sizes(schedule, 0) == [2, 4]
-    assert schedule.pieces(0)[0][1] == pytest.approx(380)
-
-
-def test_nodes_go_to_those_that_have_fewest() -> None:
-    tree: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "evolution": Phases([(100, None)])}
-    problem = WorkloadProblem(4, [Job(0, 2, 10), Job(0, 1, 100, **tree), Job(0, 1, 100, **tree)])
-    schedule = StaticPrice().simulated(problem).schedule
-    assert [schedule.pieces(job) for job in (1, 2)] == [((0, 10, 1), (10, 55, 2))] * 2
-
-
-def test_an_overhead_limits_what_a_job_wants() -> None:
-    """It is fastest on 4 nodes."""
-    job = Job(0, 2, 100, min_nodes=1, max_nodes=12, speedup=Overhead(0.2), kind="malleable")
-    for solver in (StaticPrice(), Market()):
-        schedule = solver(WorkloadProblem(12, [job]), Budget()).answer
-        assert schedule is not None
-        assert sizes(schedule, 0) == [4]
 
 
 def test_profiles_are_refused() -> None:
@@ -134,14 +102,6 @@ def test_requests_on_kit(traces: Path, share: float, turnaround: float) -> None:
     schedule = StaticPrice().simulated(problem).schedule
     assert not workload_violations(problem, schedule)
     assert workload_metrics(problem, schedule).turnaround == pytest.approx(turnaround, rel=1e-3)
-
-
-def test_nothing_to_do() -> None:
-    problem = WorkloadProblem(4, [])
-    for solver in (StaticPrice(), Market()):
-        answer = solver(problem, Budget()).answer
-        assert answer is not None
-        assert len(answer.starts) == 0
 
 
 def test_a_market_whose_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +182,11 @@ def test_a_change_that_does_not_pay_for_its_stall_is_not_made() -> None:
         assert sizes(StaticPrice(0).simulated(problem).schedule, 0) == expected
 
 
-@pytest.mark.parametrize(("share", "turnaround"), [(1, 1165), (0.6, np.inf), (0.2, np.inf)])
+#: Before a release at 60 % too.
+SHARES = [(1, 1165), (0.2, np.inf), *([(0.6, np.inf)] if before_a_release() else [])]
+
+
+@pytest.mark.parametrize(("share", "turnaround"), SHARES)
 def test_cori_knl_clairvoyant(traces: Path, share: float, turnaround: float) -> None:
     """Another program has 1162.4 s at 100 %. The ascent ends by itself, after some ten seconds."""
     problem = elastic_workload(knl_problem(traces), share=share, seed=1, tick=0)

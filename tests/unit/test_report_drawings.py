@@ -31,14 +31,17 @@ browser = pytest.fixture(scope="module")(open_browser)
 def _show(monkeypatch: pytest.MonkeyPatch, plot: Callable[[int, int], Drawing]) -> None:
     """Have reports show a family of rods: problems are lengths, answers where the rod is cut."""
     view: View[int, int] = View(
-        units={"length": "mm"},
         describe=lambda length: f"a rod of {length} mm",
         undrawable=lambda length: f"{length} mm are too long to draw" if length > 99 else "",
         plot=plot,
         metric_fields=lambda length, metrics: [("share", f"{metrics / length}")],
     )
     for module in (instances, page):
-        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=view))
+        monkeypatch.setattr(
+            module,
+            "family_of",
+            lambda _: SimpleNamespace(view=view, objectives=(SimpleNamespace(name="length", unit="mm"),)),
+        )
 
 
 def _rods(folder: Path, records: list[Record], lengths: dict[str, int]) -> Path:
@@ -72,19 +75,15 @@ def test_the_page_shows_whatever_a_family_draws(
     for instance, (name, length) in enumerate(list(lengths.items())[:2]):
         for solver in (0, 1):
             opened.choose(0, instance, solver)
-            assert (
-                opened.page.locator("#about").inner_text().startswith(f"{name}: a rod of {length} mm; best")
-            )
+            about = opened.page.locator("#about").inner_text()
+            assert about.startswith(f"{name}: a rod of {length} mm; best")
             for place, cut in (("chosen", 30 + solver), ("reference", 30)):
                 root = opened.drawing(place)
                 (text,) = root.iter(f"{SVG}text")
                 assert text.text == f"{EVIL} cut at {cut} of {length}"
                 (path,) = root.iter(f"{SVG}path")
-                assert (path.get("class"), path.get("d"), path[0].text) == (
-                    "s3",
-                    f"M10 40L{10 + cut} 40",
-                    EVIL,
-                )
+                line = ("s3", f"M10 40L{10 + cut} 40", EVIL)
+                assert (path.get("class"), path.get("d"), path[0].text) == line
             caption = f"Chosen solver: {('saw', 'axe')[solver]}, {30 + solver} mm (seed 0)"
             assert opened.page.locator("#chosen figcaption").inner_text() == caption
     opened.choose(0, 2, 0)

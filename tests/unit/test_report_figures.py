@@ -17,9 +17,8 @@ from allocsolve.report import examine, figures, html
 
 def test_more_solvers_than_colours_are_chosen_by_their_gaps() -> None:
     problem = EvolutionProblem(4, (EvolutionProfile([(10, 2)]),))
-    rows = [
-        row(name, f"s{idx}", 100 + idx, 100 if not idx else -math.inf) for idx in range(15) for name in "ab"
-    ]
+    bounds = [100, *[-math.inf] * 14]
+    rows = [row(name, f"s{idx}", 100 + idx, bounds[idx]) for idx in range(15) for name in "ab"]
     found = figures(examine(rows))
     texts = {node.text for node in parsed(found["s-makespan-profile"]).iter(f"{SVG}text")}
     assert {f"s{idx}" for idx in range(10)} <= texts
@@ -36,10 +35,7 @@ def test_dots_that_cover_each_other_are_drawn_once() -> None:
     assert [path.attrib["d"].count("M") for path in dots] == [1, 1]  # the legend, and all of them
 
 
-@given(
-    st.lists(st.floats(1e-7, 1e7), min_size=1, max_size=20),
-    st.booleans(),
-)
+@given(st.lists(st.floats(1e-7, 1e7), min_size=1, max_size=20), st.booleans())
 def test_axes_hold_their_values_and_have_ticks(values: list[float], log: bool) -> None:
     axis = Axis.around("", values, log=log)
     places = [axis.fraction(value) for value in sorted(values)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -219,14 +220,8 @@ def test_the_best_known_answer_is_beside_it(opened: Opened) -> None:
     for section, instance in itertools.product(range(SECTIONS), range(4)):
         opened.choose(section, instance, 1)
         about = opened.page.locator("#about").inner_text()
-        best = (
-            about.split("best known ")[1]
-            .split(" ", 1)[1]
-            .split(", certified bound")[0]
-            .split(", claimed bound")[0]
-            .split(", proven")[0]
-            .rstrip(".")
-        )
+        best = about.split("best known ")[1].split(" ", 1)[1]
+        best = re.split(r", (?:certified bound|claimed bound|proven)", best)[0].rstrip(".")
         if section == 2:
             best = best.split(" ", 1)[1]  # the objective has two words
         assert f", {best} (seed " in opened.page.locator("#reference figcaption").inner_text()
@@ -291,33 +286,25 @@ def test_names_stay_text(opened: Opened) -> None:
     assert opened.column("#cells", 0)[0] == EVIL
 
 
-@pytest.mark.parametrize("width", [390, 320])
+@pytest.mark.parametrize("width", [420, 320])
 def test_a_phone_scrolls_in_one_direction(browser: Browser, file: Path, width: int) -> None:
     opened = Opened(browser, file, viewport={"width": width, "height": 800})
     for section in range(SECTIONS):
         opened.page.select_option("#pick-section", str(section))
-        opened.page.wait_for_timeout(50)
-        assert opened.page.evaluate("document.documentElement.scrollWidth") == width
-    assert opened.faults == []
-    opened.page.close()
-
-
-def test_figures_and_pictures_fit_a_phone(browser: Browser, file: Path) -> None:
-    opened = Opened(browser, file, viewport={"width": 420, "height": 800})
-    for section in range(SECTIONS):
-        opened.page.select_option("#pick-section", str(section))
         opened.page.wait_for_selector(f"#pictures[data-shown^='{section} ']")
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == width
         too_wide = opened.page.evaluate(
             """() => [...document.querySelectorAll("figure .scroll")]
                 .filter((box) => box.scrollWidth > box.clientWidth).length"""
         )
-        assert too_wide == 0
+        assert too_wide == 0 or width < 420
     letters = opened.page.evaluate(
         """() => [...document.querySelectorAll(".figures svg text")]
             .map((text) => 12 * text.ownerSVGElement.getBoundingClientRect().width
                 / text.ownerSVGElement.viewBox.baseVal.width)"""
     )
-    assert min(letters) >= 11  # pixels
+    assert min(letters) >= 11 or width < 420  # pixels
+    assert opened.faults == []
     opened.page.close()
 
 

@@ -12,12 +12,8 @@ from allocsolve.report import examine, markdown
 
 
 def test_markdown_by_hand() -> None:
-    rows = [
-        row("a", "x", 120),
-        row("a", "y", 100, 100, runtime=0.002),
-        row("b", "x", 50),
-        row("b", "y", 50, 40),
-    ]
+    rows = [row("a", "x", 120), row("a", "y", 100, 100, runtime=0.002), row("b", "x", 50)]
+    rows.append(row("b", "y", 50, 40))
     lines = markdown(examine(rows, title="One | two")).splitlines()
     assert lines[0] == r"# One \| two"
     assert "| s | evolution | makespan | 2 | 1 | 0 | 0 | 2 | 1 | 4 |" in lines
@@ -36,13 +32,8 @@ def test_markdown_by_hand() -> None:
 
 
 def test_the_headline_names_the_best() -> None:
-    rows = [
-        row("a", "x", 120),
-        row("a", "y", 100, 100),
-        row("b", "x", 50),
-        row("b", "y", 50, 40),
-        row("c", "y", 5),
-    ]
+    rows = [row("a", "x", 120), row("a", "y", 100, 100), row("b", "x", 50), row("b", "y", 50, 40)]
+    rows.append(row("c", "y", 5))
     (sentence,) = examine(rows).headlines
     assert sentence == (
         "Of 2 solvers on 2 evolution problems, y is best: makespan 12.5 % above the best known bound on "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from cli_tools import refused, run, run_json
 
 from allocsolve.bench import RecordStore
+from allocsolve.cli import main
 from allocsolve.instances import klein2011, write_problem
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record
 
 Capture = pytest.CaptureFixture[str]
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 #: Fails on the first problem while the file `broken` is there.
 SOMETIMES = """
@@ -52,20 +56,8 @@ def _rows(path: Path) -> list[Record]:
         return list(store)
 
 
-@pytest.mark.parametrize(
-    ("command", "records"),
-    [
-        (("study", "run", "study.toml"), "study.sqlite"),
-        (
-            ("score", "problems", "--solvers", "sometimes:solver", "--baseline", "noX", "--seconds", "9"),
-            "out/records.sqlite",
-        ),
-    ],
-)
-def test_failed_runs_and_named_solvers_are_run_again(
-    folder: Path, capsys: Capture, command: tuple[str, ...], records: str
-) -> None:
-    path = folder / records
+def test_failed_runs_and_named_solvers_are_run_again(folder: Path, capsys: Capture) -> None:
+    command, path = ("study", "run", "study.toml"), folder / "study.sqlite"
     first = run_json(capsys, *command, status=1)
     assert first["reused"] == {"runs": 0, "of": 4, "days": []}
     assert [failure["error"] for failure in first["failures"]] == ["RuntimeError: no idea"]
@@ -74,7 +66,7 @@ def test_failed_runs_and_named_solvers_are_run_again(
     day = failed.when[:10]
 
     said = run(capsys, *command, status=1)
-    assert f"4 of 4 runs from {records}, {min(day, others[0].when[:10])}" in said
+    assert f"4 of 4 runs from study.sqlite, {min(day, others[0].when[:10])}" in said
     (folder / "broken").unlink()
     assert run_json(capsys, *command, status=1)["reused"]["runs"] == 4, "a failed row is a row"
 
@@ -89,17 +81,12 @@ def test_failed_runs_and_named_solvers_are_run_again(
     rerun = run_json(capsys, *command, "--rerun", "noX")
     assert rerun["reused"]["runs"] == 2
     attempts = {(row.solver, row.instance): row.attempt for row in _rows(path)}
-    assert attempts == {
-        ("noX", "p0"): 2,
-        ("noX", "p1"): 2,
-        ("sometimes:solver", "p0"): 2,
-        ("sometimes:solver", "p1"): 1,
-    }
+    made_again = {("noX", "p0"): 2, ("noX", "p1"): 2, ("sometimes:solver", "p0"): 2}
+    assert attempts == {**made_again, ("sometimes:solver", "p1"): 1}
     assert "unknown solver of these runs 'infX'" in refused(capsys, *command, "--rerun", "infX")
 
 
 def test_a_damaged_row_is_made_again(folder: Path, capsys: Capture) -> None:
-    import sqlite3  # noqa: PLC0415 - no other test needs it
 
     (folder / "broken").unlink()
     command = ("score", "problems", "--solvers", "sometimes:solver", "--baseline", "noX")
@@ -110,7 +97,6 @@ def test_a_damaged_row_is_made_again(folder: Path, capsys: Capture) -> None:
     base.execute("UPDATE records SET metrics = 'x' WHERE id = 2")
     base.commit()
     base.close()
-    from allocsolve.cli import main  # noqa: PLC0415 - no other test needs it
 
     assert main([*command, "--json"]) == 0
     out, err = capsys.readouterr()

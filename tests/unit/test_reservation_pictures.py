@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +26,6 @@ from allocsolve.model import (
 from allocsolve.pictures import RESERVATION_VIEW
 from allocsolve.pictures._reservation_gantt import (
     boxes_within,
-    busy_instants,
-    held_nodes,
     holders,
     mesh_strip,
 )
@@ -118,19 +115,6 @@ def test_a_node_has_the_holder_of_the_instant(
             assert holding == ([holder] if holder >= 0 else [])
 
 
-@given(_answers(), st.integers(1, 5))
-def test_between_instants_equal_shares_are_held(
-    answer: tuple[ReservationProblem, ReservationSchedule], count: int
-) -> None:
-    _, schedule = answer
-    instants = busy_instants(schedule, count)
-    total = float((schedule.hold_ends - schedule.hold_starts).sum())
-    assert bool(instants) == bool(total)
-    if len(instants) == count > 1:
-        for one, other in pairwise(instants):
-            assert np.isclose(held_nodes(schedule, (one, other), 1)[0] * (other - one), total / count)
-
-
 @given(_answers())
 def test_jobs_stand_at_their_time_and_rank(answer: tuple[ReservationProblem, ReservationSchedule]) -> None:
     problem, schedule = answer
@@ -165,17 +149,6 @@ def test_a_picture_of_many_jobs_is_sampled_and_bounded() -> None:
     assert len(str(RESERVATION_VIEW.plot(*many))) < 80_000
     texts = [text.text or "" for text in parsed(RESERVATION_VIEW.plot(*many)).iter(f"{SVG}text")]
     assert any("instants 5 min apart" in text for text in texts)
-
-
-def test_many_nodes_share_the_rows() -> None:
-    problem, schedule = _one_after_another(40, 1024)
-    scattered = ReservationSchedule.of(
-        problem, {idx: (STEP * idx, range(0, 1023, 2)) for idx in range(len(problem.jobs))}
-    )
-    boxes = boxes_within(problem, scattered, (0.0, 400.0))
-    assert boxes.sampled_s
-    assert boxes.high.max() <= 1024
-    assert not boxes_within(problem, schedule, (0.0, 400.0)).sampled_s
 
 
 def test_what_a_job_is_shows_under_the_mouse() -> None:
@@ -263,15 +236,6 @@ def test_a_machine_of_three_axes_is_shown_slice_by_slice() -> None:
     assert names[:2] == ["0.8 s, z = 0", "0.8 s, z = 1"]
 
 
-def test_neighbours_of_one_job_are_united() -> None:
-    problem = ReservationProblem(Mesh((3, 2)), (DeadlineJob(0, 4, 9, 9), DeadlineJob(0, 2, 9, 9)))
-    schedule = ReservationSchedule.of(problem, {0: (0, [0, 1, 4, 5]), 1: (0, [2, 3])})
-    first, second = list(_boxes(parsed(mesh_strip(problem, schedule))).values())
-    tiles = 6  # as many instants
-    assert len(first) == 3 * tiles  # a run in each row, and what links them
-    assert len(second) == 2 * tiles
-
-
 def test_large_machines_have_no_meshes_and_then_no_picture() -> None:
     problem = ReservationProblem(Mesh((100, 100)), (DeadlineJob(0, 1, 9, 9),))
     schedule = ReservationSchedule.of(problem, {0: (0, [5])})
@@ -299,16 +263,3 @@ def test_the_best_the_given_and_the_worst_are_shown() -> None:
     strips = [one.title for one in shown if one.title.endswith("the machine over time")]
     assert strips == ["s0: the machine over time", "s4: the machine over time"]
     assert all("6 of 9 schedules" in one.note for one in shown[:2])
-
-
-def test_the_middle_of_many_jobs_is_shown_closely() -> None:
-    problem, schedule = _one_after_another(3000)
-    assert RESERVATION_VIEW.exhibits is not None
-    close = [
-        one for one in RESERVATION_VIEW.exhibits(problem, {"s": schedule}, [], []) if "on nodes" in one.title
-    ]
-    assert len(close) == 1
-    labels = list(_boxes(parsed(close[0].drawing)))
-    starts = [int(re.findall(r"from (\d+) s", label)[0]) for label in labels]
-    assert all(after - before == STEP for before, after in pairwise(starts))
-    assert len(starts) in range(79, 82)

@@ -23,11 +23,8 @@ def busy() -> ResourceProfile:
     return cluster
 
 
-FRACTION = (
-    "is not an integer: times are whole, so that sums are exact; round them up, or count all in milliseconds"
-)
-
-
+FRACTION = "is not an integer: times are whole, so that sums are exact; "
+FRACTION += "round them up, or count all in milliseconds"
 EARLY = "is not in 100..2^53 (seconds from the origin on)"
 #: Calls that are refused, with what is said of them, by the kind of error.
 BAD: dict[type[AllocsolveError], list[tuple[Callable[[Any], object], str]]] = {
@@ -43,7 +40,7 @@ BAD: dict[type[AllocsolveError], list[tuple[Callable[[Any], object], str]]] = {
         (lambda it: it.fit(ONE, 0.5), "expand limit 0.5 is below 1"),
     ],
     InvalidAnswer: [
-        (lambda it: it.reserve(100, ONE), "step 1: fewer than 6 of 8 nodes are free on [110, 130)"),
+        (lambda it: it.reserve(100, ONE), "step 1: fewer than 6 of 8 nodes are free on [110, 130)")
     ],
     InvalidOption: [
         (lambda _: ResourceProfile(1.5), "num_nodes 1.5 is not an integer"),  # type: ignore[arg-type]  # without types
@@ -77,21 +74,6 @@ def test_bad_calls_are_named_and_change_nothing(
     assert cluster.occupied() == before
     cluster.release(1)  # it is still known
     assert cluster.occupied() == EvolutionProfile()
-
-
-def test_what_was_held_stays_on_record() -> None:
-    cluster = busy()
-    cluster.release(1, since=120)
-    assert cluster.occupied().steps == ((5, 0), (10, 3), (5, 6))
-
-
-def test_a_reservation_that_ended_is_past() -> None:
-    cluster = busy()
-    cluster.forget(134)
-    assert cluster.used_at(134) == 6
-    cluster.forget(135)
-    with pytest.raises(InvalidOption, match="reservation 1 is unknown"):
-        cluster.release(1)
 
 
 def test_searches_at_the_end_of_time_are_answered() -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_tools import refused, run, run_json
 from fuzz_cases import SACCT
+from offenders import all_offenders
+from table_logs import counted
 from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
@@ -33,23 +35,13 @@ def read(folder: Path, text: str, nodes: int | None = 100, **options: object) ->
     return read_sacct_log(path, num_nodes=nodes, **options)  # type: ignore[arg-type]  # as the test has them
 
 
-def counted(log: JobLog) -> dict[str, int]:
-    return {reason: count for reason, count in log.report.counts().items() if count}
-
-
 def table(*rows: str, head: str = "JobID|Submit|Start|End|ElapsedRaw|Timelimit|NNodes|State|User") -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
 def test_a_log_with_all_of_it(tmp_path: Path) -> None:
     log = read(tmp_path, SACCT, 9)
-    assert counted(log) == {
-        "job_lines": 6,
-        "steps": 1,
-        "no_run_time": 1,
-        "kept": 3,
-        "resized": 1,
-    }
+    assert counted(log) == {"job_lines": 6, "steps": 1, "no_run_time": 1, "kept": 3, "resized": 1}
     problem = log_problem(log)
     assert [dataclasses.astuple(row)[:6] for row in problem.jobs] == [
         (0, 4, 3600, 7200, "1", "u"),
@@ -62,78 +54,61 @@ def test_a_log_with_all_of_it(tmp_path: Path) -> None:
     assert str(log.machine) == "9 nodes (given; sizes are those of AllocNodes)"
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("59", 59),
-        ("00:59", 59),
-        ("1:00", 60),
-        ("01:02:03", 3723),
-        ("1-00:00:00", 86_400),
-        ("12-01:02:03", 1_040_523),
-        ("00:00:01.500", 1.5),
-        ("", None),
-        ("Unknown", None),
-        ("INVALID", None),
-    ],
-)
-def test_durations(text: str, seconds: float | None) -> None:
-    assert duration(text) == seconds
+DURATIONS: dict[str, float | None] = {
+    "59": 59,
+    "00:59": 59,
+    "1:00": 60,
+    "01:02:03": 3723,
+    "1-00:00:00": 86_400,
+}
+DURATIONS |= {"12-01:02:03": 1_040_523, "00:00:01.500": 1.5, "": None, "Unknown": None, "INVALID": None}
+LIMITS: dict[str, float | None] = {
+    "30": 1800,
+    "30:15": 1815,
+    "01:30:00": 5400,
+    "2-00": 172_800,
+    "2-12:30": 217_800,
+    "": None,
+}
+LIMITS |= {"7-00:00:00": 604_800, "UNLIMITED": None, "Partition_Limit": None, "0": None, "00:00:00": None}
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("30", 1800),
-        ("30:15", 1815),
-        ("01:30:00", 5400),
-        ("2-00", 172_800),
-        ("2-12:30", 217_800),
-        ("7-00:00:00", 604_800),
-        ("UNLIMITED", None),
-        ("Partition_Limit", None),
-        ("0", None),
-        ("00:00:00", None),
-        ("", None),
-    ],
-)
-def test_time_limits(text: str, seconds: float | None) -> None:
-    assert time_limit(text) == seconds
+def test_durations_and_limits() -> None:
+    with all_offenders() as offender:
+        for read_text, known in ((duration, DURATIONS), (time_limit, LIMITS)):
+            for text, seconds in known.items():
+                with offender(f"{read_text.__name__} {text}"):
+                    assert read_text(text) == seconds
+            for text in ("x", "1:2:3:4", "-5", "1-", "1h", "1:xx", "--", "٣"):
+                with offender(text), pytest.raises(ValueError, match="is no duration"):
+                    read_text(text)
 
 
-@pytest.mark.parametrize("text", ["x", "1:2:3:4", "-5", "1-", "1h", "1:xx", "--", "٣"])
-def test_what_is_no_duration(text: str) -> None:
-    for read_text in (duration, time_limit):
-        with pytest.raises(ValueError, match="is no duration"):
-            read_text(text)
+#: In Berlin.
+TIMES = {
+    "1704067200": 1_704_067_200,
+    "2024-01-01T00:00:00": 1_704_063_600,
+    "2024-01-01 00:00:00": 1_704_063_600,
+    "2024-01-01T00:00:00Z": 1_704_067_200,
+    "2024-01-01T00:00:00+0200": 1_704_060_000,
+    "2024-01-01T00:00:00.250": 1_704_063_600.25,
+    "2024-07-01T12:34:56": 1_719_830_096,
+    **dict.fromkeys(("Unknown", "None", "", "0")),
+}
+NO_TIMES = ("yesterday", "2024-13-01T00:00:00", "2024-01-01T25:00:00", "1900-01-01T00:00:00", "-4", "9" * 16)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("1704067200", 1_704_067_200),
-        ("2024-01-01T00:00:00", 1_704_063_600),
-        ("2024-01-01 00:00:00", 1_704_063_600),
-        ("2024-01-01T00:00:00Z", 1_704_067_200),
-        ("2024-01-01T00:00:00+0200", 1_704_060_000),
-        ("2024-01-01T00:00:00.250", 1_704_063_600.25),
-        ("2024-07-01T12:34:56", 1_719_830_096),
-        ("Unknown", None),
-        ("None", None),
-        ("", None),
-        ("0", None),
-    ],
-)
-def test_points_in_time(text: str, seconds: float | None) -> None:
-    assert Clock(zone("Europe/Berlin")).read(text) == seconds
-
-
-@pytest.mark.parametrize(
-    "text", ["yesterday", "2024-13-01T00:00:00", "2024-01-01T25:00:00", "1900-01-01T00:00:00", "-4", "9" * 16]
-)
-def test_what_is_no_point_in_time(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no time that is read|is before 1970|is beyond 2\^53"):
-        Clock(zone("UTC")).read(text)
+def test_points_in_time() -> None:
+    with all_offenders() as offender:
+        for text, seconds in TIMES.items():
+            with offender(text):
+                assert Clock(zone("Europe/Berlin")).read(text) == seconds
+        for text in NO_TIMES:
+            with (
+                offender(text),
+                pytest.raises(ValueError, match=r"is no time that is read|is before 1970|is beyond 2\^53"),
+            ):
+                Clock(zone("UTC")).read(text)
 
 
 def test_when_clocks_are_set_back_the_elapsed_time_decides(tmp_path: Path) -> None:
@@ -206,22 +181,9 @@ def test_what_is_no_run_is_counted_by_reason(tmp_path: Path) -> None:
         "|100|200|300|100|60|4|COMPLETED|u",
     )
     log = read(tmp_path, table(*rows))
-    assert counted(log) == {
-        "job_lines": 18,
-        "faulty": 5,
-        "headers": 1,
-        "steps": 2,
-        "no_submit": 1,
-        "cancelled": 1,
-        "unfinished": 1,
-        "no_run_time": 3,
-        "no_size": 1,
-        "too_large": 1,
-        "kept": 2,
-        "raised_limit": 1,
-        "no_limit": 1,
-        "starts_early": 1,
-    }
+    once = ("headers", "no_submit", "cancelled", "unfinished", "no_size", "too_large", "raised_limit")
+    counts = {"job_lines": 18, "faulty": 5, "steps": 2, "no_run_time": 3, "kept": 2}
+    assert counted(log) == counts | dict.fromkeys((*once, "no_limit", "starts_early"), 1)
     assert log.report.faults == (
         "line 16: Submit 'x' is no time that is read: Unix seconds, or as 2024-03-04T08:00:00",
         "line 17: 8 cells for 9 columns",
@@ -321,13 +283,8 @@ def test_the_report(tmp_path: Path, capsys: Capture) -> None:
 def test_a_real_log(traces: Path) -> None:
     path = trace(traces, "cirrus_2024Q1_sacct.csv.gz")
     log = read_sacct_log(path, num_nodes=12_960, unit="processors")
-    assert counted(log) == {
-        "job_lines": 11_635,
-        "cancelled": 199,
-        "no_run_time": 2,
-        "kept": 11_434,
-        "no_limit": 11_434,
-    }
+    counts = {"job_lines": 11_635, "cancelled": 199, "no_run_time": 2, "kept": 11_434, "no_limit": 11_434}
+    assert counted(log) == counts
     assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
     shared = read_sacct_log(path, num_nodes=360)
     assert counted(shared)["part_of_a_node"] == 10_619

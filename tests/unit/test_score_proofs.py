@@ -15,6 +15,8 @@ from allocsolve.model import Status, terms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 MAKEFILE = Path(__file__).parents[2] / "Makefile"
 
 

@@ -25,14 +25,8 @@ if TYPE_CHECKING:
     from allocsolve.model import Problem
 
 #: Rectangles that fill 12 nodes for 10 s; nine of them, so that not all of their orders are tried.
-FULL = EvolutionProblem(
-    12,
-    tuple(
-        EvolutionProfile([(seconds, nodes)])
-        for seconds, nodes in ((4, 5), (6, 5), (10, 1), (3, 3), (7, 3), (2, 3), (8, 1), (8, 1), (8, 1))
-    ),
-    expand_limit=1,
-)
+SIDES = ((4, 5), (6, 5), (10, 1), (3, 3), (7, 3), (2, 3), (8, 1), (8, 1), (8, 1))
+FULL = EvolutionProblem(12, tuple(EvolutionProfile([side]) for side in SIDES), expand_limit=1)
 PROBLEMS: dict[str, Problem] = {
     "evolution": FULL,
     "workload": WorkloadProblem(4, [Job(0, 1 + idx % 2 * 2, 10) for idx in range(60)]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from cli_tools import run
 
 from allocsolve.instances import log_problem, read_sacct_log, read_swf_log
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli_tools import Capture
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 #: Two jobs on whole nodes of 32 processors, two on a part of one, one that tells no nodes.
 SACCT = (

@@ -55,14 +55,6 @@ def test_a_view_says_what_is() -> None:
     assert (view.now, view.completed.tolist(), view.jobs.end[2]) == (6, [2], 6)
 
 
-def test_a_job_that_has_run_too_long_is_expected_to_end_now() -> None:
-    engine, _ = advanced(WorkloadProblem(4, [Job(0, 3, 100, 50), Job(60, 2, 10)]))
-    engine.apply([Start(0, 3)])
-    view = engine.advance()
-    assert view is not None
-    assert (view.now, view.expected_ends.tolist()) == (60, [60])
-
-
 def test_a_view_hides_what_is_to_come() -> None:
     _, view = advanced()
     jobs = view.jobs
@@ -142,15 +134,6 @@ def test_nobody_decides_before_the_first_event() -> None:
         Engine(PROBLEM).apply([Start(0, 3)])
 
 
-def test_wakes_come_between_events() -> None:
-    engine, _ = advanced()
-    engine.apply([Start(0, 3), Wake(0.5), Wake(0.25), Wake(0.25), Wake(1)])
-    calls = []
-    while (view := engine.advance()) is not None and view.now < 100:
-        calls.append((view.now, view.woken, view.submitted.tolist()))
-    assert calls == [(0.25, True, []), (0.5, True, []), (1, True, [1, 2])]
-
-
 def test_without_coalescing_each_event_is_a_call() -> None:
     problem = WorkloadProblem(4, [Job(0, 2, 5), Job(0, 2, 5), Job(5, 1, 1)])
 
@@ -167,20 +150,11 @@ def test_without_coalescing_each_event_is_a_call() -> None:
 
     together = [(0, [], [0, 1], False), (5, [0, 1], [2], True), (6, [2], [], False)]
     assert calls(EngineRules()) == together
-    assert calls(EngineRules(coalesce=False)) == [
-        (0, [], [0], False),
-        (0, [], [1], False),
-        (5, [0], [], False),
-        (5, [1], [], False),
-        (5, [], [2], False),
-        (5, [], [], True),
-        (6, [2], [], False),
-    ]
-
-
-def test_jobs_that_a_policy_never_starts_have_no_pieces() -> None:
-    schedule = simulate(PROBLEM, lambda view: [Start(int(job), 1) for job in view.queue if job == 2])
-    assert [len(schedule.pieces(job)) for job in range(4)] == [0, 0, 1, 0]
+    apart = [(0, [], [0], False), (0, [], [1], False), (5, [0], [], False), (5, [1], [], False)]
+    apart += [(5, [], [2], False), (5, [], [], True), (6, [2], [], False)]
+    assert calls(EngineRules(coalesce=False)) == apart
+    with pytest.raises(UnknownName, match="knowledge"):
+        EngineRules(knowledge="all")  # type: ignore[arg-type]
 
 
 def test_an_engine_that_is_done_stays_so() -> None:
@@ -202,8 +176,3 @@ def test_a_run_time_that_vanishes_beside_the_time_is_no_endless_loop() -> None:
         lambda view: [Start(int(job), 1) for job in view.queue[: view.free]],
     )
     assert schedule.first_starts.tolist() == [late, late]
-
-
-def test_knowledge_has_a_name() -> None:
-    with pytest.raises(UnknownName, match="knowledge"):
-        EngineRules(knowledge="all")  # type: ignore[arg-type]

@@ -68,20 +68,19 @@ def test_sizes_are_the_fewest(tmp_path: Path) -> None:
     sizes = {"4": 4, "4-4": 4, "4-8": 4, "2K": 2048, "1M": 2**20}
     for text, nodes in sizes.items():
         assert one(tmp_path, NODES=text).queued[0].nodes == nodes
-
-
-def test_sizes_that_are_none(tmp_path: Path) -> None:
     for cells in ({"NODES": "0"}, {"NODES": "0-4"}, {"NODES": "999999999999999M"}, {"CPUS": "0"}):
         with pytest.raises(FormatError, match=r": line 3: (nodes|CPUs) '\w+(-4)?' is not in 1\.\.2\^53$"):
             one(tmp_path, **cells)
 
 
-def test_limits_that_are_none(tmp_path: Path) -> None:
+def test_limits_and_plans_that_are_none(tmp_path: Path) -> None:
     for text in ("UNLIMITED", "NOT_SET", "Partition_Limit", "N/A", "INVALID", "infinite"):
         assert math.isnan(one(tmp_path, TIME_LIMIT=text).queued[0].limit), text
     limits = {"30:00": 1800, "2:00:00": 7200, "1-00:00:00": 86_400, "1-12": 129_600}
     for text, seconds in limits.items():
         assert one(tmp_path, TIME_LIMIT=text).queued[0].limit == seconds
+    for text in ("N/A", "0", "Unknown"):
+        assert math.isnan(one(tmp_path, START_TIME=text).queued[0].planned)
 
 
 def test_minutes_of_json(tmp_path: Path) -> None:
@@ -100,11 +99,6 @@ def _of(folder: Path, document: Any) -> QueueListing:
     path = folder / "queue"
     path.write_text(json.dumps(document))
     return read_squeue(path)
-
-
-def test_plans_that_are_none(tmp_path: Path) -> None:
-    for text in ("N/A", "0", "Unknown"):
-        assert math.isnan(one(tmp_path, START_TIME=text).queued[0].planned)
 
 
 def test_lists_of_tasks(tmp_path: Path) -> None:
@@ -148,8 +142,7 @@ def test_ended_jobs_of_json_are_counted(tmp_path: Path) -> None:
 def test_who_is_first_by_priority_is_served_first(tmp_path: Path) -> None:
     rows = [
         good()[0],
-        {**good()[1], "JOBID": "1", "PRIORITY": "5"},
-        {**good()[1], "JOBID": "2", "PRIORITY": "50"},
+        *({**good()[1], "JOBID": idx, "PRIORITY": by} for idx, by in (("1", "5"), ("2", "50"))),
     ]
     rows.append({**good()[1], "JOBID": "3", "PRIORITY": "5", "SUBMIT_TIME": "2025-11-25T08:00:00"})
     assert [job.name for job in read("text", tmp_path, rows).queued] == ["2", "3", "1"]

@@ -12,14 +12,11 @@ from allocsolve.instances import linnert2024
 from allocsolve.judge.reservation.rules import reservation_violations
 from allocsolve.model import REJECTED, SUCCESSFUL, Budget
 
+MORE: dict[str, Any] = {"reference": "demand", "synchronous": True, "cores": 2}
+
 
 @pytest.mark.parametrize(
-    ("options", "overrun"),
-    [
-        ({}, "end"),
-        ({"allocator": "literal"}, "grace"),
-        ({"reference": "demand", "synchronous": True, "cores": 2}, "end"),
-    ],
+    ("options", "overrun"), [({}, "end"), ({"allocator": "literal"}, "grace"), (MORE, "end")]
 )
 def test_it_is_admission_and_then_execution(options: dict[str, Any], overrun: Any) -> None:
     problem = linnert2024(1, gap=1, num_jobs=40)

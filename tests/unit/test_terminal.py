@@ -88,12 +88,8 @@ def test_names_of_files_and_problems_are_shown_harmless(tmp_path: Path, capsys: 
 
 
 def test_options_are_shown_harmless(capsys: Capture) -> None:
-    for argv in (
-        ["solve", "x", "--solver", HOSTILE],
-        ["solve", "x", "--solver", "noX", "--objective", HOSTILE],
-    ):
-        err = refused(capsys, *argv)
-        assert harmless(err[:-1])
+    for options in (["--solver", HOSTILE], ["--solver", "noX", "--objective", HOSTILE]):
+        assert harmless(refused(capsys, "solve", "x", *options)[:-1])
     assert len(refused(capsys, "solve", "x", "--solver", "y" * 100_000)) <= LENGTH + 1
 
 

@@ -21,7 +21,7 @@ BUSY = """
         pass
 
     def test_slow():
-        end = time.process_time() + {seconds}
+        end = time.process_time() + 0.8
         while time.process_time() < end:
             pass
 """
@@ -35,7 +35,7 @@ CONFTEST = """
         import tiers
 
         tiers.TIMES = Path(__file__).with_name("times.tsv")
-        tiers._COMPILING_S = 0.0
+        tiers._COMPILING_S, tiers._SLACK = 0.0, 1.0
 """
 
 
@@ -53,7 +53,7 @@ def _outcomes(pytester: pytest.Pytester, *options: str) -> tuple[dict[str, int],
 
 
 def test_what_is_recorded_as_slow_is_left_to_a_longer_tier(made: pytest.Pytester) -> None:
-    made.makepyfile(BUSY.format(seconds=0.8))
+    made.makepyfile(BUSY)
     assert _outcomes(made, "--record-times")[0] == {"passed": 2}
     recorded = (made.path / "times.tsv").read_text(encoding="utf-8")
     assert "test_slow" in recorded
@@ -63,7 +63,7 @@ def test_what_is_recorded_as_slow_is_left_to_a_longer_tier(made: pytest.Pytester
 
 
 def test_a_test_that_has_left_its_tier_fails(made: pytest.Pytester) -> None:
-    made.makepyfile(BUSY.format(seconds=3.5))
+    made.makepyfile(BUSY)
     outcomes, lines = _outcomes(made, "--tier", "fast")
     assert outcomes == {"passed": 1, "failed": 1}
     assert any("in a tier of 0.5 s: record the times again" in line for line in lines)

@@ -77,10 +77,6 @@ def test_a_larger_box_never_costs(size: int, width: int, height: int) -> None:
         assert value == town(size)
 
 
-def test_a_full_mesh_has_one_set_only() -> None:
-    assert town(128, (16, 8)) == _cost([[x, y] for x in range(16) for y in range(8)])
-
-
 @pytest.mark.parametrize(("width", "height"), [(3, 3), (4, 3), (5, 3), (4, 4), (7, 2), (6, 3)])
 def test_small_towns_bound_tori(width: int, height: int) -> None:
     torus = Torus((width, height))

@@ -110,6 +110,9 @@ def _toy2026(parser: argparse.ArgumentParser) -> None:
     add_records(parser, "")
 
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
 @pytest.fixture(autouse=True)
 def entered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the toy among the papers."""

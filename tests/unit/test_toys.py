@@ -71,10 +71,8 @@ def test_a_policy_is_a_solver_like_any_other(tmp_path: Path, capsys: Capture) ->
     assert told["objective"] != workload_value(WORKLOAD, first_fit(WORKLOAD), ("wait",))
 
 
-def test_a_policy_of_somebody_else_is_scored_by_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(toy_policy.__file__).parent))  # of the process that runs it
+@pytest.mark.usefixtures("in_process")
+def test_a_policy_of_somebody_else_is_scored_by_its_place(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "jobs.json"
     write_problem(WORKLOAD, path)
     names = ["toy_policy:ShortestFirst", "toy_policy:ShortestFirst(longest=True)"]

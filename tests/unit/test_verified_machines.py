@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run
@@ -41,17 +41,8 @@ def _problem(draw: random.Random, unit: int = 1) -> WorkloadProblem:
         needs = {"licence": draw.randint(1, licences)} if draw.random() < 0.7 else {}
         late = (submit + draw.randint(0, 5)) / unit if draw.random() < 0.3 else None
         nodes, weight = draw.randint(1, num_nodes), draw.randint(1, 3)
-        jobs.append(
-            Job(
-                submit / unit,
-                nodes,
-                runtime / unit,
-                runtime / unit,
-                weight=weight,
-                needs=needs,
-                eligible=late,
-            )
-        )
+        more: dict[str, Any] = {"weight": weight, "needs": needs, "eligible": late}
+        jobs.append(Job(submit / unit, nodes, runtime / unit, runtime / unit, **more))
     closed = []
     for _ in range(draw.randint(0, 2)):
         begin = draw.randint(0, 12)

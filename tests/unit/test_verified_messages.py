@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
-from verified_tools import CHECKER, needs_checker
+from verified_tools import CHECKER, fake_checker, needs_checker
 
 from allocsolve.backends.verified_checker import VARIABLE
 from allocsolve.families import family_of
 from allocsolve.instances import write_certificate, write_problem, write_solution
+from allocsolve.judge import certificate_kind, certified_bound
 from allocsolve.model import (
     EvolutionProblem,
     EvolutionProfile,
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from allocsolve.model import Answer, Problem
 
 PRICES: dict[str, Any] = {"kind": "time-prices", "edges": [0, 4], "prices": [1], "unit": 8}
-JOBS = WorkloadProblem(4, [Job(0, 4, 3), Job(0, 3, 2)])
-PROFILES = EvolutionProblem(
-    4, (EvolutionProfile([(3, 4)]), EvolutionProfile([(2, 0), (2, 4)])), expand_limit=1
-)
+MAKESPAN, AREA = {"kind": "makespan", "rule": "area", "after": 0}, {"kind": "area"}
+JOBS, NO_JOBS = WorkloadProblem(4, [Job(0, 4, 3), Job(0, 3, 2)]), WorkloadProblem(4, [])
+APPS = EvolutionProfile([(3, 4)]), EvolutionProfile([(2, 0), (2, 4)])
+PROFILES = EvolutionProblem(4, APPS, expand_limit=1)
 
 
 def asked(
@@ -50,36 +51,23 @@ def stand_in(
     folder: Path, problem: Problem, certificate: dict[str, Any], term: str, answer: Answer | None
 ) -> Path:
     """Return a program that says of a certificate what the judge says: none has to be built."""
-    rules = family_of(problem).rules
-    make, recompute = rules.proof_text, rules.certified_bound
+    make = certificate_kind(family_of(problem), certificate).proof_text
     assert make is not None
-    assert recompute is not None
-    bound = recompute(problem, certificate, (term,))
+    bound = certified_bound(problem, certificate, (term,))
     digest = make(problem, certificate, term, bound, answer).digest
     numerator, denominator = Fraction(bound).as_integer_ratio()
-    program = folder / "checker"
     says = f"problem {digest}\\nverified {term} >= {numerator} / {denominator}\\n"
-    program.write_text(f"#!/bin/sh\nprintf '{says}'\n", encoding="ascii")
-    program.chmod(0o755)
-    return program
+    return fake_checker(folder / "checker", says)
 
 
 CASES: dict[str, tuple[Problem, dict[str, Any], str, Answer | None]] = {
     "a bound of a workload": (JOBS, PRICES, "turnaround", None),
     "a schedule of a workload": (JOBS, PRICES, "turnaround", WorkloadSchedule.of(JOBS, [0, 3])),
     "one that is not feasible": (JOBS, PRICES, "turnaround", WorkloadSchedule.of(JOBS, [0, 0])),
-    "a makespan": (
-        JOBS,
-        {"kind": "makespan", "rule": "wide", "after": 0},
-        "makespan",
-        WorkloadSchedule.of(JOBS, [0, 3]),
-    ),
-    "a bound of profiles": (PROFILES, {"kind": "area"}, "makespan", None),
+    "a makespan": (JOBS, {**MAKESPAN, "rule": "wide"}, "makespan", WorkloadSchedule.of(JOBS, [0, 3])),
+    "a bound of profiles": (PROFILES, AREA, "makespan", None),
     "a schedule of profiles": (
-        PROFILES,
-        {"kind": "area"},
-        "makespan",
-        EvolutionSchedule.of([0, 1], PROFILES.applications),
+        *(PROFILES, AREA, "makespan", EvolutionSchedule.of([0, 1], PROFILES.applications)),
     ),
 }
 
@@ -120,17 +108,12 @@ NOTHING: dict[str, tuple[Problem, dict[str, Any], str, str]] = {
         "wait",
         "all jobs have the weight 0",
     ),
-    "no jobs": (WorkloadProblem(4, []), PRICES, "slowdown", "there are no jobs"),
-    "no jobs that end": (
-        WorkloadProblem(4, []),
-        {"kind": "makespan", "rule": "area", "after": 0},
-        "makespan",
-        "there are no jobs",
-    ),
-    "no late jobs": (JOBS, {"kind": "makespan", "rule": "wide", "after": 9}, "makespan", "at 9 s or later"),
+    "no jobs": (NO_JOBS, PRICES, "slowdown", "there are no jobs"),
+    "no jobs that end": (NO_JOBS, MAKESPAN, "makespan", "there are no jobs"),
+    "no late jobs": (JOBS, {**MAKESPAN, "after": 9}, "makespan", "at 9 s or later"),
     "no applications": (
         EvolutionProblem(4, (), expand_limit=1),
-        {"kind": "area"},
+        AREA,
         "makespan",
         "there are no applications",
     ),
@@ -179,7 +162,7 @@ def test_what_proves_little_is_verified(
     says: str,
     tmp_path: Path,
     capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Any,
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(CHECKER))
     words = asked(tmp_path, problem, {"term": "turnaround", **certificate}, "turnaround")

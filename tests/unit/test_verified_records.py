@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import Capture, run, run_json
-from verified_tools import CHECKER, needs_checker
+from verified_tools import CHECKER, fake_checker, needs_checker
 
 from allocsolve.backends.verified_checker import VARIABLE, find_checker
 from allocsolve.bench import RecordStore, best, merge_records, plan, run as run_tasks, verify_records
@@ -16,6 +16,7 @@ from allocsolve.bench.runs.verified import mark_verified
 from allocsolve.cli import main
 from allocsolve.families import family_of
 from allocsolve.instances import uniform_occupancy, write_problem
+from allocsolve.judge import certificate_kind
 from allocsolve.model import Budget, Job, Mesh, WorkloadProblem, terms
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ def _bound(path: Path) -> Record:
 def _digest(path: Path) -> str:
     with RecordStore(path, read_only=True) as store:
         record = next(iter(store))
-        make = family_of(RIGID).rules.proof_text
         certificate = store.certificate(record.key)
-        assert make is not None
         assert certificate is not None
+        make = certificate_kind(family_of(RIGID), certificate).proof_text
+        assert make is not None
         text = make(RIGID, certificate, "turnaround", terms(record.certified_bound)[0], None)
     return text.digest
 
@@ -69,12 +70,10 @@ def _digest(path: Path) -> str:
 @pytest.fixture
 def stand_in(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program that says what the checker would say: none has to be built for these tests."""
-    program = tmp_path / "checker"
     bound = _bound(study).certified_bound
     numerator, denominator = float(terms(bound)[0]).as_integer_ratio()
     says = f"problem {_digest(study)}\\nverified turnaround >= {numerator} / {denominator}\\n"
-    program.write_text(f"#!/bin/sh\nprintf '{says}'\n", encoding="ascii")
-    program.chmod(0o755)
+    program = fake_checker(tmp_path / "checker", says)
     monkeypatch.setenv(VARIABLE, str(program))
     return program
 
@@ -103,6 +102,7 @@ def test_bounds_are_marked_and_shown(study: Path, stand_in: Path, tmp_path: Path
     assert _bound(study).verified_bound in out.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_score_says_how_many_bounds_are_verified(
     study: Path, stand_in: Path, tmp_path: Path, capsys: Capture
 ) -> None:

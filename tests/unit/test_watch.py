@@ -123,10 +123,7 @@ def test_what_the_machine_keeps_it_waiting_after_the_limit_is_granted(
 ) -> None:
     start = clock.now
     monkeypatch.setattr(watch_module, "_schedule", lambda _: {"1": (0.0, 0.75 * (clock.now - start))})
-    watch = Watch(
-        os.getpid(),
-        10.0,
-    )
+    watch = Watch(os.getpid(), 10.0)
     watch.begin(10.0, 2.0)
     _pass(watch, clock, 17.5)
     assert not watch.overdue

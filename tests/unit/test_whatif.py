@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import html
 import re
 import shutil
 from datetime import UTC, datetime
@@ -15,17 +14,15 @@ import pytest
 from browser_tools import open_browser
 from cli_tools import Capture, refused, run, run_json, without_compiling
 from first_fit import in_order
-from whatif_logs import NODES, PROBLEM, SECONDS, fixed_work, sacct
+from whatif_logs import NODES, PROBLEM, SECONDS, assert_links, assert_no_jargon, fixed_work, sacct
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.errors import FormatError
-from allocsolve.instances import elastic_workload, log_format
+from allocsolve.instances import log_format
 from allocsolve.judge import workload_value
-from allocsolve.model import Budget
 from allocsolve.pictures.chart import duration
-from allocsolve.registry import make_solver
 from allocsolve.report.whatif.findings import periods_of
 from allocsolve.report.whatif.words import anchor, at_least, definitions
 
@@ -108,10 +105,8 @@ def test_the_terminal_says_it_in_words(made: Path, tmp_path: Path, capsys: Captu
 
 def test_every_figure_leads_to_its_definition(made: Path) -> None:
     page = (made / "page.html").read_text()
-    places = re.findall(r' id="([^"]+)"', page)
-    assert len({*places}) == len(places)
-    links = re.findall(r'href="([^"]*)"', page)
-    assert {link.removeprefix("#") for link in links} <= {*places}  # and to nothing outside of the page
+    assert_links(page)
+    assert_no_jargon(page)
     cards = re.findall(r'<a class="card" href="#means-[^"]+"><b>([^<]+)</b>', page)
     assert len(cards) == 4
     for sentence in re.findall(r'<p class="headline">(.*?)</p>', page):
@@ -122,14 +117,6 @@ def test_every_figure_leads_to_its_definition(made: Path) -> None:
     assert undefined == {"schedule", "job", "jobs"}
     for word in definitions("nodes", elastic=True):
         assert f'<dt id="{anchor(word)}">' in page
-
-
-def test_the_words_hold_no_jargon(made: Path) -> None:
-    page = (made / "page.html").read_text()
-    shown = html.unescape(re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL))
-    shown = shown[: shown.index("Where the figures come from")]
-    for word in ("turnaround", "makespan", "clairvoyant", "dual", "objective", "regret", "heuristic"):
-        assert word not in shown.lower()
 
 
 def test_an_interrupt_keeps_what_is_done(
@@ -273,18 +260,6 @@ def test_a_bound_is_never_rounded_up() -> None:
         number, unit = at_least(seconds).split()
         size = {"s": 1, "min": 60, "h": 3600, "d": 86400}[unit]
         assert seconds * (1 - 1e-9) - size / 10 <= float(number) * size <= seconds * (1 + 1e-9)
-
-
-def test_where_no_job_can_change_size_both_policies_start_whoever_fits() -> None:
-    elastic = elastic_workload(PROBLEM, share=0, seed=1)
-    wait = workload_value(PROBLEM, _answer("first-fit", PROBLEM))
-    assert {
-        workload_value(elastic, _answer(name, elastic)) for name in ("malleable-min", "static-price")
-    } == {wait}
-
-
-def _answer(name: str, problem: Any) -> Any:
-    return make_solver(name, problem, "turnaround")(problem, Budget(seconds=5)).answer
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
-from whatif_logs import NODES, PROBLEM, SECONDS, sacct
+from whatif_logs import NODES, PROBLEM, SECONDS, fixed_work, sacct
 
 from allocsolve.cli.parser import make_parser
 from allocsolve.instances import (
@@ -27,7 +27,11 @@ from allocsolve.report.whatif.questions import with_merged
 if TYPE_CHECKING:
     from pathlib import Path
 
+work = pytest.fixture(scope="module", autouse=True)(fixed_work)
+
 MORNING = datetime(2024, 3, 4, 8, tzinfo=UTC)
+
+work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 
 
 def _log(path: Path, rows: list[tuple[Any, ...]], columns: str = "NNodes|Partition") -> Path:
@@ -62,11 +66,8 @@ def test_a_job_larger_than_its_partition_is_told_and_stays(tmp_path: Path, capsy
 def test_a_need_beyond_what_there_is_is_told_in_the_same_way(
     more: tuple[str, ...], tmp_path: Path, capsys: Capture
 ) -> None:
-    rows = [
-        (0, 0, 60, 1, "a", "gres/gpu=3"),
-        (0, 60, 60, 1, "a", "gres/gpu=7"),
-        (0, 120, 60, 2, "a", "gres/gpu=9"),
-    ]
+    had = enumerate(((1, 3), (1, 7), (2, 9)))
+    rows = [(0, 60 * idx, 60, nodes, "a", f"gres/gpu={gpus}") for idx, (nodes, gpus) in had]
     log = _log(tmp_path / "jobs.txt", rows, "NNodes|Partition|AllocTRES")
     out = ("--nodes", 4, *SECONDS, "--out", tmp_path / "page.html")
     told = run_json(capsys, "whatif", log, *out, "--resources", "gpus=4", *more)

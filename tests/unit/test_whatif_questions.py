@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import replace
 from functools import partial
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from browser_tools import open_browser
-from cli_tools import Capture, refused, run, run_json, without_compiling
-from whatif_logs import NODES, PROBLEM, SECONDS, fixed_work, sacct
+from cli_tools import Capture, refused, run, run_json
+from whatif_logs import NODES, PROBLEM, SECONDS, assert_links, assert_no_jargon, fixed_work, sacct
 
 from allocsolve import bench
+from allocsolve.bench.runs.runner import open_executor
 from allocsolve.cli import main
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.instances import closed_window, log_problem, read_sacct_log, time_origin
@@ -149,16 +149,11 @@ def test_the_terminal_shows_rows_and_what_is_certain(made: Path, capsys: Capture
 
 def test_every_word_on_the_page_leads_to_its_definition(made: Path) -> None:
     page = (made / "page.html").read_text()
-    places = re.findall(r' id="([^"]+)"', page)
-    assert len({*places}) == len(places)
-    links = re.findall(r'href="([^"]*)"', page)
-    assert {link.removeprefix("#") for link in links} <= {*places}
+    assert_links(page)
     for word in ("what if", "change", "exact limits", ORDER_NAMES["shortest-estimate"]):
         assert f'<dt id="{anchor(word)}">' in page
     assert f'<dt id="{anchor(ORDER_NAMES["wfp3"])}">' not in page
-    shown = html.unescape(re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL))
-    for jargon in ("turnaround", "clairvoyant", "heuristic", "makespan"):
-        assert jargon not in shown[: shown.index("Where the figures come from")].lower()
+    assert_no_jargon(page)
 
 
 def test_who_asks_for_nothing_gets_the_page_as_it_was(tmp_path: Path, capsys: Capture) -> None:
@@ -296,37 +291,12 @@ def test_what_cannot_be_asked_gets_one_line(tmp_path: Path, capsys: Capture) -> 
     assert [one.name for one in tmp_path.iterdir()] == ["jobs.txt"]
 
 
-def test_an_interrupt_keeps_the_rows_that_are_done(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "jobs.txt").write_text(sacct())
-    argv = ["whatif", str(tmp_path / "jobs.txt"), "--nodes", f"{NODES},24", *SECONDS]
-    argv += ["--out", str(tmp_path / "page.html")]
-    original = bench.run_missing
-
-    def interrupted(tasks: Any, *rest: Any, **more: Any) -> None:
-        original([task for task in tasks if task.solver == "easy"], *rest, **more)
-        if len(tasks) < 4:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("allocsolve.bench.run_missing", interrupted)
-        assert main(argv) == 130
-    out, err = capsys.readouterr()
-    assert "interrupted; what is known is in " in without_compiling(err)
-    assert "prices with 24 nodes" in out
-    assert "With 24 nodes" not in out  # nothing is known of it
-    assert re.search(r"^24 nodes +\S+ \S+ +-\S+ \S+ +- +-$", out, re.MULTILINE)
-    told = run_json(capsys, *argv)
-    assert told["missing"] == []
-    assert told["questions"][1]["wait_bound"] is not None
-
-
 def test_a_row_that_fails_says_why(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jobs.txt").write_text(sacct())
     argv = ["whatif", str(tmp_path / "jobs.txt"), "--nodes", f"{NODES},24", *SECONDS]
     argv += ["--out", str(tmp_path / "page.html")]
     # The processes that run solvers have no room for it.
+    monkeypatch.setattr("allocsolve.bench.open_executor", open_executor)
     original = bench.run_missing
 
     def starved(tasks: Any, *rest: Any, **more: Any) -> None:

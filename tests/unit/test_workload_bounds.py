@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -11,7 +12,6 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds.workload import (
-    job_costs,
     least_areas,
     makespan_bound,
     shortest_run_times,
@@ -22,7 +22,7 @@ from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.exact import Prices, WorkloadCpSat
 from allocsolve.instances.formats.logs.swf import read_swf
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import (
     Amdahl,
     Budget,
@@ -48,35 +48,20 @@ if TYPE_CHECKING:
 QUEUE = WorkloadProblem(4, [Job(0, 4, 1), Job(0, 4, 2), Job(0, 4, 3)])
 SMALL = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
 TABLE = SpeedupTable([(1, 12), (2, 8), (4, 6)])
-MOLDABLE = WorkloadProblem(
-    4,
-    [
-        Job(0, 2, 8, min_nodes=1, max_nodes=4, speedup=TABLE),
-        Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(1)),
-    ],
-)
-MALLEABLE = WorkloadProblem(
-    4,
-    [
-        Job(0, 2, 8, min_nodes=1, max_nodes=4, speedup=TABLE, kind="malleable"),
-        Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(1), kind="malleable"),
-        Job(0, 2, 16, min_nodes=1, max_nodes=4, speedup=PowerLaw(0.5), kind="malleable"),
-        Job(0, 3, 5),
-    ],
-)
-GOOD: dict[str, Any] = {
-    "kind": "time-prices",
-    "term": "turnaround",
-    "edges": [0, 4, 6],
-    "prices": [3, 1],
-    "unit": 8,
-}
+ROWS = [
+    Job(0, 2, runtime, min_nodes=1, max_nodes=4, speedup=law)
+    for runtime, law in ((8, TABLE), (10, Amdahl(1)), (16, PowerLaw(0.5)))
+]
+MOLDABLE = WorkloadProblem(4, ROWS[:2])
+MALLEABLE = WorkloadProblem(4, [*(replace(job, kind="malleable") for job in ROWS), Job(0, 3, 5)])
+GOOD: dict[str, Any] = {"kind": "time-prices", "term": "turnaround", "unit": 8, "edges": [0, 4, 6]}
+GOOD["prices"] = [3, 1]
 
 
 def certified(
     problem: WorkloadProblem, certificate: Mapping[str, object], term: WorkloadTerm = "turnaround"
 ) -> float:
-    return workload_certified_bound(problem, certificate, (term,))
+    return certified_bound(problem, certificate, (term,))
 
 
 def test_tight_where_jobs_run_one_after_the_other() -> None:
@@ -104,18 +89,6 @@ def test_nothing_to_do(weight: int) -> None:
         assert bound.value == certified(problem, dict(bound.certificate), term) == 0
     assert makespan_bound(problem).value == 5 * weight
     assert certified(problem, dict(makespan_bound(problem).certificate), "makespan") == 5 * weight
-
-
-def test_costs_of_jobs() -> None:
-    problem = WorkloadProblem(4, [Job(0, 1, 5), Job(0, 1, 20, weight=2)])
-    slope, floor, offset, scale = job_costs(problem, "slowdown")
-    assert (slope.tolist(), floor.tolist(), offset, scale) == ([0.1, 0.1], [1, 2], 0, 3)
-    slope, floor, offset, scale = job_costs(problem, "wait")
-    assert (slope.tolist(), floor.tolist(), offset, scale) == ([1, 2], [0, 0], 45, 3)
-    refused: list[tuple[WorkloadProblem, WorkloadTerm]] = [(problem, "makespan"), (MOLDABLE, "wait")]
-    for wrong, term in refused:
-        with pytest.raises(InvalidOption, match=term):
-            job_costs(wrong, term)
 
 
 def test_of_moldable_jobs() -> None:
@@ -289,16 +262,8 @@ def test_malformed_makespan_certificates_are_refused(change: dict[str, Any], mes
     assert certified(SMALL, good, "makespan") == 1002
     with pytest.raises(InvalidAnswer, match=message):
         certified(SMALL, {**good, **change}, "makespan")
-    with pytest.raises(InvalidAnswer, match="bounds 'makespan', not turnaround"):
+    with pytest.raises(InvalidAnswer, match="bound makespan, not turnaround"):
         certified(SMALL, good)
-
-
-def test_other_prices_bound_too_but_are_no_forgery() -> None:
-    """Whoever changes prices changes the bound, never beyond the optimum: 374 (200 + 10 + 1000, by hand)."""
-    best = time_prices(SMALL)
-    for prices in ([0, 0], [100, 0], [2**20, 2**20]):
-        assert certified(SMALL, {**GOOD, "prices": prices}) <= 376
-    assert certified(SMALL, dict(best.certificate)) <= 376
 
 
 @pytest.mark.parametrize("term", ["turnaround", "slowdown", "wait"])
@@ -359,4 +324,4 @@ def test_a_kind_for_rigid_jobs_and_means_is_refused_to_others_by_its_name(kind: 
     }
     for term, fault in faults.items():
         with pytest.raises(InvalidAnswer, match=fault):
-            workload_certified_bound(MOLDABLE, {"kind": kind, "term": term}, (term,))
+            certified_bound(MOLDABLE, {"kind": kind, "term": term}, (term,))

@@ -54,11 +54,6 @@ def test_known_optimum(objective: str, value: float | tuple[float, ...]) -> None
     assert result.objective == result.bound == pytest.approx(value)
 
 
-def test_no_jobs() -> None:
-    result = WorkloadCpSat(("makespan", "wait"))(WorkloadProblem(3, []), Budget())
-    assert (result.status, result.objective) == (Status.OPTIMAL, (0.0, 0.0))
-
-
 def test_jobs_that_do_not_count() -> None:
     problem = WorkloadProblem(2, [Job(0, 2, 5, weight=0), Job(0, 2, 7, weight=0)])
     result = WorkloadCpSat()(problem, Budget())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -30,27 +31,10 @@ LINEAR = PowerLaw(1)
 #: 100 s on 4 nodes; asks for 4 more with half of its work left, and gives 6 back with a quarter left.
 ASKS = Job(0, 4, 100, min_nodes=2, max_nodes=16, speedup=LINEAR, evolution=Requests([(0.5, 4), (0.25, -6)]))
 #: A change costs 10 s.
-STALLS = Job(
-    0,
-    4,
-    100,
-    min_nodes=2,
-    max_nodes=16,
-    speedup=LINEAR,
-    evolution=Requests([(0.5, 4)]),
-    reconfiguration=Stall(fixed=2, per_node=1, shared=48),
-)
-MALLEABLE = Job(
-    0,
-    4,
-    100,
-    min_nodes=2,
-    max_nodes=16,
-    speedup=LINEAR,
-    kind="malleable",
-    points=4,
-    reconfiguration=Stall(fixed=10, holds="larger"),
-)
+STALL = Stall(fixed=2, per_node=1, shared=48)
+STALLS = replace(ASKS, evolution=Requests([(0.5, 4)]), reconfiguration=STALL)
+STALL = Stall(fixed=10, holds="larger")
+MALLEABLE = replace(ASKS, kind="malleable", evolution=None, points=4, reconfiguration=STALL)
 #: 200 node-seconds on any nodes, 100 on one, 200 on any; gives a node back 10 s after it is of no use.
 REACTS = Job(
     0,
@@ -63,13 +47,7 @@ REACTS = Job(
 )
 #: Asks for a third node from the start on; gives one back at 15 s, where nobody gave it one before.
 ASKS_ON = Job(0, 2, 30, min_nodes=2, max_nodes=4, evolution=Phases([(20, None), (20, 1)], release_delay=5))
-LEAVES_LATE = Job(
-    *(0, 2, 30),
-    min_nodes=2,
-    max_nodes=4,
-    evolution=Phases([(20, None), (20, 1)], release_delay=5),
-    reconfiguration=Join(shrink=3),
-)
+LEAVES_LATE = replace(ASKS_ON, reconfiguration=Join(shrink=3))
 STEPS = Job(0, 2, 100, min_nodes=2, max_nodes=8, evolution=Profile([(60, 2), (30, 8), (10, 4)], 2))
 
 

@@ -45,10 +45,7 @@ PIECES: dict[str, tuple[Any, str]] = {
     "missing": ([{"name": "j0", "pieces": []}], "jobs: 'j1' is missing"),
     "strange": ([{"name": "x", "pieces": []}], "jobs[0].name: the problem has no job 'x'"),
     "twice": ([{"name": "j0", "pieces": []}] * 2, "jobs[1].name: 'j0' stands twice"),
-    "no piece": (
-        [{"name": "j0", "pieces": [[1, 2]]}],
-        "must have 3 entries, not 2",
-    ),
+    "no piece": ([{"name": "j0", "pieces": [[1, 2]]}], "must have 3 entries, not 2"),
 }
 
 

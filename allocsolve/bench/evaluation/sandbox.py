@@ -44,10 +44,7 @@ def leave_network() -> bool:
 def unheld(*, offline: bool) -> str:
     """Return in words what a restricted process is not kept from on this system; empty if from all.
 
-    Parameters
-    ----------
-    offline
-        What `leave_network` has returned.
+    `offline` is what `leave_network` has returned.
     """
     version = _landlock_version()
     open_ends = ["reading and writing the files of its user"] * (version < 1)
@@ -59,17 +56,9 @@ def unheld(*, offline: bool) -> str:
 def restrict(readable: Iterable[str], *, memory_mb: float) -> None:
     """Give up files, and memory beyond a limit, for this process and those that it might start.
 
-    Parameters
-    ----------
-    readable
-        Files, and folders with all below them, that may still be read; what is not there is passed over.
-    memory_mb
-        What may be allocated from now on, in MB.
-
-    Raises
-    ------
-    OSError
-        If this system has Landlock, and it does not take hold.
+    Raises `OSError` if this system has Landlock, and it does not take hold. Files, and folders with all below
+    them, that are `readable` may still be read; what is not there is passed over. From now on `memory_mb` MB
+    may be allocated.
     """
     import resource  # noqa: PLC0415 - Windows, which seals nothing, has none
 

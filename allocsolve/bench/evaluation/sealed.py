@@ -36,7 +36,7 @@ from allocsolve.bench.evaluation.messages import (
     ViewSender,
     decisions_of,
 )
-from allocsolve.bench.runs.reply import clock
+from allocsolve.bench.runs.clock import clock
 from allocsolve.bench.runs.watch import LOOK_S, cause_of, exit_reason, held_mb
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.kernels.cache import kernel_folder
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
-    from allocsolve.simulation import QueueView
 
 #: How long loading a policy may take, in seconds.
 LOADING_S: Final = 30.0
@@ -94,12 +93,7 @@ class PolicyUnusable(PolicyFailed):
 class SealedPolicies:
     """Runs policies in processes of their own, one at a time.
 
-    Parameters
-    ----------
-    hidden
-        Files and folders that no policy is to read.
-    limits
-        Of each run.
+    No policy is to read the files and folders that are `hidden`; the limits are those of each run.
     """
 
     def __init__(self, hidden: Sequence[Path], limits: Limits) -> None:
@@ -127,15 +121,7 @@ class SealedPolicies:
     def run(self, problem: WorkloadProblem, policy: str) -> WorkloadSchedule:
         """Return the schedule of a workload under a policy, which nobody has judged yet.
 
-        Parameters
-        ----------
-        policy
-            ``package.module:object`` with options, ``file.py``, or ``file.py:object``.
-
-        Raises
-        ------
-        PolicyFailed
-            If it raises, decides what is not allowed, dies, or takes more than the limits.
+        Raises `PolicyFailed` if it raises, decides what is not allowed, dies, or takes more than the limits.
         """
         orders = self._orders(policy)
         server = self._started()
@@ -319,8 +305,7 @@ class _Process:
             return None
         mark, length = HEAD.unpack_from(self._received)
         if length > (self._most if mark == DECIDED else LONGEST):
-            msg = f"the process of the policy sent {length} bytes"
-            raise PolicyFailed(msg)
+            raise PolicyFailed(f"the process of the policy sent {length} bytes")
         end = HEAD.size + length
         if len(self._received) < end:
             return None
@@ -334,14 +319,12 @@ class _Process:
     def _look(self, spent: float) -> None:
         """Look at the time that is spent, and at the memory."""
         if spent > self._limit:
-            msg = f"killed: not {self._state} after {spent:.1f} s"
-            raise PolicyFailed(msg)
+            raise PolicyFailed(f"killed: not {self._state} after {spent:.1f} s")
         if clock() - self._looked > _MEMORY_LOOK_S:
             self._looked = clock()
             held, most = held_mb(self._pid), 2 * self._limits.memory_mb
             if held > most:
-                msg = f"killed: held {held:.0f} MB, more than {most:.0f} MB"
-                raise PolicyFailed(msg)
+                raise PolicyFailed(f"killed: held {held:.0f} MB, more than {most:.0f} MB")
 
 
 def _text(mark: bytes, data: bytes) -> str:
@@ -360,10 +343,5 @@ def _schedule(problem: WorkloadProblem, process: _Process) -> WorkloadSchedule:
         try:
             engine.apply(decisions_of(data))
         except (IllegalDecision, InvalidAnswer) as error:
-            msg = f"illegal decision at {_instant(view)}: {error}"
-            raise PolicyFailed(msg) from None
+            raise PolicyFailed(f"illegal decision at {view.now:.15g} s: {error}") from None
     return engine.result()
-
-
-def _instant(view: QueueView) -> str:
-    return f"{view.now:.15g} s"

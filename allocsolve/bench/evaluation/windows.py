@@ -27,7 +27,7 @@ from allocsolve.instances import (
     write_certificate,
 )
 from allocsolve.instances.formats.files import unpacked_path
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.kernels.cache import kernel_folder
 from allocsolve.model import WorkloadProblem
 
@@ -56,14 +56,9 @@ class Window:
 def read_logs(places: Sequence[Path]) -> list[tuple[Path, WorkloadProblem]]:
     """Return the workloads of some files, and of all files of some folders, each with its file.
 
-    Raises
-    ------
-    FormatError
-        If a file is neither a log nor a workload, a folder has no file, or something is not there.
-    UnsupportedProblem
-        If a machine has more than nodes: no bound of this package holds for its windows.
-    InvalidOption
-        If there is no file, or two have the same jobs: windows would count them twice.
+    Raises `FormatError` if a file is neither a log nor a workload, a folder has no file, or something is not
+    there; `UnsupportedProblem` if a machine has more than nodes: no bound of this package holds for its
+    windows; `InvalidOption` if there is no file, or two have the same jobs: windows would count them twice.
     """
     read: list[tuple[Path, WorkloadProblem]] = []
     for path in [file for place in places for file in _files(place)]:
@@ -77,12 +72,10 @@ def read_logs(places: Sequence[Path]) -> list[tuple[Path, WorkloadProblem]]:
             msg = f"{path}: the workload has jobs that are not rigid: policies are evaluated on rigid jobs"
             raise UnsupportedProblem(msg)
         if twin := next((other for other, one in read if one.jobs == problem.jobs), None):
-            msg = f"{path}: has the jobs of {twin}; windows are drawn from each log once"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{path}: has the jobs of {twin}; windows are drawn from each log once")
         read.append((path, problem))
     if not read:
-        msg = "no log is given"
-        raise InvalidOption(msg)
+        raise InvalidOption("no log is given")
     return read
 
 
@@ -112,21 +105,9 @@ def draw_windows(
 ) -> list[WorkloadProblem]:
     """Draw windows from logs in turns, none of which has a job of another one.
 
-    Parameters
-    ----------
-    logs
-        See `read_logs`.
-    windows, jobs
-        How many windows there are, and how many successive jobs each has.
-    split
-        ``train`` or ``test``: see `allocsolve.adaptors.train_test_ranges`.
-    seed
-        Of all that is drawn; the same one draws the same windows of the same logs.
-
-    Raises
-    ------
-    InvalidOption
-        If a log has not so many.
+    Raises `InvalidOption` if a log has not so many. The split is ``train`` or ``test``: see
+    `allocsolve.adaptors.train_test_ranges`. One seed draws the same windows of the same logs, see
+    `read_logs`.
     """
     rng = np.random.default_rng(seed)
     drawn: list[WorkloadProblem] = []
@@ -172,15 +153,11 @@ def bounds_folder() -> Path:
 def bounded(problem: WorkloadProblem) -> Window:
     """Return a window with its bound.
 
-    Raises
-    ------
-    InvalidOption
-        If no job counts.
+    Raises `InvalidOption` if no job counts.
     """
     bound = _bound(problem)
     if bound <= 0:
-        msg = "a window has no job that counts: all its weights are 0"
-        raise InvalidOption(msg)
+        raise InvalidOption("a window has no job that counts: all its weights are 0")
     return Window(problem, bound)
 
 
@@ -189,9 +166,9 @@ def _bound(problem: WorkloadProblem) -> float:
     path = bounds_folder() / f"{digest(problem)}.json.gz"
     with contextlib.suppress(AllocsolveError):
         certificate = read_certificate(path, problem).certificate
-        return workload_certified_bound(problem, certificate, OBJECTIVE)
+        return certified_bound(problem, certificate, OBJECTIVE)
     prices = time_prices(problem).certificate
     with contextlib.suppress(AllocsolveError, OSError):  # then it is made again the next time
         path.parent.mkdir(parents=True, exist_ok=True)
         write_certificate(path, problem, OBJECTIVE, prices)
-    return workload_certified_bound(problem, prices, OBJECTIVE)
+    return certified_bound(problem, prices, OBJECTIVE)

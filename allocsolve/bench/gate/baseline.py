@@ -1,26 +1,11 @@
 """The file of the regression gate: what every solver was worth on every problem of a suite, and how fast.
 
-JSON with a line for each problem, solver and result, sorted, so that a change shows as a short diff::
-
-    {"format": "allocsolve-gate/1", "suite": "tiny", "solvers_asked": null,
-     "budget": {"seconds": 60, "iterations": 200, "seed": 0}, "time_factor": 1.5,
-     "references": {"walk": 1.0, "scan": 1.31, "sort": 0.68, ...},
-     "problems": [{"problem": "tiny-00", "kind": "evolution", "digest": "<sha256>", "bound": 96810}, ...],
-     "solvers": [{"kind": "evolution", "solver": "noX", "mean_gap": 0.374, "timed_on": "300-applications",
-                  "time": 2.69, "wall_time": 2.71}, ...],
-     "results": [{"problem": "tiny-00", "solver": "noX", "status": "feasible", "value": 133325,
-                  "bound": null}, ...]}
-
-``suite`` is the name of a suite, or a folder of problems as seen from that of the file, with a slash
-(``./problems``, ``../problems``). ``solvers_asked`` are the names that an update was asked to take, null for
-the default ones; a ``bound`` is null for none, that of a problem is the best of all solvers and of
-`allocsolve.bounds`; ``mean_gap`` a fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the
-problem ``timed_on`` in units of the reference work that is called the walk, ``wall_time`` by the clock, all
-null for a solver that is not timed.
-``references`` are the times of all reference works in the same unit on the machine that wrote the file, null
-if nothing was timed; see `allocsolve.bench.gate.timing`. Older files have no ``wall_time``, which is then not
-compared, or no ``references``: then all machines count as the same. The budget and ``time_factor`` may be
-edited: updates keep them.
+JSON with a line for each problem, solver and result, sorted, so that a change shows as a short diff;
+`baseline_schema` states its fields. The bound of a problem is the best of all solvers and of
+`allocsolve.bounds`; ``mean_gap`` is a fraction, ``time`` the CPU time of a call on the problem ``timed_on``
+in units of the reference work that is called the walk, ``wall_time`` by the clock. Older files have no
+``wall_time``, which is then not compared, or no ``references``: then all machines count as the same. The
+budget and ``time_factor`` may be edited: updates keep them.
 """
 
 from __future__ import annotations
@@ -42,7 +27,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from allocsolve.bench.gate.gate import Measured
     from allocsolve.instances.formats.files import Document
 
 FORMAT: Final = "allocsolve-gate/1"
@@ -103,10 +87,7 @@ class Baseline:
 def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
     """Write a baseline. The file appears whole or not at all.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be written.
+    Raises `FormatError` if the file cannot be written.
     """
     budget = baseline.budget
     document = {
@@ -125,24 +106,19 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
 
 def _rows(rows: Iterable[Row], kind: type[Row]) -> list[Document]:
     names = [column.name for column in _columns(kind)]
-    return [{name: _plain(getattr(row, name)) for name in names} for row in sorted(rows)]
+    listed = [{name: getattr(row, name) for name in names} for row in sorted(rows)]
+    return [{name: None if cell == -math.inf else cell for name, cell in row.items()} for row in listed]
 
 
 def _columns(kind: type[Row]) -> list[dataclasses.Field[Any]]:
     return [column for column in dataclasses.fields(kind) if column.name not in ("error", "references")]
 
 
-def _plain(value: object) -> object:
-    return None if value == -math.inf else value
-
-
 def read_baseline(path: str | os.PathLike[str]) -> Baseline:
     """Read a baseline.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or is no baseline of this version: every faulty field is named.
+    Raises `FormatError` if the file cannot be read, or is no baseline of this version: every faulty field is
+    named.
     """
     fields, check = read_fields(load(path), baseline_schema(), str(path)), Checker()
     asked, references = fields["solvers_asked"], fields.get("references")
@@ -276,6 +252,15 @@ class GateChange:
         return f"{self.what}: {where}: {values}" + (f" ({self.relative})" if self.relative else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All rows of a run, sorted."""
+
+    problems: tuple[GateProblem, ...]
+    solvers: tuple[GateSolver, ...]
+    results: tuple[GateResult, ...]
+
+
 def failures(now: Measured) -> Iterator[GateChange]:
     """Yield the results of solvers that raised or were refuted by the judge: no baseline has any."""
     kinds = {row.problem: row.kind for row in now.problems}
@@ -288,17 +273,8 @@ def failures(now: Measured) -> Iterator[GateChange]:
 def changes(before: Baseline, now: Measured) -> Iterator[GateChange]:
     """Yield all differences but the failures.
 
-    Parameters
-    ----------
-    before
-        Its solvers that were not run are left out.
-    now
-        Its solvers that the baseline does not know are left out.
-
-    Notes
-    -----
-    The times of now are those on the machine of the baseline, at the least: see `timing`
-    on the ratios of two machines.
+    Solvers that only one of the two has are left out. The times of now are those on the machine of the
+    baseline, at the least: see `timing` on the ratios of two machines.
     """
     kinds = {row.kind for row in now.solvers}
     old = {row.problem: row for row in before.problems if row.kind in kinds}
@@ -359,7 +335,7 @@ def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iter
         for what, time, time_now in _times("slower", old, row):
             if time_now > before.time_factor * largest * time:
                 yield GateChange(
-                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / largest)
+                    what, row.kind, row.solver, row.timed_on or "", time, digits(time_now / largest)
                 )
                 break
 
@@ -378,7 +354,7 @@ def faster(before: Baseline, now: Measured) -> Iterator[GateChange]:
             if times and all(now * before.time_factor < smallest * time for _, time, now in times):
                 what, time, time_now = times[0]
                 yield GateChange(
-                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / smallest)
+                    what, row.kind, row.solver, row.timed_on or "", time, digits(time_now / smallest)
                 )
 
 
@@ -392,5 +368,6 @@ def _times(what: str, old: GateSolver, new: GateSolver) -> Iterator[tuple[str, f
         yield f"{what} (wall time)", old.wall_time, new.wall_time
 
 
-def _digits(time: float) -> float:
+def digits(time: float) -> float:
+    """Return a time as baselines have it."""
     return float(f"{time:.4g}")

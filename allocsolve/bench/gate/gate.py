@@ -20,7 +20,9 @@ from allocsolve.bench.gate.baseline import (
     GateProblem,
     GateResult,
     GateSolver,
+    Measured,
     changes,
+    digits,
     failures,
     faster,
     read_baseline,
@@ -84,15 +86,6 @@ class Contestant:
         return make_solver(self.solver, family_named(self.kind).problem)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """All rows of a run, sorted."""
-
-    problems: tuple[GateProblem, ...]
-    solvers: tuple[GateSolver, ...]
-    results: tuple[GateResult, ...]
-
-
 def measure(
     problems: Sequence[Problem],
     contestants: Sequence[Contestant],
@@ -106,31 +99,11 @@ def measure(
 ) -> Measured:
     """Run all contestants on all problems of their kinds and time those that are timed.
 
-    Parameters
-    ----------
-    problems
-        With unique names. Those of kinds without a contestant are left out.
-    contestants
-        With unique names by kind.
-    budget
-        Of each run.
-    bounded
-        Problems whose gaps are to the bounds given there; those of others are to the best bounds of this run.
-    finish
-        Whether to refuse a run that stops at the time limit: it would end otherwise on another machine.
-    executor
-        Where solvers that have names are run; times are measured in this process.
-    progress
-        Told before each run, and once at the end.
-    announce
-        Told of long compilations.
-
-    Raises
-    ------
-    InvalidOption
-        If a run was to finish and did not.
-    KeyboardInterrupt
-        When the user interrupts, also if the solver turned that into a result.
+    Raises `InvalidOption` if a run was to finish and did not; `KeyboardInterrupt` when the user interrupts,
+    also if the solver turned that into a result. Names of problems are unique, those of contestants by kind.
+    Gaps are to the bounds in `bounded`, of other problems to the best bounds of this run. To `finish` refuses
+    a run that stops at the time limit: it would end otherwise on another machine. Solvers that have names are
+    run by the executor; times are measured in this process.
     """
     kinds = {contestant.kind for contestant in contestants}
     problems = [problem for problem in problems if _kind(problem) in kinds]
@@ -176,11 +149,10 @@ def _kind(problem: Problem) -> str:
 
 def _result(task: Task, record: Record, *, finish: bool) -> GateResult:
     if finish and record.limit is Limit.TIME:
-        msg = (
+        raise InvalidOption(
             f"{task.label} stopped at the time limit of {record.seconds:g} s, "
             f"which is not the same work on every machine: leave this solver out, or choose another suite"
         )
-        raise InvalidOption(msg)
     value = None if record.value is None else _number(terms(record.value)[0])
     bound = _number(terms(record.bound)[0])
     # A solver that is not made for a problem answers none of this sort, today as before.
@@ -202,7 +174,7 @@ def _mean_gaps(
     for row in results:
         on = by_name[row.problem]
         if row.value is not None and math.isfinite(on.bound):
-            term = family_named(on.kind).objectives[0]
+            term = family_named(on.kind).term_names[0]
             distance = gap(row.value, on.bound, kind=on.kind, objective=term)
             if math.isfinite(distance):
                 gaps.setdefault((on.kind, row.solver), []).append(distance)
@@ -238,17 +210,13 @@ def _times(
     return {
         key: (
             name,
-            _digits(measured.cpu),
-            _digits(measured.wall) if math.isfinite(measured.wall) else None,
+            digits(measured.cpu),
+            digits(measured.wall) if math.isfinite(measured.wall) else None,
             None if measured is failure else measured.references,
         )
         for key, (name, measured) in times.items()
         if name  # a solver that is timed nowhere yet cannot become slower
     }
-
-
-def _digits(time: float) -> float:
-    return float(f"{time:.4g}")
 
 
 def _stopwatch(contestant: Contestant, budget: Budget) -> Iterator[tuple[str, Stopwatch]]:
@@ -355,8 +323,7 @@ def run_gate(
     chosen = held if suite is None else _named_suite(suite)
     name = _suite_text(chosen, path)
     if before is not None and not update and name != _suite_text(held, path):
-        msg = f"{path} is a baseline of the suite {held}, not {chosen}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path} is a baseline of the suite {held}, not {chosen}")
     problems = _problems(chosen, path)
     families_of_suite = tuple(dict.fromkeys(map(family_of, problems)))
     if before is not None and not update:
@@ -420,8 +387,7 @@ def _suite_of(before: Baseline | None, path: Path) -> str | Path:
         return before.suite
     folder = Path(os.path.normpath(path.parent / before.suite))
     if not folder.is_dir():
-        msg = f"suite: there is no directory {folder}"
-        raise FormatError(str(path), [msg])
+        raise FormatError(str(path), [f"suite: there is no directory {folder}"])
     return folder
 
 
@@ -450,8 +416,7 @@ def _refuse_twins(contestants: Sequence[Contestant]) -> None:
     keys = [(contestant.kind, contestant.name) for contestant in contestants]
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
-        msg = f"two {twice[0]} solvers are called {twice[1]}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"two {twice[0]} solvers are called {twice[1]}")
 
 
 def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Path) -> Iterator[Contestant]:
@@ -497,8 +462,7 @@ def _chosen(families: Sequence[AnyFamily], solvers: Sequence[SolverLike] | None)
                 yield Contestant(family.kind, name, solver, timed)
     for solver in solvers or ():
         if not {family.kind for family in _solved(solver)} & {family.kind for family in families}:
-            msg = f"{_name(solver)} solves none of the problems of this suite"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{_name(solver)} solves none of the problems of this suite")
 
 
 def _solved(solver: SolverLike) -> tuple[AnyFamily, ...]:
@@ -507,8 +471,7 @@ def _solved(solver: SolverLike) -> tuple[AnyFamily, ...]:
     try:
         return registry.families_solved(solver)
     except ValueError as error:
-        msg = f"{_name(solver)}: {error}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(f"{_name(solver)}: {error}") from None
 
 
 def _with_old_times(before: Baseline | None, measured: Measured) -> Iterator[GateSolver]:

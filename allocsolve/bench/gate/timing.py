@@ -1,26 +1,17 @@
 """Times that another machine can be held to: CPU and wall time of a solver in units of reference works.
 
 Solver and works are run in turn within the same process, and the least times are compared: a slower or busy
-machine slows down all. Only the calls themselves count, after the kernels were compiled.
+machine slows down all. Only the calls themselves count, after the kernels were compiled. docs/gate.md has the
+law by which times on two machines are compared.
 
 CPU time is that of all threads, and of other processes that a call starts and waits for. Wall time is also
 that of sleeping, but not of waiting while other programs have the processors: Linux says how long that was,
 for the thread that makes the calls. So a solver that leaves its work to other threads or processes has no
 wall time: it would be that of a busy machine.
 
-Reference works take a fraction of a millisecond each, and have the results that they must have. A work that
-is changed needs a new name, as baselines hold times in its unit. A time is written in units of the first of
-them, the walk, and so are the times of the other works on the same machine. Between two machines the time
-of each kind of work changes by a ratio of its own: a processor with a worse branch predictor scans a random
-mask more slowly, but walks as fast.
-
-The law of the gate: a solver is a mixture of kinds of work, so if nothing but the machine has changed, its
-time has changed by a mean of the ratios of the reference works, which lies between the smallest and the
-largest of them. Hence a solver is slower only if its time is above ``time_factor`` times the largest ratio
-times its time in the baseline, and faster only if it is below the smallest ratio times that time, divided
-by ``time_factor``. In other words, it is slower or faster if it is so in units of every reference work. A
-mixture of the reference works is never either; what is slower than the factor times the largest ratio
-always is. On one machine all ratios are 1, and the law is the plain comparison with ``time_factor``.
+Reference works have the results that they must have. A work that is changed needs a new name, as baselines
+hold times in its unit. A time is written in units of the first of them, the walk, and so are the times of the
+other works on the same machine.
 """
 
 from __future__ import annotations
@@ -42,7 +33,8 @@ from allocsolve.registry import ready
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from allocsolve.model import BoolArray, FloatArray, IntArray
+    from allocsolve.families import AnySolver
+    from allocsolve.model import BoolArray, Budget, FloatArray, IntArray, Problem
 
 
 class References(NamedTuple):
@@ -84,12 +76,6 @@ try:
     import resource
 except ImportError:  # another system than Unix
     resource = None  # type: ignore[assignment]  # there is nothing to ask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from allocsolve.families import AnySolver
-    from allocsolve.model import Budget, Problem
 
 #: A call that takes less is not timed if there is a larger problem: its kernel would not be most of it.
 _LEAST_S: Final = 0.5e-3
@@ -141,13 +127,7 @@ class Times(NamedTuple):
 
 
 class Stopwatch:
-    """Times one solver on one problem, sample by sample.
-
-    Parameters
-    ----------
-    solver, problem, budget
-        What is called.
-    """
+    """Times one solver on one problem, sample by sample."""
 
     def __init__(self, solver: AnySolver, problem: Problem, budget: Budget) -> None:
         _keep_memory()
@@ -302,21 +282,9 @@ def _space(length: int) -> IntArray:
     return np.empty(length, dtype=np.int64)
 
 
-def _walk() -> int:
-    return kernels.walk(_space(LENGTH), STEPS)
-
-
-def _scan() -> int:
-    return kernels.scan(mask(), _space(MASK_LENGTH), RUN_LENGTH)
-
-
 def _sort() -> int:
     ordered, spare = _space(2 * KEYS)[:KEYS], _space(2 * KEYS)[KEYS:]
     return kernels.sort(draws(KEYS), ordered, spare)
-
-
-def _floats() -> float:
-    return kernels.relax(weights(), np.empty(LENGTH), RELAXATIONS)
 
 
 @functools.cache
@@ -327,11 +295,6 @@ def _rows() -> IntArray:
     rows = space[start : start + 3 * WIDTH].reshape(3, WIDTH)
     rows[:2] = draws(2 * WIDTH).reshape(2, WIDTH)
     return rows
-
-
-def _sweep() -> int:
-    first, second, changes = _rows()
-    return kernels.sweep(first, second, changes, SWEEPS)
 
 
 def interpreted(steps: int) -> int:
@@ -348,11 +311,16 @@ def interpreted(steps: int) -> int:
     return sum(count * key for count, key in listed)
 
 
+def _sweep() -> int:
+    first, second, changes = _rows()
+    return kernels.sweep(first, second, changes, SWEEPS)
+
+
 WORKS: Final[Mapping[str, Callable[[], float]]] = {
-    "walk": _walk,
-    "scan": _scan,
+    "walk": lambda: kernels.walk(_space(LENGTH), STEPS),
+    "scan": lambda: kernels.scan(mask(), _space(MASK_LENGTH), RUN_LENGTH),
     "sort": _sort,
-    "floats": _floats,
+    "floats": lambda: kernels.relax(weights(), np.empty(LENGTH), RELAXATIONS),
     "sweep": _sweep,
     "interpreter": lambda: interpreted(INSTRUCTIONS),
 }

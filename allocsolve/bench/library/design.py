@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from allocsolve.errors import FormatError, InvalidProblem
 from allocsolve.instances import (
@@ -37,25 +37,49 @@ from allocsolve.instances import (
     write_index,
     write_problem,
 )
-from allocsolve.model import Mesh, Topology, Torus
+from allocsolve.model import Mesh, SwitchTree, Topology, Torus
 from allocsolve.registry import make_allocator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from allocsolve.model import EvolutionProblem, PartitionProblem, Problem
+    from allocsolve.model import EvolutionProblem, Problem, WorkloadProblem
 
-_LIMITS: Final = ("l1", "l2", "inf")
-_KLEIN: Final = ("klein-5", "klein-8", "klein-10", "klein-12", "klein")
-#: Suites of partition problems, with the sizes of each.
-_MACHINES: Final = {
-    "mesh-16x8": (4, 8, 16, 24, 32),
-    "mesh-16x16": (8, 16, 32, 48, 64),
-    "mesh-32x32": (8, 16, 32, 64, 96),
-    "mesh-8x8x8": (4, 8, 16, 32, 48),
-    "torus-16x16": (4, 8, 16, 24, 32),
-    "torus-8x8x8": (4, 8, 16, 24, 32),
+_Topology = TypeVar("_Topology", Topology, SwitchTree)
+
+
+class KleinDraw(NamedTuple):
+    """How the applications of some suites are drawn: how many (`low` to `high`), and from which seeds."""
+
+    low: int
+    high: int
+    seed: int  #: problem i has the seed [seed, i]
+
+    @property
+    def apps(self) -> str:
+        """How many applications, as people read it."""
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+#: Expand limits, by what the names of suites end in.
+LIMITS: Final[Mapping[str, float]] = {"l1": 1.0, "l2": 2.0, "inf": math.inf}
+#: The suites after Klein & Perez 2011, by what their names begin with.
+KLEIN: Final[Mapping[str, KleinDraw]] = {
+    "klein-5": KleinDraw(5, 5, seed=5),
+    "klein-8": KleinDraw(8, 8, seed=8),
+    "klein-10": KleinDraw(10, 10, seed=10),
+    "klein-12": KleinDraw(12, 12, seed=12),
+    "klein": KleinDraw(15, 20, seed=2011),
+}
+#: Suites of partition problems: the machine, the sizes and the seed of each.
+_MACHINES: Final[Mapping[str, tuple[Topology, tuple[int, ...], int]]] = {
+    "mesh-16x8": (Mesh((16, 8)), (4, 8, 16, 24, 32), 168),
+    "mesh-16x16": (Mesh((16, 16)), (8, 16, 32, 48, 64), 1616),
+    "mesh-32x32": (Mesh((32, 32)), (8, 16, 32, 64, 96), 3232),
+    "mesh-8x8x8": (Mesh((8, 8, 8)), (4, 8, 16, 32, 48), 888),
+    "torus-16x16": (Torus((16, 16)), (4, 8, 16, 24, 32), 161600),
+    "torus-8x8x8": (Torus((8, 8, 8)), (4, 8, 16, 24, 32), 88800),
 }
 #: Occupancies, each with the places of its sizes.
 _STANDARD_CELLS: Final = {"u30": (1, 2, 4), "c30": (2,), "u60": (2, 4), "c60": (3,)}
@@ -97,10 +121,10 @@ SELECTIONS: Final = (
         "standard",
         "some of every suite of both families",
         {
-            **{f"{stem}-{limit}": "00 01 02" for stem in _KLEIN for limit in _LIMITS},
-            **{f"amr-{limit}": "00 03" for limit in _LIMITS},
+            **{f"{stem}-{limit}": "00 01 02" for stem in KLEIN for limit in LIMITS},
+            **{f"amr-{limit}": "00 03" for limit in LIMITS},
             **{f"evotree-{limit}": "s42 s45" for limit in ("l1", "inf")},
-            **{suite: _cells(sizes) for suite, sizes in _MACHINES.items()},
+            **{suite: _cells(sizes) for suite, (_, sizes, _) in _MACHINES.items()},
             "median-worst-case": "d33",
             "towns": "16x16-k32",
             "counterexamples": "list-scheduling-incomplete",
@@ -116,7 +140,7 @@ SELECTIONS: Final = (
             "klein-12-l1": "07 08",
             "klein-12-l2": "00 01 03 04 05 06 07 08",
             "klein-12-inf": _ALL,
-            **{f"klein-{limit}": _ALL for limit in _LIMITS},
+            **{f"klein-{limit}": _ALL for limit in LIMITS},
             "amr-l1": "01 02",
             "amr-l2": "00 01 02",
             "amr-inf": "00 01 02",
@@ -128,38 +152,6 @@ SELECTIONS: Final = (
         },
     ),
 )
-
-
-class KleinDraw(NamedTuple):
-    """How the applications of some suites are drawn: how many (`low` to `high`), and from which seeds."""
-
-    low: int
-    high: int
-    seed: int  #: problem i has the seed [seed, i]
-
-    @property
-    def apps(self) -> str:
-        """How many applications, as people read it."""
-        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
-
-
-#: Expand limits, by what the names of suites end in.
-LIMITS: Final[Mapping[str, float]] = MappingProxyType({"l1": 1.0, "l2": 2.0, "inf": math.inf})
-#: The suites after Klein & Perez 2011, by what their names begin with.
-KLEIN: Final[Mapping[str, KleinDraw]] = MappingProxyType(
-    {
-        "klein-5": KleinDraw(5, 5, seed=5),
-        "klein-8": KleinDraw(8, 8, seed=8),
-        "klein-10": KleinDraw(10, 10, seed=10),
-        "klein-12": KleinDraw(12, 12, seed=12),
-        "klein": KleinDraw(15, 20, seed=2011),
-    }
-)
-#: Places the jobs of the churned machines: as Slurm does.
-_ALLOCATOR: Final = "hilbert-best-fit+largest-runs"
-#: Place those on switch trees and those on machines that are given out in boxes.
-_TREE_ALLOCATOR: Final = "lowest-switch"
-_BOX_ALLOCATOR: Final = "submesh-best-fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +171,7 @@ class SuiteDesign:
 def klein_problem(stem: str, limit: str, idx: int) -> EvolutionProblem:
     """Return the problem ``<stem>-<limit>-<idx>`` of the library; from 10 on, one drawn like those.
 
-    The applications are the same under each limit.
-
-    Parameters
-    ----------
-    stem
-        A key of `KLEIN`.
-    limit
-        A key of `LIMITS`.
-    idx
-        From 0 on.
+    The applications are the same under each limit. The stem is a key of `KLEIN`, the limit one of `LIMITS`.
 
     Examples
     --------
@@ -202,139 +185,94 @@ def klein_problem(stem: str, limit: str, idx: int) -> EvolutionProblem:
     return replace(problem, name=f"{stem}-{limit}-{idx:02}")
 
 
-def _klein(stem: str) -> Iterator[SuiteDesign]:
-    """Yield a suite per expand limit, with the same ten draws of applications."""
-    apps = f"{KLEIN[stem].apps} applications"
-    for suffix, limit in LIMITS.items():
-
-        def draw(suffix: str = suffix) -> Iterator[tuple[str, Problem]]:
-            for idx in range(10):
-                yield f"{idx:02}", klein_problem(stem, suffix, idx)
-
-        yield SuiteDesign(f"{stem}-{suffix}", f"Klein & Perez 2011, {apps}, {_limit_text(limit)}", draw)
-
-
-def _amr() -> Iterator[SuiteDesign]:
-    for suffix, limit in LIMITS.items():
-
-        def draw(limit: float = limit) -> Iterator[tuple[str, Problem]]:
-            for idx in range(4):
-                yield f"{idx:02}", amr([7644, idx], num_apps=(3, 5), expand_limit=limit)
-
-        yield SuiteDesign(f"amr-{suffix}", f"adaptive mesh refinement, 3-5, {_limit_text(limit)}", draw)
+def _by_limit(
+    stem: str,
+    summary: str,
+    draw: Callable[[str], Iterator[tuple[str, Problem]]],
+    limits: Iterable[str] = LIMITS,
+) -> Iterator[SuiteDesign]:
+    """Yield a suite per expand limit, with the same applications."""
+    for suffix in limits:
+        limit = LIMITS[suffix]
+        text = {1: "no expansion", math.inf: "unlimited expansion"}.get(limit, f"expand limit {limit:g}")
+        yield SuiteDesign(f"{stem}-{suffix}", f"{summary}, {text}", partial(draw, suffix))
 
 
-def _evotree() -> Iterator[SuiteDesign]:
-    for suffix, limit in LIMITS.items():
-        if suffix == "l2":
-            continue
-
-        def draw(limit: float = limit) -> Iterator[tuple[str, Problem]]:
-            for seed in range(42, 47):
-                yield f"s{seed}", evotree(seed, expand_limit=limit)
-
-        summary = f"Posner et al. 2024, batches of 20 jobs, {_limit_text(limit)}"
-        yield SuiteDesign(f"evotree-{suffix}", summary, draw)
+def _klein(stem: str, limit: str) -> Iterator[tuple[str, Problem]]:
+    return ((f"{idx:02}", klein_problem(stem, limit, idx)) for idx in range(10))
 
 
-def _limit_text(limit: float) -> str:
-    return {1: "no expansion", math.inf: "unlimited expansion"}.get(limit, f"expand limit {limit:g}")
+def _amr(limit: str) -> Iterator[tuple[str, Problem]]:
+    for idx in range(4):
+        yield f"{idx:02}", amr([7644, idx], num_apps=(3, 5), expand_limit=LIMITS[limit])
 
 
-def _occupancy(topology: Topology, sizes: tuple[int, ...], seed: int) -> SuiteDesign:
-    """Return a suite of each share of busy nodes times each size, uniform (u) and churned (c)."""
-    kind = "torus" if all(topology.wrap) else "mesh"
-    name = f"{kind}-{'x'.join(map(str, topology.shape))}"
+def _evotree(limit: str) -> Iterator[tuple[str, Problem]]:
+    return ((f"s{seed}", evotree(seed, expand_limit=LIMITS[limit])) for seed in range(42, 47))
 
-    def draw() -> Iterator[tuple[str, PartitionProblem]]:
-        cells = [(busy, size) for busy in (0.3, 0.6) for size in sizes]
-        for idx, (busy, size) in enumerate(cells):
-            yield f"u{busy * 100:.0f}-k{size:02}", uniform_occupancy(topology, busy, size, [seed, idx])
-        allocator = make_allocator(_ALLOCATOR)
-        for idx, (busy, size) in enumerate(cells, len(cells)):
-            problem = churned_occupancy(
-                topology, busy, size, [seed, idx], allocator=allocator, allocator_name=_ALLOCATOR
+
+def _occupied(
+    topology: _Topology,
+    sizes: Iterable[int],
+    seed: int,
+    allocator_name: str,
+    uniform: tuple[float, ...] = (0.3, 0.6),
+    churned: tuple[float, ...] = (0.3, 0.6),
+    *,
+    digits: int = 2,
+    job_sizes: tuple[int, int] = (1, 16),
+    box: bool = False,
+) -> Iterator[tuple[str, Problem]]:
+    """Yield problems of each share of busy nodes times each size, uniform (u), then churned (c)."""
+    cells = [("u", busy, size) for busy in uniform for size in sizes]
+    cells += [("c", busy, size) for busy in churned for size in sizes]
+    allocator = make_allocator(allocator_name)
+    for idx, (kind, busy, size) in enumerate(cells):
+        drawn = topology, busy, size, [seed, idx]
+        problem = (
+            uniform_occupancy(*drawn, box=box)
+            if kind == "u"
+            else churned_occupancy(
+                *drawn, allocator=allocator, allocator_name=allocator_name, job_sizes=job_sizes, box=box
             )
-            yield f"c{busy * 100:.0f}-k{size:02}", problem
+        )
+        yield f"{kind}{busy * 100:02.0f}-k{size:0{digits}}", problem
 
+
+def _machine(name: str) -> SuiteDesign:
+    """Return the suite of a mesh or torus; an allocator places the jobs as Slurm does."""
+    topology, sizes, seed = _MACHINES[name]
     summary = f"{sizes[0]}-{sizes[-1]} of {topology.num_nodes} nodes, 30 and 60 % busy, uniform and churned"
-    return SuiteDesign(name, summary, draw)
+    return SuiteDesign(
+        name, summary, lambda: _occupied(topology, sizes, seed, "hilbert-best-fit+largest-runs")
+    )
 
 
 def _switch_tree(name: str, machine: str, seed: int) -> SuiteDesign:
-    """Return a suite of each share of busy nodes times each size, uniform (u) and churned (c)."""
-    tree = SWITCH_TREES[machine]
+    tree, sizes, shares = SWITCH_TREES[machine], (8, 24, 64, 128, 200), (0.5, 0.9)
 
     def draw() -> Iterator[tuple[str, Problem]]:
-        cells = [(busy, size) for busy in (0.5, 0.9) for size in (8, 24, 64, 128, 200)]
-        for idx, (busy, size) in enumerate(cells):
-            yield f"u{busy * 100:.0f}-k{size:03}", uniform_occupancy(tree, busy, size, [seed, idx])
-        allocator = make_allocator(_TREE_ALLOCATOR)
-        for idx, (busy, size) in enumerate(cells, len(cells)):
-            problem = churned_occupancy(
-                tree,
-                busy,
-                size,
-                [seed, idx],
-                allocator=allocator,
-                allocator_name=_TREE_ALLOCATOR,
-                job_sizes=(1, 128),
-            )
-            yield f"c{busy * 100:.0f}-k{size:03}", problem
+        return _occupied(tree, sizes, seed, "lowest-switch", shares, shares, digits=3, job_sizes=(1, 128))
 
     summary = f"8-200 of the {tree.num_nodes} nodes of {machine}, 50 and 90 % busy, uniform and churned"
     return SuiteDesign(name, summary, draw)
 
 
-def _boxes() -> Iterator[tuple[str, PartitionProblem]]:
-    topology, allocator = MACHINES["tpu-v5e"], make_allocator(_BOX_ALLOCATOR)
-    # Of uniform busy nodes, few leave a large box.
-    cells = [(busy, size) for busy in (0.05, 0.1) for size in (1, 4, 8, 16, 32)]
-    for idx, (busy, size) in enumerate(cells):
-        problem = uniform_occupancy(topology, busy, size, [256, idx], box=True)
-        yield f"u{busy * 100:02.0f}-k{size:02}", problem
-    cells = [(busy, size) for busy in (0.3, 0.5) for size in (1, 4, 8, 16, 32)]
-    for idx, (busy, size) in enumerate(cells, len(cells)):
-        problem = churned_occupancy(
-            topology,
-            busy,
-            size,
-            [256, idx],
-            allocator=allocator,
-            allocator_name=_BOX_ALLOCATOR,
-            box=True,
-        )
-        yield f"c{busy * 100:.0f}-k{size:02}", problem
+def _boxes() -> Iterator[tuple[str, Problem]]:
+    sizes, few, many = (1, 4, 8, 16, 32), (0.05, 0.1), (0.3, 0.5)  # of uniform nodes, few leave a large box
+    return _occupied(MACHINES["tpu-v5e"], sizes, 256, "submesh-best-fit", few, many, box=True)
 
 
-def _worst_cases() -> Iterator[tuple[str, PartitionProblem]]:
-    for distance in (8, 16, 33, 50):
-        yield f"d{distance:02}", median_worst_case(8, distance)
-
-
-def _towns() -> Iterator[tuple[str, PartitionProblem]]:
+def _towns() -> Iterator[tuple[str, Problem]]:
     for topology, sizes in (Mesh((16, 16)), (5, 9, 10, 16, 32)), (Mesh((4, 4, 4)), (7, 9)):
         for size in sizes:
             shape = "x".join(map(str, topology.shape))
             yield f"{shape}-k{size:02}", uniform_occupancy(topology, 0.0, size, 0)
 
 
-def _as_read(
-    cases: Callable[[], Iterable[Problem]],
-) -> Callable[[], Iterator[tuple[str, Problem]]]:
+def _as_read(cases: Callable[[], Iterable[Problem]]) -> Callable[[], Iterator[tuple[str, Problem]]]:
     """Return what draws a suite whose files are themselves where its problems stand."""
     return lambda: ((problem.name, problem) for problem in cases())
-
-
-def _weeks() -> Iterator[tuple[str, Problem]]:
-    for seed in range(3):
-        problem = lublin1999([256, seed], num_jobs=820, num_nodes=256)
-        yield f"w{seed}", problem
-
-
-def _streams() -> Iterator[tuple[str, Problem]]:
-    for seed in range(3):
-        yield f"s{seed}", linnert2024(seed, gap=1)
 
 
 #: The seeds of `lublin-load`, by load in per cent: the first two from 0 on whose 300 jobs need that share of
@@ -344,23 +282,17 @@ _LUBLIN_LOADS: Final = {90: (81, 262), 120: (46, 395)}
 _LOADS: Final = (90, 120)
 
 
-def _loaded_rigid() -> Iterator[tuple[str, Problem]]:
-    for load, seeds in _LUBLIN_LOADS.items():
-        for seed in seeds:
-            yield f"{load:03}-s{seed}", lublin1999([128, seed], num_jobs=300, num_nodes=128)
+def _downey(load: int, num_jobs: int, num_nodes: int, longest: int) -> WorkloadProblem:
+    sizes, times, seed = (1, num_nodes), (60, longest), [num_nodes, load // 10]
+    return downey1997(
+        seed, num_jobs=num_jobs, num_nodes=num_nodes, load=load / 100, nodes=sizes, runtime=times
+    )
 
 
 def _loaded_malleable() -> Iterator[tuple[str, Problem]]:
     """Yield workloads whose jobs are malleable at any time, or a half of them about once a minute."""
     for load in _LOADS:
-        rigid = downey1997(
-            [64, load // 10],
-            num_jobs=60,
-            num_nodes=64,
-            load=load / 100,
-            nodes=(1, 64),
-            runtime=(60, 20_000),
-        )
+        rigid = _downey(load, 60, 64, 20_000)
         yield f"{load:03}-all", elastic_workload(rigid, share=1, seed=1, tick=0)
         yield f"{load:03}-half", elastic_workload(rigid, share=0.5, seed=1, tick=60)
 
@@ -372,70 +304,34 @@ def _loaded_moldable() -> Iterator[tuple[str, Problem]]:
         yield f"{load:03}", stream
 
 
-def _phases() -> Iterator[tuple[str, Problem]]:
-    for seed in range(42, 47):
-        yield f"s{seed}", evotree_batch(seed)
-
-
 def _requests() -> Iterator[tuple[str, Problem]]:
-    for load in _LOADS:
-        rigid = downey1997(
-            [32, load // 10], num_jobs=40, num_nodes=32, load=load / 100, nodes=(1, 32), runtime=(60, 7200)
-        )
-        yield f"{load:03}", lina_workload(rigid, share=1, seed=1)
+    return ((f"{load:03}", lina_workload(_downey(load, 40, 32, 7200), share=1, seed=1)) for load in _LOADS)
 
 
 def _leaking() -> Iterator[tuple[str, Problem]]:
-    for seed in range(2):
-        machine = Mesh((4, 3))
+    mesh = Mesh((4, 3))
+    for idx in range(2):
         yield (
-            f"s{seed}",
-            linnert2024(seed, gap=1, num_jobs=100, stream="feitelson96", topology=machine, leaking=True),
+            f"s{idx}",
+            linnert2024(idx, gap=1, num_jobs=100, stream="feitelson96", topology=mesh, leaking=True),
         )
 
 
-def _loaded() -> Iterator[SuiteDesign]:
-    """Yield small suites whose best schedules and bounds are apart, as load is high."""
-    for name, summary, draw in (
-        (
-            "lublin-load",
-            "300 jobs on 128 nodes, loads of 90 and 120 %, Lublin & Feitelson 1999",
-            _loaded_rigid,
-        ),
-        (
-            "malleable-load",
-            "60 jobs, all or a half of them malleable, loads of 90 and 120 %",
-            _loaded_malleable,
-        ),
-        (
-            "moldable-load",
-            "60 moldable jobs on 20 nodes, loads of 90 and 120 %, Posner et al. 2024",
-            _loaded_moldable,
-        ),
-        ("evolving-phases", "Posner et al. 2024, batches of 20 jobs with phases on 10 nodes", _phases),
-        (
-            "evolving-requests",
-            "40 malleable or evolving jobs, loads of 90 and 120 %, Lina et al. 2022",
-            _requests,
-        ),
-        ("leaking-load", "100 jobs with deadlines on 12 nodes, which may leak", _leaking),
-    ):
-        yield SuiteDesign(name, summary, draw)
-
-
-#: All suites. Seeds are never changed: what is known of an instance is tied to its digest.
+#: All suites. Seeds are never changed: what is known of an instance is tied to its digest. The best schedules
+#: and bounds of the last ones are apart, as load is high.
 DESIGN: Final[tuple[SuiteDesign, ...]] = (
-    *(suite for stem in KLEIN for suite in _klein(stem)),
-    *_amr(),
-    *_evotree(),
-    _occupancy(Mesh((16, 8)), (4, 8, 16, 24, 32), seed=168),
-    _occupancy(Mesh((16, 16)), (8, 16, 32, 48, 64), seed=1616),
-    _occupancy(Mesh((32, 32)), (8, 16, 32, 64, 96), seed=3232),
-    _occupancy(Mesh((8, 8, 8)), (4, 8, 16, 32, 48), seed=888),
-    _occupancy(Torus((16, 16)), (4, 8, 16, 24, 32), seed=161600),
-    _occupancy(Torus((8, 8, 8)), (4, 8, 16, 24, 32), seed=88800),
+    *(
+        suite
+        for stem, drawn in KLEIN.items()
+        for suite in _by_limit(stem, f"Klein & Perez 2011, {drawn.apps} applications", partial(_klein, stem))
+    ),
+    *_by_limit("amr", "adaptive mesh refinement, 3-5", _amr),
+    *_by_limit("evotree", "Posner et al. 2024, batches of 20 jobs", _evotree, ("l1", "inf")),
+    *map(_machine, _MACHINES),
     SuiteDesign(
-        "median-worst-case", "Bender et al. 2008, ratio of the median method goes to 7/4", _worst_cases
+        "median-worst-case",
+        "Bender et al. 2008, ratio of the median method goes to 7/4",
+        lambda: ((f"d{far:02}", median_worst_case(8, far)) for far in (8, 16, 33, 50)),
     ),
     SuiteDesign("towns", "empty machines: the most compact sets of all", _towns),
     SuiteDesign(
@@ -443,13 +339,21 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
         "what is easily believed and wrong; the reason is in meta",
         _as_read(counterexamples),
     ),
-    SuiteDesign("lublin-256", "a week of 820 jobs on 256 nodes, Lublin & Feitelson 1999", _weeks),
+    SuiteDesign(
+        "lublin-256",
+        "a week of 820 jobs on 256 nodes, Lublin & Feitelson 1999",
+        lambda: ((f"w{seed}", lublin1999([256, seed], num_jobs=820, num_nodes=256)) for seed in range(3)),
+    ),
     SuiteDesign(
         "easy-counterexamples",
         "what tells the versions of EASY apart; the expected starts are in meta",
         _as_read(easy_counterexamples),
     ),
-    SuiteDesign("linnert-1000", "1000 jobs with deadlines, very heavy load, Linnert et al. 2024", _streams),
+    SuiteDesign(
+        "linnert-1000",
+        "1000 jobs with deadlines, very heavy load, Linnert et al. 2024",
+        lambda: ((f"s{seed}", linnert2024(seed, gap=1)) for seed in range(3)),
+    ),
     SuiteDesign(
         "shape-counterexamples",
         "jobs that fit by count: a shape of node sets costs one; how many can be accepted is in meta",
@@ -464,7 +368,36 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
         "trees on which rules of schedulers miss the nearest nodes; what they take is in meta",
         _as_read(network_counterexamples),
     ),
-    *_loaded(),
+    SuiteDesign(
+        "lublin-load",
+        "300 jobs on 128 nodes, loads of 90 and 120 %, Lublin & Feitelson 1999",
+        lambda: (
+            (f"{load:03}-s{seed}", lublin1999([128, seed], num_jobs=300, num_nodes=128))
+            for load, seeds in _LUBLIN_LOADS.items()
+            for seed in seeds
+        ),
+    ),
+    SuiteDesign(
+        "malleable-load",
+        "60 jobs, all or a half of them malleable, loads of 90 and 120 %",
+        _loaded_malleable,
+    ),
+    SuiteDesign(
+        "moldable-load",
+        "60 moldable jobs on 20 nodes, loads of 90 and 120 %, Posner et al. 2024",
+        _loaded_moldable,
+    ),
+    SuiteDesign(
+        "evolving-phases",
+        "Posner et al. 2024, batches of 20 jobs with phases on 10 nodes",
+        lambda: ((f"s{seed}", evotree_batch(seed)) for seed in range(42, 47)),
+    ),
+    SuiteDesign(
+        "evolving-requests",
+        "40 malleable or evolving jobs, loads of 90 and 120 %, Lina et al. 2022",
+        _requests,
+    ),
+    SuiteDesign("leaking-load", "100 jobs with deadlines on 12 nodes, which may leak", _leaking),
 )
 
 
@@ -491,8 +424,7 @@ def build_library(root: Path) -> int:
                 write_problem(problem, path)
                 written += 1
             elif digest(read_problem(path)) != digest(problem):
-                msg = f"{path}: this is not the problem that the design makes"
-                raise InvalidProblem(msg)
+                raise InvalidProblem(f"{path}: this is not the problem that the design makes")
     write_index(root, {suite.name: suite.summary for suite in DESIGN}, SELECTIONS)
     return written
 
@@ -516,12 +448,8 @@ def folder_problems(folder: Path, besides: Path | None = None) -> Iterator[tuple
     """Yield the name of the suite, empty if the folder is none, the file and the problem of each problem.
 
     A folder is a suite, called like the folder, if there is a ``best_known.json`` in it. The file `besides`
-    may lie there, too, and is none of the problems.
-
-    Raises
-    ------
-    FormatError
-        If a file is no problem, there is none, or the suite is called like one of the package.
+    may lie there, too, and is none of the problems. Raises `FormatError` if a file is no problem, there is
+    none, or the suite is called like one of the package.
     """
     there = [*folder.glob("*.json"), *folder.glob("*.json.gz")]
     files = sorted(path for path in there if path.name != BEST_KNOWN)

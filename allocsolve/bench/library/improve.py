@@ -97,8 +97,6 @@ def improve_suites(
         are skipped.
     objective
         One term of an objective; instances of other kinds are skipped. By default the first of each kind.
-    budget
-        Of each run.
     store
         Where runs are found that have been made before, as by an interrupted call of the same arguments, and
         new ones are kept; what they brought is written down again where it is missing. None keeps nothing.
@@ -145,10 +143,10 @@ def _attempts(
         for member in suite.members:
             problem = suite.problem(member)
             family = family_of(problem)
-            if objective is not None and objective not in family.objectives:
+            if objective is not None and objective not in family.term_names:
                 continue
             instances += 1
-            term = objective or family.objectives[0]
+            term = objective or family.term_names[0]
             for name in dict.fromkeys((family.baseline, *solvers)):
                 row = registry.solver_row(name, family)
                 if row is not None:
@@ -156,8 +154,7 @@ def _attempts(
                     (task,) = plan([(member.suite, problem)], [name], objective=term, budgets=[budget])
                     yield _Attempt(suite, member, task, row.method == "exact")
     if not instances:
-        msg = f"no instance has the objective {objective}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"no instance has the objective {objective}")
     for name in solvers:
         if name not in used:
             raise UnknownName("solver of these instances", name, sorted(used))
@@ -198,29 +195,16 @@ def improved(
 ) -> BestKnown:
     """Return what is known after a run that the judge has confirmed.
 
-    Parameters
-    ----------
-    row
-        What is known before.
-    problem, record, answer
-        The problem, and what came of the run; see `allocsolve.bench.runs.execution.Outcome`.
-    exact
-        Whether the solver proves its bounds; those of others are not kept.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the result contradicts what is known.
+    Raises `InvalidAnswer` if the result contradicts what is known. Bounds of solvers that are not exact are
+    not kept.
     """
     if answer is None and record.status is Status.INFEASIBLE:
-        msg = f"the solver claims that {row.instance} has no answer"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver claims that {row.instance} has no answer")
     bound = terms(record.bound)[0] if exact else row.lower
     value = row.upper if record.value is None else terms(record.value)[0]
     if bound > row.upper or (answer is not None and value < row.lower):
         what = f"the bound {bound}" if bound > row.upper else f"a solution of {value}"
-        msg = f"the solver claims {what}, but {row.lower} to {row.upper} is known"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the solver claims {what}, but {row.lower} to {row.upper} is known")
     today = datetime.now(UTC).date().isoformat()
     source = today, record.solver_repr, _versions(), round(record.runtime_s, 3)
     if answer is not None and value < row.upper:
@@ -288,8 +272,8 @@ def verify_suite(suite: Suite) -> Iterator[str]:
             yield str(error)
             continue
         family = family_of(problem)
-        if not any(row.objective == family.objectives[0] for row in rows.get(member, ())):
-            yield f"{member}: nothing is known of its {family.objectives[0]}"
+        if not any(row.objective == family.term_names[0] for row in rows.get(member, ())):
+            yield f"{member}: nothing is known of its {family.term_names[0]}"
         for row in rows.get(member, ()):
             yield from _row_faults(suite, member, problem, row)
     yield from _strangers(expected)
@@ -308,7 +292,7 @@ def _row_faults(suite: Suite, member: Member, problem: Problem, row: BestKnown) 
         yield f"{place}: best_known.json is of another problem, {row.digest[:12]}"
         return
     family = family_of(problem)
-    if row.objective not in family.objectives:
+    if row.objective not in family.term_names:
         yield f"{place}: no objective of {family.kind} problems"
         return
     floor = family.bound(problem, row.objective)

@@ -46,11 +46,8 @@ def library_statements(records: Iterable[Record]) -> Catalogue:
 def folder_references(folder: Path) -> Mapping[tuple[str, str], Reference]:
     """Return what a folder states of its problems, by digest and objective; nothing if it is no suite.
 
-    Raises
-    ------
-    FormatError
-        If ``best_known.json`` is faulty, or states something of what is no problem of the folder, of a
-        problem that it was not written for, or of what is no objective of its family.
+    Raises `FormatError` if ``best_known.json`` is faulty, or states something of what is no problem of the
+    folder, of a problem that it was not written for, or of what is no objective of its family.
     """
     path = folder / BEST_KNOWN
     if not path.is_file():
@@ -63,7 +60,7 @@ def folder_references(folder: Path) -> Mapping[tuple[str, str], Reference]:
             faults.append(f"{statement.instance}: there is no file {statement.instance}.json")
             continue
         suite, problem = problems[statement.instance]
-        identity, objectives = digest(problem), family_of(problem).objectives
+        identity, objectives = digest(problem), family_of(problem).term_names
         if statement.digest not in ("", identity):
             faults.append(
                 f"{statement.instance} is another problem, {identity[:12]}, not {statement.digest[:12]}"

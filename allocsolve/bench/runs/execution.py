@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from allocsolve import judge
+from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.bench.runs.records import Record
-from allocsolve.bench.runs.reply import GivenAnswer, SolverInterrupted, call_solver, decoded_reply
+from allocsolve.bench.runs.reply import call_solver, decoded_reply
 from allocsolve.bench.runs.watch import (
     COMPILING,
     DONE,
@@ -54,19 +55,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
 
-__all__ = [
-    "Cell",
-    "Conditions",
-    "Outcome",
-    "SolverInterrupted",
-    "close_all",
-    "execute",
-    "failed_outcome",
-    "judged_outcome",
-    "metric_numbers",
-    "run_isolated",
-]
-
 
 class Outcome(NamedTuple):
     """What became of a task."""
@@ -82,17 +70,8 @@ class Outcome(NamedTuple):
 def execute(task: Task, solver: AnySolver) -> Outcome:
     """Run a task in this process, on a copy of its problem; what the solver does wrong becomes a failed row.
 
-    Parameters
-    ----------
-    task
-        What is to be run.
-    solver
-        Its solver, made and ready.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        When the user interrupts; `SolverInterrupted` if the solver turned that into a result.
+    Raises `KeyboardInterrupt` when the user interrupts; `SolverInterrupted` if the solver turned that into a
+    result.
     """
     call = call_solver(solver, _copies.of(task.problem), task.budget)
     if call.changed or call.cause is not None:
@@ -114,16 +93,7 @@ def judged_outcome(
 ) -> Outcome:
     """Have the judge look at what a solver has returned; what it refutes becomes a failed row.
 
-    Parameters
-    ----------
-    task
-        What was run.
-    result
-        What the solver has returned.
-    runtime
-        Seconds of the call.
-    tolerance
-        By how many seconds times of the answer may be off: of a solver's none.
+    By `tolerance` seconds times of the answer may be off: of a solver's none.
     """
     try:
         verdict = judge.assess(task.problem, result, task.objective, tolerance=tolerance)
@@ -146,16 +116,7 @@ def judged_outcome(
 def failed_outcome(task: Task, error: str, runtime: float, traceback: str = "") -> Outcome:
     """Return what becomes of a task that fails.
 
-    Parameters
-    ----------
-    task
-        What was run.
-    error
-        The reason; made one line.
-    runtime
-        Seconds until then.
-    traceback
-        Of what the solver raised; empty if it raised nothing.
+    The reason is made one line; the runtime is what went by until then, in seconds.
     """
     nothing = _Findings(
         status=Status.UNKNOWN,
@@ -244,8 +205,7 @@ def _plain(bound: Value) -> Value:
     plain: list[float] = []
     for term in terms(bound):
         if not term < math.inf:
-            msg = f"the solver claims the bound {bound}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the solver claims the bound {bound}")
         exact = term if term == -math.inf else int(term)
         plain.append(exact if exact == term else float(term))
     return tuple(plain) if isinstance(bound, tuple) else plain[0]
@@ -301,15 +261,8 @@ def run_isolated(
     """Execute a task in a cell of this thread.
 
     What a worker of a cluster returns is made here, from data: no plug-in is ever loaded in its process.
-
-    Parameters
-    ----------
-    task
-        What is to be run.
-    conditions
-        Under which.
-    announce
-        Called with a line, once in this process, when kernels are being compiled for longer than a moment.
+    `announce` is called with a line, once in this process, when kernels are being compiled for longer than a
+    moment.
     """
     if _not_ready and (fault := _not_ready.get(_sort(task, conditions))):
         return failed_outcome(task, f"not run, its warm-up failed before: {fault}", 0.0)

@@ -7,38 +7,31 @@ claims through the checks of `Result`, and both to the judge.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import numbers
-import re
-import time
 import traceback
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
-from allocsolve.families import family_of
-from allocsolve.instances import digest, parse_solution, read_solution, solution_document
+from allocsolve.bench.runs.clock import clock
+from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.instances import digest, parse_solution, solution_document
 from allocsolve.instances.formats import Document, show
 from allocsolve.instances.formats.reader import read_fields
 from allocsolve.instances.formats.schema import cells, choice, listing, record, text
-from allocsolve.judge import check_types, metrics, rounded, violations
+from allocsolve.judge import check_types
 from allocsolve.model import Limit, Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
-    from pathlib import Path
     from types import TracebackType
 
-    from allocsolve.bench.runs.records import Record
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
-    from allocsolve.model import Answer, Budget, Problem
+    from allocsolve.model import Budget, Problem
 
 #: What a message of a solver may have, in characters; the traceback holds the rest.
 _LONGEST: Final = 2_000
@@ -115,19 +108,14 @@ def _plain(value: object) -> object:
         return float(value)
     if isinstance(value, Mapping):
         return dict(value)
-    msg = f"the result holds a {type(value).__name__}, which is no data"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer(f"the result holds a {type(value).__name__}, which is no data")
 
 
 def decoded_reply(data: bytes, task: Task) -> Reply:
     """Return what the process of the solver says of a task.
 
-    Raises
-    ------
-    FormatError
-        If it is no reply: every fault is named.
-    InvalidAnswer
-        If the answer is none of the problem, or the claims contradict each other.
+    Raises `FormatError` if it is no reply: every fault is named; `InvalidAnswer` if the answer is none of the
+    problem, or the claims contradict each other.
     """
     source = "reply"
     try:
@@ -170,127 +158,6 @@ def _value(value: Any) -> Any:  # noqa: ANN401 - a number, some, or None
     return tuple(value) if isinstance(value, list) else value
 
 
-@dataclass(frozen=True, slots=True)
-class GivenAnswer:
-    """A solver of one problem, whose answer is there already; what it is worth is for the judge to say.
-
-    Parameters
-    ----------
-    name
-        What rows call it.
-    sha256
-        Of its file: another content is another run.
-    answer
-        None if the file holds none.
-    fault
-        Why it holds none.
-    tolerance
-        By how many seconds its times may be off; 0 if it is feasible as it is.
-    """
-
-    name: str
-    sha256: str
-    answer: Answer | None = field(repr=False, compare=False)
-    fault: str = field(default="", repr=False, compare=False)
-    tolerance: float = 0.0
-
-    def __repr__(self) -> str:
-        """Return what records know it by, see `tolerance_of`."""
-        within = f", tolerance={self.tolerance!r}" if self.tolerance else ""
-        return f"{GivenAnswer.__name__}(name={self.name!r}, sha256={self.sha256!r}{within})"
-
-    def __call__(self, problem: Problem, budget: Budget, /) -> Result[Any]:
-        """Return the answer.
-
-        Raises
-        ------
-        AllocsolveError
-            If the file holds none.
-        InvalidAnswer
-            If it is not feasible: with the broken rules and, where they can be measured, the values that it
-            has all the same. They count nowhere.
-        """
-        del budget
-        if self.answer is None:
-            raise AllocsolveError(self.fault)
-        if faults := violations(problem, self.answer, tolerance=self.tolerance):
-            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            within = f" within {self.tolerance:g} s" if self.tolerance else ""
-            msg = f"the answer is not feasible{within}: {faults[0]}{more}{_values(problem, self.answer)}"
-            raise InvalidAnswer(msg)
-        return Result(Status.FEASIBLE, self.answer)
-
-
-def given_answer(
-    path: Path, problem: Problem, *, tolerance: float, tell: Callable[[str], None]
-) -> GivenAnswer:
-    """Read an answer from a file in any format of `read_solution`.
-
-    A file that is no answer to the problem makes a failed row; one that is not there is refused.
-
-    Parameters
-    ----------
-    path
-        The file; it gives the name.
-    problem
-        That it answers.
-    tolerance
-        By how many seconds its times may be off, see `allocsolve.judge.violations`.
-    tell
-        See `read_solution`.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read.
-    InvalidOption
-        If a tolerance is given, and answers to the problem have no times that could be rounded.
-    """
-    try:
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from None
-    try:
-        answer = read_solution(path, problem, tell=tell)
-    except AllocsolveError as error:
-        return GivenAnswer(str(path), sha256, None, str(error))
-    if tolerance:
-        with suppress(InvalidAnswer):  # whose numbers are too large to be added up
-            violations(problem, answer, tolerance=tolerance)  # may it be tolerated at all?
-            tolerance = tolerance if violations(problem, answer) else 0
-            answer = rounded(problem, answer, tolerance=tolerance)
-    return GivenAnswer(str(path), sha256, answer, tolerance=float(tolerance))
-
-
-def _values(problem: Problem, answer: Answer) -> str:
-    """Return the values of an answer that is not feasible, as they end a message; empty if there are none."""
-    family = family_of(problem)
-    try:
-        measured = metrics(problem, answer)
-    except InvalidAnswer:
-        return ""
-    values = {term: family.rules.value(measured, (term,)) for term in family.objectives}
-    return "; as it stands: " + ", ".join(f"{term} {number:.7g}" for term, number in values.items())
-
-
-def is_given(record: Record) -> bool:
-    """Return whether a row is about a `GivenAnswer`, not about a solver."""
-    return record.solver_repr.startswith(f"{GivenAnswer.__name__}(")
-
-
-def tolerance_of(record: Record) -> float:
-    """Return by how many seconds times of the answer of a row may be off: 0 but for some of `GivenAnswer`.
-
-    Such a row has an answer that is feasible but for its rounding: what is below a bound or another value by
-    as little refutes neither.
-    """
-    told = re.search(r"', tolerance=([\d.e+-]+)\)$", record.solver_repr) if is_given(record) else None
-    return float(told[1]) if told else 0.0
-
-
-#: Taken before any solver is loaded: one that puts another function in its place does not stop this clock.
-clock: Final = time.perf_counter
-
 #: What is kept of a traceback, in characters: its end.
 _KEPT: Final = 20_000
 
@@ -320,16 +187,8 @@ def call_solver(
 ) -> Call:
     """Call a solver; whatever it raises is caught.
 
-    Parameters
-    ----------
-    solver, problem, budget
-        The solver, made and ready, and what it is called with.
-    printed
-        Returns what has been written to stdout since its last call: a solver prints nothing.
-    begun
-        Called right before the clock is started.
-    done
-        Called as soon as the solver has returned or raised.
+    `printed` returns what has been written to stdout since its last call: a solver prints nothing. `begun` is
+    called right before the clock is started, `done` as soon as the solver has returned or raised.
     """
     before = _fingerprint(problem)
     printed()  # whatever the warm-up has said

@@ -52,17 +52,7 @@ _SHOWN: Final = 40
 
 
 class BadCellError(ValueError):
-    """A cell that no record can have.
-
-    Parameters
-    ----------
-    column
-        Where it stands.
-    cell
-        What stands there.
-    reason
-        What is wrong with it.
-    """
+    """A cell that no record can have."""
 
     def __init__(self, column: str, cell: object, reason: str) -> None:
         shown = ascii(cell[: 2 * _SHOWN] if isinstance(cell, str | bytes) else cell)
@@ -123,10 +113,7 @@ def decoded_facts(cell: object) -> dict[str, Any]:
 def decoded(cells: Sequence[object]) -> Record:
     """Return the record of a row, from its cells in the order of `FIELDS`, the facts of the machine in place.
 
-    Raises
-    ------
-    BadCellError
-        If a cell is none of a record, or does not go with the others.
+    Raises `BadCellError` if a cell is none of a record, or does not go with the others.
     """
     record = Record(*_values(FIELDS, _FIELD_DECODERS, cells))
     count = _num_terms(record.kind, record.objective)
@@ -236,13 +223,8 @@ def _incumbents(cell: object) -> tuple[tuple[float, Value], ...]:
     return tuple((_number(seconds), _value(value)) for seconds, value in document)
 
 
-def _fraction(cell: object) -> str:
-    fits = _FRACTION.fullmatch(_text(cell))
-    return _text(cell) if fits else _refuse("is no fraction")
-
-
-def _sha256(cell: object) -> str:
-    return _text(cell) if _SHA256.fullmatch(_text(cell)) else _refuse("is no SHA-256")
+def _matching(cell: object, pattern: re.Pattern[str], what: str) -> str:
+    return _text(cell) if pattern.fullmatch(_text(cell)) else _refuse(f"is no {what}")
 
 
 def _mapping(cell: object, types: Any) -> dict[str, Any]:  # noqa: ANN401 - a type or a union
@@ -278,8 +260,8 @@ _DECODERS: Final[Mapping[str, Callable[[object], Any]]] = {
     "when": _when,
     "machine": lambda cell: cell,  # its facts, which have been checked
     "attempt": partial(_count, least=1),
-    "verified_bound": _fraction,
-    "verified_digest": _sha256,
+    "verified_bound": partial(_matching, pattern=_FRACTION, what="fraction"),
+    "verified_digest": partial(_matching, pattern=_SHA256, what="SHA-256"),
 }
 _FIELD_DECODERS: Final = tuple(_DECODERS[name] for name in FIELDS)
 _KEY_DECODERS: Final = tuple(_DECODERS[name] for name in KEY_FIELDS)
@@ -359,19 +341,8 @@ def check_place(path: Path, *, read_only: bool) -> None:
 def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
     """Open a file of records; one of an older format is brought to this one if it may be written.
 
-    Parameters
-    ----------
-    source
-        The file, made if there is none; ``:memory:`` for none.
-    read_only
-        Whether the file stays as it is.
-
-    Raises
-    ------
-    FormatError
-        If it is no file of records, or one of a later format.
-    sqlite3.Error
-        If SQLite cannot open it.
+    Raises `FormatError` if it is no file of records, or one of a later format; `sqlite3.Error` if SQLite
+    cannot open it. The file is made if there is none; ``:memory:`` stands for none.
     """
     if read_only:
         uri = f"{Path(source).absolute().as_uri()}?mode=ro"
@@ -409,10 +380,7 @@ def _prepare(base: sqlite3.Connection, source: str) -> None:
 def selection_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:
     """Return how some fields are selected that are no columns of a file of whatever format.
 
-    Raises
-    ------
-    FormatError
-        If it is no file of records, or one of a later format.
+    Raises `FormatError` if it is no file of records, or one of a later format.
     """
     application = base.execute("PRAGMA application_id").fetchone()[0]
     version = base.execute("PRAGMA user_version").fetchone()[0]

@@ -103,8 +103,16 @@ def run_missing(
         Where finished runs are found and new ones are kept. A failed run is finished.
     again
         Keys of tasks that are run although there is a record; see `allocsolve.bench.runs.tasks.again`.
-    executor, memory_mb, policy_seconds, announce
-        As for `outcomes`.
+    executor
+        Where the tasks are run, each in a process of its own that is kept for the next one. None runs them
+        in this process: less of a detour, but a solver that hangs or crashes takes everything with it.
+    memory_mb
+        What a task may hold in MB; it is killed if it exceeds that. Needs an executor.
+    policy_seconds
+        What a registered solver that does not search may take, whatever its budget: policies and most
+        heuristics are done when they are done. It is killed if it exceeds that. Needs an executor.
+    announce
+        Called with a line when kernels are being compiled for long, if the tasks are run on this machine.
     progress
         Told after each run, and at the start.
 
@@ -189,28 +197,8 @@ def outcomes(
 ) -> Iterator[tuple[Task, Outcome]]:
     """Execute tasks and yield what becomes of each, as it is done.
 
-    Parameters
-    ----------
-    tasks
-        See `plan`.
-    executor
-        Where the tasks are run, each in a process of its own that is kept for the next one. None runs them
-        in this process: less of a detour, but a solver that hangs or crashes takes everything with it.
-    memory_mb
-        What a task may hold in MB; it is killed if it exceeds that. Needs an executor.
-    policy_seconds
-        What a registered solver that does not search may take, whatever its budget: policies and most
-        heuristics are done when they are done. It is killed if it exceeds that. Needs an executor.
-    ahead
-        How many tasks may be under way; with 1, a task is taken when what became of the one before was
-        dealt with.
-    announce
-        Called with a line when kernels are being compiled for long, if the tasks are run on this machine.
-
-    Raises
-    ------
-    InvalidOption, AllocsolveError
-        See `run_missing`.
+    Options and errors are those of `run_missing`. `ahead` tasks may be under way; with 1, a task is taken
+    when what became of the one before was dealt with.
     """
     if executor is None:
         return _here(tasks, announce)
@@ -328,8 +316,7 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
         with _mpi() as executor:
             yield executor
     else:
-        msg = f"executor {where!r} is not local, dask:ADDRESS or mpi"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"executor {where!r} is not local, dask:ADDRESS or mpi")
 
 
 @contextmanager

@@ -170,17 +170,6 @@ class RecordStore:
     ) -> bool:
         """Add a row.
 
-        Parameters
-        ----------
-        record
-            The row.
-        problem
-            That it is about; kept once.
-        answer
-            That the judge has confirmed, if any.
-        certificate
-            From which the judge has recomputed a bound, if any.
-
         Returns
         -------
         bool
@@ -221,10 +210,6 @@ class RecordStore:
 
         Parameters
         ----------
-        key
-            Of the record.
-        bound
-            A fraction.
         digest_of_lines
             The SHA-256 of the lines of the problem that it has read.
         """
@@ -294,8 +279,7 @@ class RecordStore:
 
     def _read_problem(self, expected: str) -> Problem:
         with self._one_line_errors():
-            query = "SELECT document FROM problems WHERE digest = ?"
-            row = self._base.execute(query, (expected,)).fetchone()
+            row = self._base.execute("SELECT document FROM problems WHERE digest = ?", (expected,)).fetchone()
         if row is None:
             raise KeyError(expected)
         try:
@@ -313,8 +297,6 @@ class RecordStore:
 
         Parameters
         ----------
-        key
-            Of the record.
         problem
             That the record is about, if it is at hand; None reads it from the file.
         """

@@ -48,8 +48,6 @@ class Study:
         Their seeds are not used.
     objectives
         By the kind of the problems; a kind without an entry has the first objective of its family.
-    memory_mb
-        What a task may hold, in MB.
     policy_seconds
         What a registered solver that does not search may take, whatever its budget.
     references
@@ -75,8 +73,7 @@ class Study:
     def __post_init__(self) -> None:
         for name in ("problems", "solvers", "seeds", "budgets"):
             if not getattr(self, name):
-                msg = f"a study without {name} has nothing to run"
-                raise InvalidOption(msg)
+                raise InvalidOption(f"a study without {name} has nothing to run")
         kinds = [family.kind for family in self._families()]
         described = describe(self.solvers, [None, *self.objectives.values()])
         for solver in described:
@@ -127,20 +124,7 @@ def problems_of(name: str) -> Iterator[tuple[str, str, Problem]]:
 def read_study(path: str | os.PathLike[str]) -> Study:
     """Read a study from a TOML file.
 
-    The fields, of which only the first two must be there::
-
-        suites = ["tiny", "my/problems", "one.json"]  # suites, folders, files relative to the study
-        solvers = ["noX", "cpsat", "package.module:object"]
-        seeds = [0, 1, 2]                             # [0]
-        set = { expand_limit = [1, 2, "inf"] }        # of problems with this field, instead of their own
-        memory_mb = 2000                              # of a task, 4096
-        policy_seconds = 60                           # of a solver that does not search, 600
-        [objectives]                                  # the first of each family
-        evolution = "completion"
-        [[budgets]]                                   # one of 10 seconds
-        seconds = 60.0                                # no limit
-        workers = 2                                   # 1
-        iterations = 100000                           # no limit
+    docs/formats.md shows its fields, of which ``suites`` and ``solvers`` must be there.
 
     Raises
     ------
@@ -153,7 +137,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         Budget(**entry | {"seconds": float(entry.get("seconds", math.inf))}) for entry in document["budgets"]
     ]
     try:
-        names = _located(document["suites"], source.parent)
+        beside = ((name, source.parent / name) for name in document["suites"])
+        names = [str(path) if path.exists() else name for name, path in beside]
         problems = [(suite_name, problem) for name in names for suite_name, _, problem in problems_of(name)]
         return Study(
             problems=tuple(_with_settings(problems, document["set"])),
@@ -169,11 +154,6 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         raise
     except AllocsolveError as error:
         raise FormatError(str(path), [str(error)]) from None
-
-
-def _located(names: Iterable[str], folder: Path) -> list[str]:
-    """Return the names of suites, files and folders; of what lies beside the study, the path to it."""
-    return [str(folder / name) if (folder / name).exists() else name for name in names]
 
 
 def references_of(names: Iterable[str]) -> dict[tuple[str, str], Reference]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import datetime as dt
 import math
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench.library.design import SUITES
 from allocsolve.bench.runs.runner import MEMORY_MB
 from allocsolve.errors import FormatError
 from allocsolve.families import families, setting_fault
-from allocsolve.instances.formats.files import MAX_DEPTH, Checker, read_input
+from allocsolve.instances.formats.files import MAX_DEPTH, Checker, read_whole
 from allocsolve.instances.formats.reader import read_fields
 from allocsolve.instances.formats.schema import DIALECT, listing, record, text
 from allocsolve.model.result import POLICY_SECONDS
@@ -39,28 +38,18 @@ _COUNTS: Final = 2**31
 def load_study(path: PathLike) -> Document:
     """Read the fields of a study from a TOML file, with the defaults of those that are left out.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is not TOML, or a field is unknown, missing or of the wrong type: all are
-        named.
+    Raises `FormatError` if the file cannot be read, is not TOML, or a field is unknown, missing or of the
+    wrong type: all are named.
     """
     source = str(path)
-    try:
-        data = read_input(Path(path), _MAX_BYTES)
-    except OSError as error:
-        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from None
-    return study_fields(parse_study(data, source), source)
+    return study_fields(parse_study(read_whole(path, _MAX_BYTES), source), source)
 
 
 def parse_study(data: bytes, source: str) -> Document:
     """Return what a text in TOML holds, whatever its fields are.
 
-    Raises
-    ------
-    FormatError
-        If it is not TOML in UTF-8, or holds what no study can: a date, an integer of more than 64 bits, lists
-        and tables nested deeper than `MAX_DEPTH`.
+    Raises `FormatError` if it is not TOML in UTF-8, or holds what no study can: a date, an integer of more
+    than 64 bits, lists and tables nested deeper than `MAX_DEPTH`.
     """
     try:
         content = data.decode()
@@ -80,8 +69,7 @@ def _check_points(content: str) -> None:
     """Refuse keys of very many parts: `tomllib` takes time in the square of their number."""
     for number, line in enumerate(content.splitlines(), 1):
         if line.count(".") > _POINTS:
-            msg = f"line {number}: more than {_POINTS} points"
-            raise ValueError(msg)
+            raise ValueError(f"line {number}: more than {_POINTS} points")
 
 
 def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
@@ -103,10 +91,8 @@ def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
 def study_fields(document: Document, source: str) -> Document:
     """Return the fields of a study, with the defaults of those that are left out.
 
-    Raises
-    ------
-    FormatError
-        If fields are missing, unknown, of the wrong type or out of their range: names all of them.
+    Raises `FormatError` if fields are missing, unknown, of the wrong type or out of their range: names all of
+    them.
     """
     fields, check = read_fields(document, _schema((), ()), source), Checker()
     for idx, budget in enumerate(fields["budgets"]):
@@ -167,8 +153,8 @@ def _schema(suites: Sequence[str], solvers: Sequence[str]) -> Document:
             {
                 family.kind: {
                     "description": f"terms for {family.kind} problems, separated by commas; the first is the "
-                    f"most important, default: {family.objectives[0]}",
-                    **_suggested(family.objectives),
+                    f"most important, default: {family.term_names[0]}",
+                    **_suggested(family.term_names),
                 }
                 for family in families()
             },

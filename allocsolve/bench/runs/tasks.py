@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from allocsolve import registry
 from allocsolve.bench.runs.describe import Description, describe, identity_of, recorded_name
+from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.bench.runs.records import RecordKey, objective_terms
-from allocsolve.bench.runs.reply import GivenAnswer
 from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
 from allocsolve.families import AnyFamily, AnySolver, family_of
 from allocsolve.instances import digest
@@ -87,15 +87,11 @@ class Task:
 def check_code(solver: AnySolver, name: str, planned: str) -> None:
     """Refuse a solver of other code than was planned: edited meanwhile, or another version on this machine.
 
-    Raises
-    ------
-    AllocsolveError
-        That names both.
+    The error names both.
     """
     code = registry.code_of(solver, name)
     if code != planned:
-        msg = f"the code of {name} is {code} here, the run was planned for {planned}"
-        raise AllocsolveError(msg)
+        raise AllocsolveError(f"the code of {name} is {code} here, the run was planned for {planned}")
 
 
 def plan(
@@ -203,16 +199,7 @@ def again(
 ) -> set[RecordKey]:
     """Return the keys of the tasks that are to be run although there are records of them.
 
-    Parameters
-    ----------
-    tasks
-        See `plan`.
-    records
-        Those that there are.
-    solvers
-        Names of solvers of the tasks, all of whose runs are made again.
-    failed
-        Whether the runs that have failed are made again.
+    They are all those of these solvers, and those that have failed if that is asked for.
     """
     by_solver: dict[str, set[RecordKey]] = {}
     for task in tasks:
@@ -244,8 +231,7 @@ def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
     """
     families = {family.kind: family for family in map(family_of, problems)}
     if len(families) > 1:
-        msg = f"problems of several kinds cannot be compared: {', '.join(sorted(families))}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"problems of several kinds cannot be compared: {', '.join(sorted(families))}")
     (family,) = families.values()
     return family
 
@@ -263,12 +249,7 @@ _numbers = itertools.count()
 class Claims:
     """The claims of one runner on one file.
 
-    Parameters
-    ----------
-    base
-        The open file; claims are made within a transaction of the caller.
-    source
-        The file: claims are renewed by a thread with a connection of its own.
+    Claims are made within a transaction of the caller, and renewed by a thread with a connection of its own.
     """
 
     def __init__(self, base: sqlite3.Connection, source: str) -> None:

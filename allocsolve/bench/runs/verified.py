@@ -10,6 +10,7 @@ from allocsolve.backends.verified_checker import agrees, ask_checker, find_check
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.errors import FormatError, UnsupportedProblem
 from allocsolve.families import family_of
+from allocsolve.judge import certificate_kind
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -36,17 +37,9 @@ class Marked(NamedTuple):
 def mark_verified(store: RecordStore, *, progress: Progress | None = None) -> Marked:
     """Have the verified checker confirm the certified bounds of a file of records, and keep what it says.
 
-    Parameters
-    ----------
-    store
-        The records; it is written into. Records that are verified already are not asked about again.
-    progress
-        Told after each record, and at the start.
-
-    Notes
-    -----
-    A bound that the checker refuses, or of which it proves something else than the judge, is not marked; the
-    reason says so.
+    Records that are verified already are not asked about again. A bound that the checker refuses, or of which
+    it proves something else than the judge, is not marked; the reason says so. Progress is told after each
+    record, and at the start.
     """
     require_checker()
     records = [*store]
@@ -106,7 +99,7 @@ def _claim(record: Record) -> tuple[str, Any]:
 
 def _text(problem: Problem, certificate: Mapping[str, Any], record: Record) -> ProofText:
     family = family_of(problem)
-    if family.rules.proof_text is None:
-        msg = f"bounds of {family.kind} problems are not verified"
-        raise UnsupportedProblem(msg)
-    return family.rules.proof_text(problem, certificate, *_claim(record), None)
+    kind = certificate_kind(family, certificate)
+    if kind.proof_text is None:
+        raise UnsupportedProblem(f"bounds of {family.kind} problems are not verified")
+    return kind.proof_text(problem, certificate, *_claim(record), None)

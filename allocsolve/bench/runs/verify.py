@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from allocsolve import judge
 from allocsolve.bench.runs.execution import metric_numbers
+from allocsolve.bench.runs.given import tolerance_of
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.runs.reply import tolerance_of
 from allocsolve.bench.runs.verified import verified_faults
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import family_of
@@ -143,15 +143,6 @@ def merge_records(
 
     Of several records of a key the newest is taken, by its time. Nothing is doubled: what `into` has, or has
     something newer for, is not added. A record whose problem or answer is damaged is left out.
-
-    Parameters
-    ----------
-    into
-        Where the records go.
-    stores
-        Where they come from.
-    progress
-        Told after each record, and at the start.
 
     Returns
     -------

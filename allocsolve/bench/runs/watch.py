@@ -20,7 +20,7 @@ from pathlib import Path
 from pickle import HIGHEST_PROTOCOL, dumps, loads
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, TypeAlias
 
-from allocsolve.bench.runs.reply import clock
+from allocsolve.bench.runs.clock import clock
 from allocsolve.errors import FormatError
 
 if TYPE_CHECKING:
@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 def start(function: str, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start a process that calls a function, with pipes to it.
 
-    Parameters
-    ----------
-    function
-        Such as ``package.module:function``.
-    stderr
-        Where it writes what it has to complain of.
+    The function is named as ``package.module:function``.
     """
     module, _, name = function.partition(":")
     return subprocess.Popen(  # noqa: S603 - this interpreter, and a function of this package
@@ -130,8 +125,6 @@ class Timing(NamedTuple):
 class Watch:
     """Of a process, a limit on what it does now; see `begin`.
 
-    Notes
-    -----
     *Guarantee*: a process that does not end is overdue at the latest when looks have watched it for `beyond`
     since the limit, and it has run for `beyond` on each of its processors meanwhile; whatever it runs, when
     looks have watched it for `WALL_FACTOR` + 1 times the limit and `beyond` together. From one look to the
@@ -148,14 +141,8 @@ class Watch:
     def begin(self, limit: float, beyond: float = 0.0, workers: int = 1) -> None:
         """Start the clock, at the last look.
 
-        Parameters
-        ----------
-        limit
-            Seconds that the process may take.
-        beyond
-            Seconds that it may take longer, besides what the machine keeps it waiting after the limit.
-        workers
-            Processors that it may use.
+        The process may take `limit` seconds, and `beyond` more besides what the machine keeps it waiting
+        after the limit, on so many processors.
         """
         self._limit, self._beyond, self._workers = limit, beyond, workers
         self._start = self._seen
@@ -204,14 +191,8 @@ class Watch:
 def kept_waiting(before: Schedule, after: Schedule, seconds: float, workers: int) -> float:
     """Return for how many seconds a machine kept a process waiting that may use some processors.
 
-    Parameters
-    ----------
-    before, after
-        Of all its threads, at the begin and at the end.
-    seconds
-        From begin to end.
-    workers
-        Processors that it may use: threads beyond that wait for one another, not for the machine.
+    The schedules are those of all its threads, at the begin and at the end, which lie so many seconds apart;
+    threads beyond its `workers` wait for one another, not for the machine.
     """
     waited = 0.0
     for thread, (_, queueing) in after.items():
@@ -303,10 +284,7 @@ class Channel:
     def message(self, largest: int) -> tuple[bytes, bytes] | None:
         """Take the next mark, with the line or reply that follows it; None as long as it is not complete.
 
-        Raises
-        ------
-        FormatError
-            If a reply is announced with more bytes than `largest`.
+        Raises `FormatError` if a reply is announced with more bytes than `largest`.
         """
         mark = bytes(self._received[:1])
         end = begin = 1

@@ -68,23 +68,8 @@ def select(
 ) -> tuple[list[Record], Catalogue]:
     """Return the records of some solvers and suites, as if the others had never been made.
 
-    Parameters
-    ----------
-    records
-        Of any solvers and suites.
-    catalogue
-        Which suites name their instances.
-    solvers
-        The names of those to keep, as records have them; all if empty.
-    exclude
-        Of those to leave out.
-    suites
-        Names of those to keep, `FILES` for problems of no suite; all if empty.
-
-    Raises
-    ------
-    UnknownName
-        If no record is of a solver or suite that is named.
+    Raises `UnknownName` if no record is of a solver or suite that is named. All are kept of which no solvers
+    or suites are named, by the names that records have; `FILES` stands for problems of no suite.
     """
     rows = list(records)
     known = dict.fromkeys(row.solver for row in rows)

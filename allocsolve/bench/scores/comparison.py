@@ -9,9 +9,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.bench.library.references import library_statements
-from allocsolve.bench.scores.gaps import Best, best, gap, stated_remark
+from allocsolve.bench.scores.gaps import Best, best, gap, relative_difference, stated_remark
 from allocsolve.bench.scores.statistics import bootstrap_interval, holm, signed_rank
-from allocsolve.bench.scores.summary import relative_difference
 from allocsolve.judge.quantiles import quantile
 from allocsolve.model import Status, terms
 
@@ -260,13 +259,8 @@ class PairedStudies:
 def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: Catalogue) -> PairedStudies:
     """Pair the runs of two studies that are of the same problem, solver, objective, budget and seed.
 
-    Parameters
-    ----------
-    before, after
-        Of any solvers and problems. If a study has several runs that differ in code or version only, the
-        last one counts.
-    catalogue
-        Its references count as known bounds.
+    If a study has several runs that differ in code or version only, the last one counts. References of the
+    catalogue count as known bounds.
     """
     old, new = ({_PairKey.of(row): row for row in rows} for rows in (before, after))
     pairs = [(key, old[key], new[key]) for key in old if key in new]

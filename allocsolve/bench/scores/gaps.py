@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.runs.given import tolerance_of
 from allocsolve.bench.runs.records import objective_terms
-from allocsolve.bench.runs.reply import tolerance_of
 from allocsolve.bench.scores.catalogue import LIBRARY, Catalogue
 from allocsolve.errors import InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import family_named, relative_gap
@@ -61,14 +61,8 @@ def contradictions(rows: Sequence[Record], reference: Reference | None = None) -
     The judge has recomputed every value, but no claimed bound: the row of the claim is struck. If a bound
     that was recomputed is above a value, one of two computations of this package is wrong, and every row of
     the instance is struck. A claim that contradicts a reference is struck, too; which of them is wrong is not
-    known. Nor is it if two references contradict each other.
-
-    Parameters
-    ----------
-    rows
-        All of one instance and objective.
-    reference
-        What files state of the first term of the objective.
+    known. Nor is it if two references contradict each other. The rows are all of one instance and objective;
+    the reference is what files state of its first term.
     """
     struck: dict[_Conflict, list[Record]] = {}
     for conflict, refuted in (*_between(rows), *_with_reference(rows, reference)):
@@ -135,13 +129,8 @@ def consistent(
 ) -> tuple[tuple[Record, ...], Catalogue, tuple[Contradiction, ...]]:
     """Return the records and the catalogue without what contradicts, and the contradictions.
 
-    Parameters
-    ----------
-    records
-        Of any instances and objectives.
-    catalogue
-        Of their instances. A reference that contradicts a record is left out; one of the library is kept if
-        only a claim contradicts it, since the judge has confirmed the solutions of the library.
+    A reference that contradicts a record is left out; one of the library is kept if only a claim contradicts
+    it, since the judge has confirmed the solutions of the library.
     """
     rows = tuple(records)
     grouped: dict[tuple[str, str], list[Record]] = {}
@@ -242,10 +231,19 @@ def gap(value: Value, reference: Value, *, kind: str = "", objective: str = "") 
     return relative_gap(first, ref, is_lost_share=is_lost_share(kind, objective))
 
 
+def relative_difference(first: float, second: float) -> float:
+    """Return (first - second) / the larger of two values >= 0, of which infinity is one."""
+    if first == second:
+        return 0.0
+    if math.isinf(first) or math.isinf(second):
+        return math.copysign(1.0, first - second)
+    return (first - second) / max(first, second)
+
+
 def is_lost_share(kind: str, objective: str) -> bool:
     """Return whether the first term of an objective is a lost share, as far as the kind is known."""
     with contextlib.suppress(UnknownName, PluginError):
-        return objective_terms(objective)[0] in family_named(kind).lost_shares
+        return family_named(kind).term(objective_terms(objective)[0]).is_lost_share
     return False
 
 
@@ -253,8 +251,7 @@ def _checked(records: Iterable[Record]) -> list[Record]:
     rows = list(records)
     objectives = sorted({row.objective for row in rows})
     if len(objectives) > 1:
-        msg = f"records of several objectives cannot be compared: {'; '.join(objectives)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"records of several objectives cannot be compared: {'; '.join(objectives)}")
     return rows
 
 
@@ -351,8 +348,7 @@ def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None)
     by_solver: dict[str, dict[str, Record]] = {}
     for row in rows:
         if by_solver.setdefault(row.solver, {}).setdefault(row.digest, row) is not row:
-            msg = f"{row.solver} has several records of {row.instance}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{row.solver} has several records of {row.instance}")
     return tuple(
         _score(solver, list(by_digest.values()), best_by_digest) for solver, by_digest in by_solver.items()
     )

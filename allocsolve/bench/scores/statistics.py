@@ -38,19 +38,9 @@ _EXACT_PAIRS: Final = 50
 def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
     """Return the geometric mean of the values plus a shift, less the shift (Achterberg 2007, section A.3).
 
-    Against the plain geometric mean, differences far below the shift do not count.
-
-    Parameters
-    ----------
-    values
-        At least one, each >= 0; infinite if one of them is.
-    shift
-        Above 0, in the unit of the values.
-
-    Returns
-    -------
-    float
-        Between the least and the largest value.
+    Against the plain geometric mean, differences far below the shift do not count. There is at least one
+    value, each >= 0; the mean lies between the least and the largest, and is infinite if one of them is. The
+    shift is above 0.
 
     Examples
     --------
@@ -59,8 +49,7 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
     """
     if not values or min(values) < 0 or not shift > 0:
         least = min(values, default=None)
-        msg = f"no shifted geometric mean of {len(values)} values from {least}, shift {shift}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"no shifted geometric mean of {len(values)} values from {least}, shift {shift}")
     mean = shift * math.expm1(math.fsum(math.log1p(value / shift) for value in values) / len(values))
     return float(min(max(mean, min(values)), max(values)))  # rounding may leave the range
 
@@ -68,20 +57,11 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
 def bootstrap_interval(values: Sequence[float], statistic: Statistic) -> Interval:
     """Return the 95 % percentile bootstrap interval of a statistic (Efron & Tibshirani 1993, chapter 13).
 
-    The percentile method rather than BCa: its interval holds the estimate and is defined for samples of
-    equal values, both of which are common here. With few values it is too narrow.
-
-    Parameters
-    ----------
-    values
-        Independent of each other: one per instance, whatever the number of seeds.
-    statistic
-        ``median`` and ``p95`` are `allocsolve.judge.quantiles.quantile` at 0.5 and 0.95.
-
-    Returns
-    -------
-    Interval
-        Lower and upper end; None of less than two values, or if one is infinite.
+    The percentile method rather than BCa: its interval holds the estimate and is defined for samples of equal
+    values, both of which are common here. With few values it is too narrow. Values are independent of each
+    other: one per instance, whatever the number of seeds. ``median`` and ``p95`` are
+    `allocsolve.judge.quantiles.quantile` at 0.5 and 0.95. There is no interval of less than two values, or if
+    one is infinite.
     """
     sample = np.asarray(values, dtype=np.float64)
     if len(sample) < 2 or not np.isfinite(sample).all():
@@ -161,23 +141,11 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 def performance_profile(costs: Mapping[str, Sequence[float]]) -> dict[str, Steps]:
     """Return the performance profile of each solver (Dolan & More 2002, section 2).
 
-    Parameters
-    ----------
-    costs
-        Of each solver on the same instances in the same order, >= 0, less is better; infinite where it has
-        not solved the instance.
-
-    Returns
-    -------
-    dict
-        For each solver the points at which its profile rises: a ratio >= 1 to the least cost of all solvers,
-        and the share of the instances on which it is within that ratio. Above a least cost of 0 the ratio is
-        infinite, and such instances count as not solved.
-
-    Raises
-    ------
-    InvalidOption
-        If the solvers have different numbers of instances.
+    Raises `InvalidOption` if the solvers have different numbers of instances. Costs are those of each solver
+    on the same instances in the same order, >= 0, less is better, infinite where it has not solved the
+    instance. A profile is the points at which it rises: a ratio >= 1 to the least cost of all solvers, and
+    the share of the instances on which the solver is within that ratio. Above a least cost of 0 the ratio is
+    infinite, and such instances count as not solved.
 
     Examples
     --------
@@ -186,8 +154,7 @@ def performance_profile(costs: Mapping[str, Sequence[float]]) -> dict[str, Steps
     """
     if len({len(column) for column in costs.values()}) > 1:
         counts = ", ".join(f"{solver} {len(column)}" for solver, column in costs.items())
-        msg = f"a performance profile is of the same instances for all solvers, not {counts}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"a performance profile is of the same instances for all solvers, not {counts}")
     least = [min(column) for column in zip(*costs.values(), strict=True)]
     return {solver: _profile(own_costs, least) for solver, own_costs in costs.items()}
 
@@ -208,9 +175,7 @@ def _ratio(cost: float, least: float) -> float:
 def primal_gap(value: float | None, reference: float) -> float:
     """Return the distance to a reference, relative to the larger: 0 to 1, and 1 without a value.
 
-    References
-    ----------
-    Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013).
+    It is that of Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013).
     """
     if value is None or min(value, reference) < 0 < max(value, reference):
         return 1.0
@@ -220,17 +185,9 @@ def primal_gap(value: float | None, reference: float) -> float:
 def primal_integral(gaps: Steps, end: float) -> float:
     """Return the integral of the primal gap from 0 to an end (Berthold 2013), in seconds.
 
-    Parameters
-    ----------
-    gaps
-        Seconds, in increasing order, and the primal gap from then on; before, it is 1.
-    end
-        In seconds, >= 0. What comes after it does not count.
-
-    Returns
-    -------
-    float
-        0 to `end`; divided by `end` it is the mean gap.
+    The gaps are seconds, in increasing order, and the primal gap from then on; before, it is 1. What comes
+    after the end, which is >= 0, does not count. The integral is in 0..end; divided by that it is the mean
+    gap.
 
     Examples
     --------
@@ -249,10 +206,7 @@ FEWEST: Final = 5
 class Bracket:
     """Two numbers >= 0 that something unknown lies between, both included.
 
-    Raises
-    ------
-    InvalidAnswer
-        If `lower` is above `upper`: what is said of it contradicts itself.
+    Raises `InvalidAnswer` if `lower` is above `upper`: what is said of it contradicts itself.
     """
 
     lower: float
@@ -295,24 +249,9 @@ def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> d
     """Return what brackets of the optimum within several expand limits say of each other.
 
     What keeps a limit keeps every looser one, too. So the value of an answer holds for all looser limits, and
-    a lower bound for all tighter ones.
-
-    Parameters
-    ----------
-    brackets
-        By expand limit.
-    what
-        For the message: whose optimum it is.
-
-    Returns
-    -------
-    dict
-        By expand limit, in increasing order; both ends never increase with the limit.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a bound within one limit is above a value within a tighter one.
+    a lower bound for all tighter ones. Raises `InvalidAnswer` if a bound within one limit is above a value
+    within a tighter one. What is returned is in order of the limits; both ends never increase with them. The
+    message calls the optimum `what`.
 
     Examples
     --------
@@ -326,11 +265,10 @@ def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> d
         lower, bounded = max((brackets[other].lower, other) for other in limits if other >= limit)
         upper, valued = min((brackets[other].upper, other) for other in limits if other <= limit)
         if lower > upper:
-            msg = (
+            raise InvalidAnswer(
                 f"contradiction on {what}: the bound {lower:.10g} within limit {bounded:g} is above "
                 f"{upper:.10g}, found within limit {valued:g}"
             )
-            raise InvalidAnswer(msg)
         sharper[limit] = Bracket(lower, upper)
     return sharper
 
@@ -338,17 +276,8 @@ def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> d
 def ratio(numerator: Bracket, denominator: Bracket, *, cap: float = math.inf) -> Bracket:
     """Return the bracket of the ratio of two unknown numbers, the second above 0.
 
-    Parameters
-    ----------
-    numerator, denominator
-        What is known of both.
-    cap
-        That the ratio cannot exceed, for a reason of its own.
-
-    Notes
-    -----
     The ends are lower/upper and upper/lower: all that can be said if the two are not known to depend on each
-    other.
+    other. The ratio cannot exceed the cap for a reason of its own.
 
     Examples
     --------

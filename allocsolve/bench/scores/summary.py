@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.scores.gaps import relative_difference
 from allocsolve.bench.scores.statistics import (
     STATISTICS,
     bootstrap_interval,
@@ -168,15 +168,6 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
     return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(compared, adjusted, strict=True))
 
 
-def relative_difference(first: float, second: float) -> float:
-    """Return (first - second) / the larger of two values >= 0, of which infinity is one."""
-    if first == second:
-        return 0.0
-    if math.isinf(first) or math.isinf(second):
-        return math.copysign(1.0, first - second)
-    return (first - second) / max(first, second)
-
-
 def profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float], ...]]:
     """Return the performance profiles of the first term of the values, on the common instances."""
     common = comparison.common
@@ -273,8 +264,6 @@ def export(
 
     Parameters
     ----------
-    records
-        The rows.
     path
         Ends with ``.csv``, ``.json`` (a list of objects, infinities as null) or ``.parquet``.
     catalogue
@@ -343,8 +332,7 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency
         import pyarrow.parquet as pq  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        msg = "Parquet needs pyarrow: pip install 'allocsolve[parquet]'"
-        raise SolverUnavailable(msg) from None
+        raise SolverUnavailable("Parquet needs pyarrow: pip install 'allocsolve[parquet]'") from None
     table = {name: _of_one_type([row.get(name) for row in rows]) for name in _columns(rows)}
     pq.write_table(pa.table(table), path)
 
@@ -358,6 +346,8 @@ def _of_one_type(column: list[Any]) -> list[Any]:
 
 
 #: Writers by the ending of the file.
-EXPORTS: Final[Mapping[str, Callable[[_Rows, Path], None]]] = MappingProxyType(
-    {".csv": _write_csv, ".json": _write_json, ".parquet": _write_parquet}
-)
+EXPORTS: Final[Mapping[str, Callable[[_Rows, Path], None]]] = {
+    ".csv": _write_csv,
+    ".json": _write_json,
+    ".parquet": _write_parquet,
+}

@@ -116,16 +116,9 @@ def cheapest_windows(
 ) -> None:
     """Fill in the least price of each job, and a start that has it. O(jobs * slots).
 
-    Parameters
-    ----------
-    jobs
-        The jobs.
-    edges
-        Shape (slots + 1,), rising seconds; the first is not after any arrival.
-    levels
-        Shape (slots,): the price of the whole machine for the whole slot; read-only.
-    prices, starts
-        Shape (jobs,), written.
+    `edges`, shape (slots + 1,), are rising seconds, the first not after any arrival; `levels`, shape
+    (slots,), are the price of the whole machine for the whole slot. `prices` and `starts`, shape (jobs,), are
+    written.
     """
     windows, until = _new_windows(len(levels)), np.empty(len(levels) + 1)
     for job in range(len(jobs.arrival)):

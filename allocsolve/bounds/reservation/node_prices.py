@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
 from allocsolve.bounds.workload.job_price_dual import ascend
-from allocsolve.judge.reservation.certificate import reservation_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -78,12 +78,7 @@ def counted_weights(problem: ReservationProblem, term: ReservationTerm) -> Float
 class PriceAscent:
     """An ascent to good prices, of which the best can be taken after an interruption at any time.
 
-    Parameters
-    ----------
-    term
-        What is bounded.
-    certificate
-        The certificate of an earlier ascent, whose prices this one begins with.
+    It begins with the prices of the certificate of an earlier one.
 
     Notes
     -----
@@ -116,7 +111,7 @@ class PriceAscent:
         self._best = _Prices(frozen(np.zeros(1)), frozen(np.zeros(0)))
         self._accepted = math.fsum(self._jobs.weight)  # the best prices allow at most all jobs
         if certificate is not None:
-            reservation_certified_bound(problem, certificate, (term,))
+            certified_bound(problem, certificate, (term,))
             self._begin(certificate)
 
     def _begin(self, certificate: Mapping[str, Any]) -> None:
@@ -173,7 +168,7 @@ class PriceAscent:
             starts[self._idx] = begins.astype(np.int64)
         certified = not problem.leaking
         return ReservationPriceBound(
-            reservation_certified_bound(problem, certificate, (self.term,)) if certified else 0.0,
+            certified_bound(problem, certificate, (self.term,)) if certified else 0.0,
             certificate if certified else None,
             frozen(edges.astype(np.int64)),
             frozen(rates),
@@ -237,14 +232,9 @@ def node_prices(
 ) -> ReservationPriceBound:
     """Return a lower bound on a term of all schedules of bookings, with a certificate.
 
-    Parameters
-    ----------
-    problem
-        The problem. Shapes of node sets play no part: the bound is on the count of nodes alone.
-    term
-        ``rejected``, ``unsuccessful``, for which the bound is the same, or ``rejected-area``.
-    clock
-        When its time is over, the best bound so far is returned. None: the ascent runs to its end.
+    The term is ``rejected``, ``unsuccessful``, for which the bound is the same, or ``rejected-area``. Shapes
+    of node sets play no part: the bound is on the count of nodes alone. When the time of the clock is over,
+    the best bound so far is returned; without a clock the ascent runs to its end.
 
     Notes
     -----

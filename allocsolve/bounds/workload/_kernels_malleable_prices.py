@@ -246,10 +246,7 @@ def cheapest_work(
 
     These are malleable jobs and those with requests. The costs, and what the jobs use, are written.
 
-    Parameters
-    ----------
-    slope, floor
-        Shape (jobs,): what a job costs by its end, see `JobCosts`.
+    `slope` and `floor`, shape (jobs,), say what a job costs by its end, see `JobCosts`.
 
     Notes
     -----

@@ -167,14 +167,8 @@ def cheapest(
 ) -> float:
     """Return the sum of the least costs of the jobs, each by itself; write the costs, and what the jobs use.
 
-    Malleable and evolving jobs are left out.
-
-    Parameters
-    ----------
-    slope, floor
-        Shape (jobs,): the cost of a job by its end, see `JobCosts`.
-    slack
-        Seconds by which run times are taken shorter.
+    Malleable and evolving jobs are left out. `slope` and `floor`, shape (jobs,), say what a job costs by its
+    end, see `JobCosts`; run times are taken shorter by `slack` seconds.
 
     Notes
     -----
@@ -267,19 +261,11 @@ def sweep(num_steps: int) -> Sweep:
 
 
 @inner_kernel
-def _until(listed: PriceList, slot: int, moment: float) -> float:
-    """Return the cost of a node until a moment in a slot."""
-    if slot < 0:
-        return 0.0
-    return float(listed.integral[slot] + listed.prices[slot] * (moment - listed.edges[slot]))
-
-
-@inner_kernel
 def _best_until(listed: PriceList, rows: ProfileRows, at: int, delay: float, memory: Sweep) -> float:
     """Return the least price of a run whose last step ends with this delay; remember its other delays."""
     first, count = rows.offsets[at], rows.offsets[at + 1] - rows.offsets[at]
     waits = rows.waits[at]
-    paid, before = 0.0, _until(listed, memory.slots[0], delay)
+    paid, before = 0.0, _paid(listed, memory.slots[0], delay)
     for i in range(count):
         nodes = rows.nodes[first + i]
         begun = paid - nodes * before
@@ -288,7 +274,7 @@ def _best_until(listed: PriceList, rows: ProfileRows, at: int, delay: float, mem
             for earlier in range(i):
                 memory.delays[i, earlier] = memory.delays[i - 1, earlier]
             memory.delays[i, i] = delay
-        before = _until(listed, memory.slots[i + 1], delay + rows.until[first + i])
+        before = _paid(listed, memory.slots[i + 1], delay + rows.until[first + i])
         paid = memory.least[i] + nodes * before
     return paid
 

@@ -37,10 +37,7 @@ class JobCosts(NamedTuple):
 def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
     """Return the costs of the jobs under a term that is a mean over the jobs.
 
-    Parameters
-    ----------
-    term
-        One of `MEAN_TERMS`; ``wait`` for rigid jobs only, whose run times are known beforehand.
+    It is one of `MEAN_TERMS`; ``wait`` for rigid jobs only, whose run times are known beforehand.
     """
     packed = problem.jobs.packed
     weight = packed.weight

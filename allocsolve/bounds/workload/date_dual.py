@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_dates import Dates, Spans, costs_in_spans, list_spans, settle_dates
-from allocsolve.bounds.workload._kernels_job_prices import (
-    PricedJobs,
-    SlotEntries,
-    fullest_slots,
-    soft_slots,
-)
-from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, ascend, entries_of, read_only
+from allocsolve.bounds.workload._kernels_job_prices import PricedJobs, SlotEntries, fullest_slots, soft_slots
+from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, entries_of
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from allocsolve.bounds.workload.job_price_dual import DualJobs
     from allocsolve.model import FloatArray, IntArray
-
-#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
-_SHARES = (0.5, 1.0)
-
-#: An ascent is over when some steps gain less than this share of the value.
-_TOLERANCE = 1e-6
 
 
 class Settled(NamedTuple):
@@ -65,23 +52,15 @@ def settled(
 
 
 def _priced(jobs: DualJobs, first: IntArray, offsets: IntArray) -> PricedJobs:
-    return PricedJobs(*jobs, read_only(first), read_only(offsets))
+    return PricedJobs(*jobs, frozen(first), frozen(offsets))
 
 
 class DateDual:
     """The dual function on windows of prices, where starts lie in windows of dates.
 
-    Parameters
-    ----------
-    jobs, capacity
-        The jobs and the capacity that they share.
-    windows
-        Where each job has prices; what prices is not read.
-    known
-        What follows from the windows of the starts, on the same slots.
-    fixed
-        Levels that jobs pay besides, wherever they run, on the same windows. What the cluster earns by them
-        does not count here.
+    Each job has prices in its window of `windows`, whose own prices are not read; `known` is what follows
+    from the windows of the starts, on the same slots. Jobs pay the levels `fixed` besides, wherever they run;
+    what the cluster earns by them does not count here.
     """
 
     def __init__(
@@ -103,9 +82,7 @@ class DateDual:
         entries = np.flatnonzero(self.active)
         entries = entries[np.argsort(slots[entries], kind="stable")]
         offsets = np.concatenate(([0], np.cumsum(np.bincount(slots[entries], minlength=len(dates.held)))))
-        self._entries = SlotEntries(
-            read_only(offsets), read_only(entries), read_only(jobs.nodes[owners[entries]])
-        )
+        self._entries = SlotEntries(frozen(offsets), frozen(entries), frozen(jobs.nodes[owners[entries]]))
         # Runs of slots that have the same room.
         room = capacity - dates.held
         cuts = np.concatenate(([0], np.flatnonzero(np.diff(room)) + 1, [len(room)]))
@@ -148,7 +125,7 @@ class DateDual:
         lengths = np.arange(count + 1, dtype=np.int64)
         rows = np.full(count, job)
         priced = _priced(self._jobs.of(rows), windows.first[rows], lengths * (own.stop - own.start))
-        paid = read_only(np.tile(self._paid(levels)[own], count))
+        paid = frozen(np.tile(self._paid(levels)[own], count))
         one = Spans(lengths, low[parts, which], high[parts, which])
         costs = np.empty(count)
         costs_in_spans(priced, windows.edges, paid, one, 0.0, np.empty(0), costs, np.empty(count))
@@ -170,65 +147,12 @@ class DateDual:
         paid = levels.copy()
         paid[self._unpriced] = 0.0
         paid += self._fixed
-        read_only(levels)
-        return read_only(paid)
+        frozen(levels)
+        return frozen(paid)
 
     def _earned(self, levels: FloatArray) -> float:
-        read_only(levels)
+        frozen(levels)
         return sum(fullest_slots(self._entries, room, levels, begin, end) for room, begin, end in self._runs)
-
-
-class SmoothDual(Protocol):
-    """A dual function of levels that can be climbed."""
-
-    def exact(self, levels: FloatArray) -> float:
-        """Return the bound that levels >= 0 give."""
-
-    def soft(self, levels: FloatArray, temperature: float) -> tuple[float, FloatArray]:
-        """Return a smooth concave function of the levels and its gradient."""
-
-
-def climb(
-    dual: SmoothDual,
-    levels: FloatArray,
-    free: IntArray,
-    temperatures: Sequence[float],
-    *,
-    steps: int,
-    stop: Callable[[], bool],
-) -> tuple[FloatArray, float]:
-    """Return the best levels met on the way through falling temperatures, and their value.
-
-    Only the levels `free` change; those that the ascent begins with are among those that are compared.
-    """
-    best, best_value = levels, dual.exact(levels)
-    point, at = levels[free], levels.copy()
-
-    def function(some: FloatArray, temperature: float) -> tuple[float, FloatArray]:
-        at[free] = some
-        value, gradient = dual.soft(at.copy(), temperature)
-        return value, gradient[free]
-
-    for temperature in temperatures:
-        if stop():
-            break
-        shift = -PRIOR * temperature
-        point = ascend(
-            partial(function, temperature=temperature),
-            point + shift,
-            first_step=temperature,
-            steps=steps,
-            tolerance=_TOLERANCE,
-            stop=stop,
-        )
-        for share in _SHARES:
-            other = levels.copy()
-            other[free] = np.maximum(point - share * shift, 0.0)
-            value = dual.exact(other)
-            if value > best_value:
-                best, best_value = other, value
-        point = point - shift
-    return best, best_value
 
 
 class Part(NamedTuple):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,20 +26,13 @@ from allocsolve.bounds.workload._kernels_job_prices import (
     turned,
 )
 from allocsolve.judge.quantiles import quantile
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from numpy.typing import NDArray
-
     from allocsolve.model import FloatArray, IntArray
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array itself, made read-only: kernels are compiled for read-only arrays."""
-    array.setflags(write=False)
-    return array
 
 
 def slots_of(edges: FloatArray, times: FloatArray) -> IntArray:
@@ -51,16 +45,8 @@ def slots_of(edges: FloatArray, times: FloatArray) -> IntArray:
 class JobWindows:
     """A price per second for each job and each slot of its window; 0 outside. One row a job.
 
-    Parameters
-    ----------
-    edges
-        Shape (slots + 1,), rising seconds.
-    first
-        Shape (jobs,), the first slot of each window.
-    offsets
-        Shape (jobs + 1,), where each window begins in `prices`.
-    prices
-        Shape (slots of all windows,).
+    The seconds `edges`, shape (slots + 1,), rise. A window begins in the slot `first`, shape (jobs,), and its
+    prices in `prices` at `offsets`, shape (jobs + 1,).
     """
 
     edges: FloatArray
@@ -70,7 +56,7 @@ class JobWindows:
 
     def __post_init__(self) -> None:
         for array in (self.edges, self.first, self.offsets, self.prices):
-            read_only(array)
+            frozen(array)
 
     @classmethod
     def empty(cls, edges: FloatArray, first: IntArray, last: IntArray) -> JobWindows:
@@ -194,7 +180,7 @@ class DualJobs(NamedTuple):
 
     def of(self, jobs: IntArray) -> DualJobs:
         """Return some of the jobs."""
-        return DualJobs(*(read_only(column[jobs]) for column in self))
+        return DualJobs._make(frozen(column[jobs]) for column in self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,11 +203,11 @@ class JobDual:
         windows = self.windows
         slots, owners = windows.slots, windows.owners
         counts = np.bincount(slots, minlength=len(windows.edges) - 1)
-        offsets = read_only(np.concatenate(([0], np.cumsum(counts))))
+        offsets = frozen(np.concatenate(([0], np.cumsum(counts))))
         entries = np.empty(len(slots), dtype=np.int64)
         list_entries(windows.first, windows.offsets, offsets[:-1].copy(), entries)
-        nodes = read_only(self.jobs.nodes[owners[entries]])
-        object.__setattr__(self, "_slots", SlotEntries(offsets, read_only(entries), nodes))
+        nodes = frozen(self.jobs.nodes[owners[entries]])
+        object.__setattr__(self, "_slots", SlotEntries(offsets, frozen(entries), nodes))
         priced = PricedJobs(*self.jobs, windows.first, windows.offsets)
         object.__setattr__(self, "_priced", priced)
 
@@ -230,7 +216,7 @@ class JobDual:
 
         The function tends to the exact value, for levels >= 0, as the temperature (in units of cost) falls.
         """
-        read_only(levels)
+        frozen(levels)
         gradient = np.zeros(len(levels))
 
         def of_jobs(begin: int, end: int) -> float:
@@ -244,7 +230,7 @@ class JobDual:
 
     def exact(self, levels: FloatArray) -> float:
         """Return the bound that levels >= 0 give, apart from the rounding of doubles."""
-        read_only(levels)
+        frozen(levels)
         costs, _ = self.cheapest(levels)
 
         def of_slots(begin: int, end: int) -> float:
@@ -255,7 +241,7 @@ class JobDual:
     def cheapest(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least cost of each job, prices included, and a start that has it."""
         costs, starts = np.empty(len(self.jobs.submit)), np.empty(len(self.jobs.submit))
-        cheapest_starts(self._priced, self.windows.edges, read_only(levels), costs, starts, 0, len(costs))
+        cheapest_starts(self._priced, self.windows.edges, frozen(levels), costs, starts, 0, len(costs))
         return costs, starts
 
     def _summed(self, part: Callable[[int, int], float], offsets: IntArray) -> float:
@@ -296,20 +282,9 @@ def ascend(
 ) -> FloatArray:
     """Return a point at which a concave function is no smaller than at the start.
 
-    Parameters
-    ----------
-    function
-        Returns its value and its gradient, a new array.
-    start
-        Where to begin.
-    first_step
-        The largest change of a coordinate in the first step.
-    steps
-        The most steps.
-    tolerance
-        The ascent ends when the last 10 steps together gained less than this share of the value.
-    stop
-        Asked before each step.
+    The function returns its value and its gradient, a new array. The first step changes no coordinate by more
+    than `first_step`. The ascent ends after so many steps, when the last 10 together gained less than the
+    share `tolerance` of the value, or when `stop`, asked before each step, says so.
 
     Notes
     -----
@@ -383,3 +358,59 @@ class _Memory:
         direction = gradient.copy()
         turned(direction, self._moves, self._turns, self._shares, self._forgotten, self._noted)
         return direction
+
+
+#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
+_SHARES: Final = (0.5, 1.0)
+
+#: An ascent is over when some steps gain less than this share of the value.
+_TOLERANCE: Final = 1e-6
+
+
+class _Dual(Protocol):
+    def exact(self, levels: FloatArray, /) -> float: ...
+
+    def soft(self, levels: FloatArray, temperature: float, /) -> tuple[float, FloatArray]: ...
+
+
+def climb(
+    dual: _Dual,
+    levels: FloatArray,
+    temperatures: Sequence[float],
+    *,
+    steps: int,
+    stop: Callable[[], bool],
+    free: IntArray | slice = slice(None),
+) -> tuple[FloatArray, float]:
+    """Return the best levels met on the way through falling temperatures, and their value.
+
+    Only the levels `free` change; those that the ascent begins with are among those that are compared.
+    """
+    best, best_value = levels, dual.exact(levels)
+    point, at = levels[free], levels.copy()
+
+    def function(some: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+        at[free] = some
+        value, gradient = dual.soft(at.copy(), temperature)
+        return value, gradient[free]
+
+    for temperature in temperatures:
+        if stop():
+            break
+        shift = -PRIOR * temperature
+        point = ascend(
+            partial(function, temperature=temperature),
+            point + shift,
+            first_step=temperature,
+            steps=steps,
+            tolerance=_TOLERANCE,
+            stop=stop,
+        )
+        for share in _SHARES:
+            other = levels.copy()
+            other[free] = np.maximum(point - share * shift, 0.0)
+            value = dual.exact(other)
+            if value > best_value:
+                best, best_value = other, value
+        point = point - shift
+    return best, best_value

@@ -9,20 +9,17 @@ import heapq
 import math
 import threading
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds.workload.costs import MEAN_TERMS, job_costs
 from allocsolve.bounds.workload.job_price_dual import (
-    PRIOR,
     DualJobs,
     JobDual,
     JobWindows,
-    ascend,
+    climb,
     joined,
-    read_only,
     slots_of,
 )
 from allocsolve.bounds.workload.time_prices import PriceBound
@@ -30,18 +27,13 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.kernels.threads import run_in_threads
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
     from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
-
-#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
-_SHARES: Final = (0.5, 1.0)
-
-#: An ascent is over when some steps gain less than this share of the value.
-_TOLERANCE: Final = 1e-6
 
 
 class Ascended(NamedTuple):
@@ -72,27 +64,8 @@ def ascended(
 
     dual = JobDual(jobs, capacity, windows, workers)
     lengths = windows.lengths
-    levels = windows.prices * lengths
-    best, best_value = levels, dual.exact(levels)
-    for temperature in temperatures:
-        if stop():
-            break
-        shift = -PRIOR * temperature
-        levels = ascend(
-            partial(dual.soft, temperature=temperature),
-            levels + shift,
-            first_step=temperature,
-            steps=steps,
-            tolerance=_TOLERANCE,
-            stop=stop,
-        )
-        for share in _SHARES:
-            clipped = np.maximum(levels - share * shift, 0.0)
-            value = dual.exact(clipped)
-            if value > best_value:
-                best, best_value = clipped, value
-        levels = levels - shift
-    return Ascended(windows.with_prices(best / lengths), best_value)
+    best, value = climb(dual, windows.prices * lengths, temperatures, steps=steps, stop=stop)
+    return Ascended(windows.with_prices(best / lengths), value)
 
 
 def ascended_pieces(
@@ -195,14 +168,8 @@ class Plan(NamedTuple):
 def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, given: PriceBound) -> Plan:
     """Return where to begin: with the prices per node-second of a bound.
 
-    Parameters
-    ----------
-    jobs, capacity
-        The jobs that count, and the capacity that they share.
-    sizes, starts
-        Shape (jobs,), their nodes, and cheapest starts under the prices of the bound.
-    given
-        The bound.
+    The jobs are those that count; they share the capacity, have so many nodes (`sizes`), and their cheapest
+    starts under the prices of the bound.
     """
     rounds: tuple[tuple[Round, ...], ...]
     paid = np.concatenate(([0.0], np.cumsum(given.prices * np.diff(given.edges))))
@@ -299,19 +266,10 @@ def job_prices(
 ) -> PriceBound:
     """Return a lower bound by prices that differ from job to job, never below the given one.
 
-    Parameters
-    ----------
-    problem
-        Rigid jobs. For moldable ones the bound is returned as it was given.
-    term
-        What is bounded: a mean over the jobs. For other terms the bound is returned as it was given.
-    start
-        The bound from which the ascent starts: by prices that are the same for all jobs, or by prices per
-        job, which are improved where they are and on finer slots.
-    clock
-        When it runs out, or at Ctrl-C, the best bound so far is returned.
-    workers
-        Threads, >= 1.
+    The ascent begins with a bound by prices that are the same for all jobs, or by prices per job, which are
+    improved where they are and on finer slots. If jobs are moldable, or the term is no mean over the jobs,
+    the bound is returned as it was given. When the time of the clock is over, or at Ctrl-C, the best bound so
+    far is returned.
 
     Notes
     -----
@@ -359,19 +317,16 @@ def job_prices(
 def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, Any]) -> PriceBound:
     """Return the bound of a certificate of prices per job; it has no prices of node-seconds.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the judge does not admit the certificate.
+    `InvalidAnswer` if the judge does not admit the certificate.
     """
     value = job_price_bound(problem, certificate, term)
-    nobody = read_only(np.zeros(0))
+    nobody = frozen(np.zeros(0))
     starts = problem.packed.submit
     if problem.packed.weight.any():
         priced = PricedWorkload.of(problem, term)
         starts = _cheapest_starts(starts, priced, JobWindows.of_certificate(certificate, priced.counted))
     return PriceBound(
-        value, certificate, starts, problem.packed.nodes, read_only(np.zeros(1, dtype=np.int64)), nobody
+        value, certificate, starts, problem.packed.nodes, frozen(np.zeros(1, dtype=np.int64)), nobody
     )
 
 
@@ -432,7 +387,7 @@ class PricedWorkload(NamedTuple):
         costs, packed = job_costs(problem, term), problem.packed
         counted = np.flatnonzero(costs.slope > 0)
         divisor = _divisor(packed.nodes, problem.num_nodes)
-        nodes = read_only(packed.nodes // divisor)
+        nodes = frozen(packed.nodes // divisor)
         jobs = DualJobs(packed.submit, packed.runtime, costs.slope, costs.floor, nodes).of(counted)
         return cls(jobs, counted, divisor, problem.num_nodes // divisor)
 
@@ -451,7 +406,7 @@ def _cheapest_starts(others: FloatArray, priced: PricedWorkload, windows: JobWin
     starts = others.copy()
     dual = JobDual(priced.jobs, priced.capacity, windows)
     _, starts[priced.counted] = dual.cheapest(windows.prices * windows.lengths)
-    return read_only(starts)
+    return frozen(starts)
 
 
 class _Search:

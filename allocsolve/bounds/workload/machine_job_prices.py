@@ -19,13 +19,12 @@ from allocsolve.bounds.workload._kernels_machine_jobs import (
     soft_slots_on_machine,
 )
 from allocsolve.bounds.workload.costs import MEAN_TERMS, job_costs
-from allocsolve.bounds.workload.date_dual import climb
-from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobWindows, read_only, slots_of
+from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobWindows, climb, slots_of
 from allocsolve.bounds.workload.job_prices import PricedWorkload, price_certificate
 from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload.machine_job_prices import machine_job_price_bound
-from allocsolve.model import packed_machine
+from allocsolve.model import frozen, packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +100,7 @@ class MachineJobs(NamedTuple):
         needs[np.repeat(np.arange(len(needs)), np.diff(machine.offsets)), machine.resource] = machine.amount
         units = _units(needs, machine.capacity.max(axis=0), min(most_cells, _MOST_CELLS))
         jobs = DualJobs(
-            packed.submit, packed.runtime, costs.slope, costs.floor, read_only(needs[:, 0] // units[0])
+            packed.submit, packed.runtime, costs.slope, costs.floor, frozen(needs[:, 0] // units[0])
         )
         priced = PricedWorkload(jobs.of(counted), counted, int(units[0]), problem.num_nodes // int(units[0]))
         times = machine.times
@@ -148,7 +147,7 @@ class MachineJobDual:
         self.windows, self._jobs = windows, jobs
         room = jobs.room(windows.edges)
         self._priced = PricedJobs(*jobs.priced.jobs, windows.first, windows.offsets)
-        fits = (jobs.needs[:, None] <= room[None]).all(axis=2)
+        fits: NDArray[np.bool_] = np.all(jobs.needs[:, None] <= room[None], axis=2)
         self._spans = self._starts(fits)
         slots, owners = windows.slots, windows.owners
         #: The levels that count: those of slots in which the job fits.
@@ -156,7 +155,7 @@ class MachineJobDual:
         entries = self.free[np.argsort(slots[self.free], kind="stable")]
         offsets = np.concatenate(([0], np.cumsum(np.bincount(slots[entries], minlength=len(room)))))
         needs = np.ascontiguousarray(jobs.needs[owners[entries]])
-        self._entries = MachineEntries(*map(read_only, (offsets, entries, needs, room)))
+        self._entries = MachineEntries(*map(frozen, (offsets, entries, needs, room)))
 
     def _starts(self, fits: NDArray[np.bool_]) -> Spans:
         """Return the spans of starts with which each job runs in no slot in which it does not fit."""
@@ -179,13 +178,13 @@ class MachineJobDual:
     def exact(self, levels: FloatArray) -> float:
         """Return the bound that levels >= 0 give, apart from the rounding of doubles."""
         costs, _ = self.cheapest(levels)
-        return float(costs.sum()) - fullest_slots_on_machine(self._entries, read_only(levels))
+        return float(costs.sum()) - fullest_slots_on_machine(self._entries, frozen(levels))
 
     def cheapest(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least cost of each job, prices included, and a start that has it."""
         costs, starts = np.empty(len(self._jobs.release)), np.empty(len(self._jobs.release))
         costs_in_spans(
-            *(self._priced, self.windows.edges, read_only(levels), self._spans, 0.0),
+            *(self._priced, self.windows.edges, frozen(levels), self._spans, 0.0),
             *(np.empty(0), costs, starts),
         )
         return costs, starts
@@ -193,7 +192,7 @@ class MachineJobDual:
     def soft(self, levels: FloatArray, temperature: float) -> tuple[float, FloatArray]:
         """Return a smooth concave function of the levels and its gradient, as `JobDual.soft`."""
         gradient, none = np.zeros(len(levels)), np.empty(0)
-        read_only(levels)
+        frozen(levels)
         value = costs_in_spans(
             *(self._priced, self.windows.edges, levels, self._spans, temperature), *(gradient, none, none)
         )
@@ -265,9 +264,9 @@ def machine_job_prices_of(
     jobs = MachineJobs.of(problem, term)
     windows = JobWindows.of_certificate(certificate, jobs.priced.counted)
     starts = _cheapest_starts(jobs, windows, packed_machine(problem).release)
-    none = read_only(np.zeros((len(jobs.units), 0)))
+    none = frozen(np.zeros((len(jobs.units), 0)))
     return PriceBound(
-        value, certificate, starts, problem.jobs.packed.nodes, read_only(np.zeros(1, dtype=np.int64)), none
+        value, certificate, starts, problem.jobs.packed.nodes, frozen(np.zeros(1, dtype=np.int64)), none
     )
 
 
@@ -283,10 +282,10 @@ def _climbed(
     levels, value = climb(
         dual,
         levels,
-        dual.free,
         [each * windows.usual_length * slope for each in temperatures],
         steps=_STEPS,
         stop=lambda: not clock.remaining,
+        free=dual.free,
     )
     return value, windows.with_prices(levels / lengths)
 
@@ -366,7 +365,7 @@ def _cheapest_starts(jobs: MachineJobs, windows: JobWindows, others: FloatArray)
     """Return a cheapest start of each job; jobs that do not count keep the given start."""
     starts = others.copy()
     _, starts[jobs.priced.counted] = MachineJobDual(jobs, windows).cheapest(windows.prices * windows.lengths)
-    return read_only(starts)
+    return frozen(starts)
 
 
 def _certified(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,12 +19,13 @@ from allocsolve.bounds.workload.time_prices import (
     Ascent,
     BestPrices,
     PriceBound,
-    climb_slots,
+    climbed,
+    on_few_slots,
     slots_between,
     time_units,
 )
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.model import RIGID, frozen, packed_machine
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class MachineDual:
     """
 
     least_gain, most_rounds = _LEAST_GAIN, _MOST_ROUNDS
+    halves_unpriced = False
 
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self._slack = problem, costs, slack
@@ -80,6 +81,7 @@ class MachineDual:
         self._slots = np.diff(edges).astype(np.float64)
         self.widths = np.tile(self._slots, resources)
         self._capacity = mean_capacity(self.machine, edges)
+        self.is_open = self._capacity > 0
         self.out = CheapestStarts(
             np.empty(jobs),
             np.empty(jobs),
@@ -127,37 +129,6 @@ def _price_list(edges: IntArray, rows: FloatArray) -> MachinePriceList:
     return MachinePriceList(*map(frozen, (edges.astype(np.float64), prices, integral)))
 
 
-@dataclass(slots=True)
-class _MachineAscent(Ascent):
-    """The ascent of the prices of all resources, which share their slots."""
-
-    machine: PackedMachine | None = None
-
-    def refine(self, most_slots: int) -> None:
-        """Halve the slots in which a resource has a price, or that touch one; add one if the last has one.
-
-        The price of what is closed is free and does not count, and where all is closed no slot is halved.
-        """
-        assert self.machine is not None
-        edges, flat, value = self.best
-        is_open = mean_capacity(self.machine, edges) > 0
-        prices = flat.reshape(is_open.shape)
-        counted = np.where(is_open, prices, 0.0)
-        priced = (counted > _NO_PRICE * counted.max(initial=0.0)).any(axis=0)
-        near = priced.copy()
-        near[1:] |= priced[:-1]
-        near[:-1] |= priced[1:]
-        near &= (edges[1:] - edges[:-1] >= 2) & is_open.any(axis=0)
-        if len(edges) > most_slots:
-            near[:] = False
-        middles = (edges[:-1] + edges[1:])[near] // 2
-        prices = np.repeat(prices, 1 + near, axis=1)
-        if priced[-1]:
-            middles = np.append(middles, edges[-1] + max(1, (edges[-1] - edges[0]) // 8))
-            prices = np.append(prices, np.zeros((len(prices), 1)), axis=1)
-        self.best = BestPrices(frozen(np.sort(np.concatenate([edges, middles]))), prices.ravel(), value)
-
-
 def machine_prices(
     problem: WorkloadProblem,
     term: WorkloadTerm = "turnaround",
@@ -167,27 +138,10 @@ def machine_prices(
 ) -> PriceBound:
     """Bound a mean over rigid jobs by prices of counted resources, on machines that need not be plain.
 
-    Parameters
-    ----------
-    problem
-        The problem; its jobs are rigid.
-    term
-        ``turnaround``, ``slowdown`` or ``wait``.
-    clock
-        When its time is over, the best prices so far are taken; the ascent ends by itself as that of
-        `time_prices`.
-    start
-        A certificate of such prices, which the judge admits: the ascent goes on from them.
+    `UnsupportedProblem` if a job is not rigid.
 
-    Returns
-    -------
-    PriceBound
-        The best bound, also after Ctrl-C, which is noted in it; its value is that of the judge.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a job is not rigid.
+    The term is ``turnaround``, ``slowdown`` or ``wait``; clock and `start` are as for `time_prices`, and the
+    value is that of the judge.
 
     Notes
     -----
@@ -221,13 +175,8 @@ def machine_prices(
     costs = job_costs(problem, term)
     per_second = time_units(problem)
     dual = MachineDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
-    ascent = _MachineAscent(_first_prices(dual, start), machine=dual.machine)
-    interrupted = False
-    if costs.slope.any():
-        try:
-            climb_slots(dual, ascent, clock)
-        except KeyboardInterrupt:
-            interrupted = True
+    ascent = Ascent(_first_prices(dual, start))
+    interrupted = not climbed(dual, ascent, clock)
     return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
 
 
@@ -312,7 +261,7 @@ def _certified(
     whole = np.round(rows * unit)
     if float((whole * np.diff(edges)).sum(axis=1).max(initial=0.0)) * per_second >= 2.0**60:
         whole[:] = 0.0  # they are beyond what the judge accepts
-    edges, whole = _joined(edges, whole)
+    edges, whole = on_few_slots(edges, whole)
     listed = zip(dual.machine.names, whole.astype(np.int64).tolist(), strict=True)
     certificate = {
         "kind": "machine-prices",
@@ -321,7 +270,7 @@ def _certified(
         "prices": {name: prices for name, prices in listed if any(prices)},
         "unit": unit,
     }
-    value = workload_certified_bound(problem, certificate, (term,))
+    value = certified_bound(problem, certificate, (term,))
     return PriceBound(
         value=value,
         certificate=certificate,
@@ -331,11 +280,3 @@ def _certified(
         prices=frozen(whole / unit),
         interrupted=interrupted,
     )
-
-
-def _joined(edges: IntArray, rows: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the same prices on as few slots as possible, without slots of price 0 at the ends."""
-    steps = (np.diff(rows, axis=1, prepend=0.0, append=0.0) != 0).any(axis=0)
-    if not steps.any():
-        return frozen(edges[:1].copy()), rows[:, :0]
-    return frozen(edges[steps]), rows[:, steps[:-1]][:, : int(steps.sum()) - 1]

@@ -20,8 +20,8 @@ from allocsolve.bounds.workload._kernels_prices import (
 )
 from allocsolve.bounds.workload.combinatorial import in_quarters, makespan_bound, shortest_run_times
 from allocsolve.bounds.workload.costs import JobCosts, job_costs, phase_rows, profile_rows
-from allocsolve.judge.workload.certificate import workload_certified_bound
-from allocsolve.model import MALLEABLE, NO_SPEEDUP, SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
+from allocsolve.judge import certified_bound
+from allocsolve.model import MALLEABLE, NO_SPEEDUP, SLOWDOWN_FLOOR_S, BoolArray, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +40,10 @@ class SlotDual(Protocol):
     costs: JobCosts
     #: Shape of the prices, seconds.
     widths: FloatArray
+    #: Shape (resources, slots): whether there is something of each resource in each slot.
+    is_open: BoolArray
+    #: Whether all slots are halved if none has a price.
+    halves_unpriced: bool
     #: The relative gain up to which an ascent climbs on no more, neither on these slots nor on finer ones,
     #: and the most climbs on the same slots.
     least_gain: float
@@ -57,6 +61,8 @@ class SlotDual(Protocol):
 
 class TimeDual:
     """The value of prices on slots: the sum of the least costs of jobs, less the price of all nodes."""
+
+    halves_unpriced = True
 
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self.slack = problem, costs, slack
@@ -76,6 +82,7 @@ class TimeDual:
         """Take these slots."""
         num_jobs, num_slots = len(self.costs.slope), len(edges) - 1
         self.widths = np.diff(edges).astype(np.float64)
+        self.is_open = np.ones((1, num_slots), dtype=np.bool_)
         self._edges = edges
         self._lasted = math.inf
         self.out = Cheapest(
@@ -252,26 +259,29 @@ class Ascent:
         self.best = BestPrices(frozen(np.concatenate([edges, later])), prices, value)
         return True
 
-    def refine(self, most_slots: int) -> None:
-        """Halve the slots that have a price or touch one, and add a slot if the last has a price.
+    def refine(self, dual: SlotDual, most_slots: int) -> None:
+        """Halve the slots in which something has a price, or that touch one; add one if the last has one.
 
-        Where none has a price, all are halved: a short queue may not fill slots so long. No slot is halved
-        when there would be more than `most_slots`.
+        Where none has a price, all are halved if the dual asks for it: a short queue may not fill slots so
+        long. The price of what is closed is free and does not count, and where all is closed no slot is
+        halved. No slot is halved when there would be more than `most_slots`.
         """
-        edges, prices, value = self.best
-        priced = prices > _NO_PRICE * prices.max(initial=0.0)
-        near = priced.copy() if priced.any() else ~priced
+        edges, flat, value = self.best
+        prices = flat.reshape(dual.is_open.shape)
+        counted = np.where(dual.is_open, prices, 0.0)
+        priced = (counted > _NO_PRICE * counted.max(initial=0.0)).any(axis=0)
+        near = ~priced if dual.halves_unpriced and not priced.any() else priced.copy()
         near[1:] |= priced[:-1]
         near[:-1] |= priced[1:]
-        near &= edges[1:] - edges[:-1] >= 2
+        near &= (edges[1:] - edges[:-1] >= 2) & dual.is_open.any(axis=0)
         if len(edges) > most_slots:
             near[:] = False
         middles = (edges[:-1] + edges[1:])[near] // 2
-        prices = np.repeat(prices, 1 + near)
+        prices = np.repeat(prices, 1 + near, axis=1)
         if priced[-1]:
             middles = np.append(middles, edges[-1] + max(1, (edges[-1] - edges[0]) // 8))
-            prices = np.append(prices, 0.0)
-        self.best = BestPrices(frozen(np.sort(np.concatenate([edges, middles]))), prices, value)
+            prices = np.append(prices, np.zeros((len(prices), 1)), axis=1)
+        self.best = BestPrices(frozen(np.sort(np.concatenate([edges, middles]))), prices.ravel(), value)
 
 
 def time_prices(
@@ -283,23 +293,11 @@ def time_prices(
 ) -> PriceBound:
     """Bound a term that is a mean over the jobs by prices of node-seconds.
 
-    Parameters
-    ----------
-    problem
-        The problem; its jobs may be of any kind.
-    term
-        ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
-    clock
-        When its time is over, the best prices so far are taken. The ascent ends by itself when slots were
-        halved 16 times, or finer ones gain no more than 10^-6 (with malleable jobs 2 * 10^-5, with phases
-        2 * 10^-3).
-    start
-        A certificate of such prices, which the judge admits: the ascent goes on from them.
-
-    Returns
-    -------
-    PriceBound
-        The best bound, also after Ctrl-C, which is noted in it.
+    The term is ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``; jobs may be of any kind. When the
+    time of the clock is over, or at Ctrl-C, which is noted in the bound, the best prices so far are taken.
+    The ascent ends by itself when slots were halved 16 times, or finer ones gain no more than 10^-6 (with
+    malleable jobs 2 * 10^-5, with phases 2 * 10^-3). It goes on from the prices of `start`, a certificate of
+    such prices that the judge admits.
 
     Notes
     -----
@@ -346,17 +344,22 @@ def time_prices(
     per_second = time_units(problem)
     dual = TimeDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
     ascent = Ascent(_first_prices(problem, start))
-    interrupted = False
-    if costs.slope.any():
-        try:
-            climb_slots(dual, ascent, clock)
-        except KeyboardInterrupt:
-            interrupted = True
+    interrupted = not climbed(dual, ascent, clock)
     return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
 
 
-def climb_slots(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> None:
-    """Climb on coarse slots, then on finer ones until they gain no more or the time is over."""
+def climbed(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> bool:
+    """Climb until finer slots gain no more or the time is over; return False at Ctrl-C."""
+    if dual.costs.slope.any():
+        try:
+            _climb_slots(dual, ascent, clock)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _climb_slots(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> None:
+    """Climb on coarse slots, then on finer ones."""
     dual.on(ascent.best.edges)
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
     ascent.aim = _FIRST_AIM * ascent.best.value
@@ -377,7 +380,7 @@ def climb_slots(dual: SlotDual, ascent: Ascent, clock: Clock | None) -> None:
         if idle == 2 or not dual.has_time(clock):
             return
         before = ascent.best.value
-        ascent.refine(most_slots)
+        ascent.refine(dual, most_slots)
         dual.on(ascent.best.edges)
         for _ in range(rounds if len(ascent.best.edges) <= most_slots else 1):
             value = ascent.best.value
@@ -436,7 +439,7 @@ def _certified(
     unit = _price_unit(per_second, float(best.prices @ dual.widths), in_integers.max(initial=0.0))
     edges, prices = best.edges, np.round(best.prices * unit)
     if not dual.has_phases:  # bounds of phases depend on where slots end
-        edges, prices = _joined(edges, prices)
+        edges, prices = on_few_slots(edges, prices)
     # The judge rounds weights that are not integers down to units of prices.
     if term == "slowdown":
         floor = np.floor(weight * (unit * per_second)) / per_second
@@ -471,7 +474,7 @@ def _certified(
     }
     if problem.is_elastic:
         # The judge searches for work prices of its own, so only the judge knows the value.
-        value = workload_certified_bound(problem, certificate, (term,))
+        value = certified_bound(problem, certificate, (term,))
     return PriceBound(
         value=value,
         certificate=certificate,
@@ -491,9 +494,9 @@ def _price_unit(per_second: int, price_of_a_node: float, dearest_job: float) -> 
     return 1 << max(0, min(bits, _BITS_OF_PRICES))
 
 
-def _joined(edges: IntArray, prices: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the same prices on as few slots as possible, without slots of price 0 at the ends."""
-    steps = np.diff(prices, prepend=0.0, append=0.0) != 0
+def on_few_slots(edges: IntArray, prices: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return prices, shape (..., slots), on as few slots as possible, with none of price 0 at the ends."""
+    steps = (np.diff(prices, prepend=0.0, append=0.0) != 0).reshape(-1, len(edges)).any(axis=0)
     if not steps.any():
-        return frozen(edges[:1].copy()), prices[:0]
-    return frozen(edges[steps]), prices[steps[:-1]][: int(steps.sum()) - 1]
+        return frozen(edges[:1].copy()), prices[..., :0]
+    return frozen(edges[steps]), prices[..., steps[:-1]][..., : int(steps.sum()) - 1]

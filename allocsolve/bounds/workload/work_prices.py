@@ -21,16 +21,8 @@ def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
 
     It is the marginal price; such jobs are malleable jobs and those with requests.
 
-    Parameters
-    ----------
-    bound
-        A bound on it by `time_prices`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (jobs,), read-only, in the units of the cost of a job (see `JobCosts`); 0 for jobs of other
-        kinds and for those that do not count.
+    The bound is one of the problem by `time_prices`. Shape (jobs,), read-only, in the units of the cost of a
+    job (see `JobCosts`); 0 for jobs of other kinds and for those that do not count.
 
     Notes
     -----

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.exact.evolution._kernels_closure import (
-    LOGGED,
-    NOTED,
-)
+from allocsolve.exact.evolution._kernels_closure import LOGGED, NOTED
 from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:

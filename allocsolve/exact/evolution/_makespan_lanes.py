@@ -80,18 +80,8 @@ class Knowledge:
     Where this class speaks of the time by which a schedule ends, a child class means the value of its
     objective.
 
-    Parameters
-    ----------
-    problem
-        With at least one application.
-    clock
-        The clock of the solve.
-    starts
-        The starts of all steps in a feasible schedule.
-    max_proof_bytes
-        The limit on the log of a search; a longer log is dropped.
-    params
-        The numbers of the lanes.
+    There is at least one application; `starts` are those of all steps in a feasible schedule. The log of a
+    search that grows beyond `max_proof_bytes` is dropped.
     """
 
     def __init__(

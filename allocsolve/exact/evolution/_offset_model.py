@@ -78,18 +78,9 @@ class Lemmas(NamedTuple):
 class OffsetModel:
     """The relaxation of a problem, and one search in it.
 
-    Parameters
-    ----------
-    problem
-        With at least one application.
-    horizon
-        Seconds, at most `LATEST`; only answers that end by then count. Nothing is known about others.
-    clock
-        Clauses are collected while it has time left; missing clauses only weaken the relaxation.
-    seed
-        The seed of the first decisions.
-    log
-        The log to which learned clauses are written; None: there is none.
+    Only answers that end by `horizon`, in seconds and at most `LATEST`, count; nothing is known about others.
+    Clauses are collected while the clock has time left: missing ones only weaken the relaxation. Learned
+    clauses are written to `log`, if there is one.
     """
 
     def __init__(

@@ -235,16 +235,9 @@ class _ElasticTiming:
 class OrderModel:
     """The relaxation, built once and tightened by covers and cutoffs.
 
-    Parameters
-    ----------
-    problem
-        With at least one application.
-    horizon
-        Seconds; every application completes by then.
-    clock
-        Covers are collected while it has time left; missing covers only weaken the relaxation.
-    largest_cover
-        The size, in blocks, of the largest covers in the model from the beginning: 2 for the pairs alone.
+    Every application completes by `horizon`, in seconds. Covers of up to `largest_cover` blocks, 2 for the
+    pairs alone, are in the model from the beginning if they are collected in the time of the clock; missing
+    covers only weaken the relaxation.
     """
 
     def __init__(self, problem: EvolutionProblem, horizon: int, clock: Clock, *, largest_cover: int) -> None:

@@ -34,12 +34,8 @@ class ProofLog:
     Slices of searches are written as they end. A clause is deleted when no search holds it any more, neither
     in its model nor on the way to it.
 
-    Parameters
-    ----------
-    max_bytes
-        A log that grows beyond it is dropped.
-    given
-        The number of clauses that the judge knows by itself; they have the first numbers.
+    A log that grows beyond `max_bytes` is dropped. The judge knows `given` clauses by itself; they have the
+    first numbers.
     """
 
     def __init__(self, max_bytes: int, given: int = 0) -> None:
@@ -74,21 +70,9 @@ class ProofLog:
     ) -> IntArray:
         """Write the notes of a search for answers that end by `time`.
 
-        Parameters
-        ----------
-        time
-            The time of the search.
-        noted, count
-            The buffer, see `_kernels_proof_log`, and the number of clauses in it; its clauses are sorted.
-        numbers
-            The numbers of the clauses that the search holds now; those of the buffer are below 0 and are set.
-        held
-            The numbers of the clauses that it held before.
-
-        Returns
-        -------
-        IntArray
-            A copy of the numbers.
+        `noted` is the buffer, see `_kernels_proof_log`, with `count` sorted clauses. `numbers` are those of
+        the clauses that the search holds now, below 0 for those of the buffer, `held` those that it held
+        before. Return a copy of the numbers in which all are set.
         """
         with self._lock:
             if not self.is_kept:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -25,12 +24,13 @@ from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.kernels.threads import run_in_threads
-from allocsolve.model import EvolutionObjective, Limit, Result, Status
+from allocsolve.model import EvolutionObjective, Limit, Result
 from allocsolve.model.options import Options, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from allocsolve.exact.evolution._makespan_lanes import Lane
-    from allocsolve.model import Budget, EvolutionProblem, EvolutionSchedule, Value
+    from allocsolve.model import Budget, EvolutionProblem, EvolutionSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +116,17 @@ class EvolutionConflictSearch(Options):
         proven = shared.bound >= shared.value
         # Terms after the first open term have no bound; waste is never open.
         open_at = len(self.objective) if proven else self.objective.index(leading) + 1
-        bounds = (*(self._terms(shared.bound)[:open_at]), *(-math.inf,) * (len(self.objective) - open_at))
-
-        def shown(values: tuple[float, ...]) -> Value:
-            return reported_value(values, self.objective, len(packed.releases))
-
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
+        shown = partial(reported_value, objective=self.objective, num_applications=len(packed.releases))
+        met = ((seconds, shown(self._terms(value))) for seconds, value in shared.incumbents)
+        return search_result(
             schedule_of(problem, shared.starts),
-            shown(self._terms(shared.value)),
-            shown(bounds),
-            None if proven else shared.limit,
-            clock.elapsed,
-            (
-                *start.incumbents,
-                *((seconds, shown(self._terms(value))) for seconds, value in shared.incumbents),
-            ),
-            shared.certificate if self.objective[0] == "makespan" else None,
+            self._terms(shared.value),
+            self._terms(shared.bound)[:open_at],
+            shared.limit,
+            clock,
+            (*start.incumbents, *met),
+            certificate=shared.certificate if self.objective[0] == "makespan" else None,
+            shown=shown,
         )
 
     def _terms(self, value: float) -> tuple[float, ...]:

@@ -16,16 +16,9 @@ from allocsolve.heuristics import Annealing, Fit, list_starts
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.heuristics.evolution.order_search import interval_value
-from allocsolve.model import (
-    Budget,
-    Clock,
-    EvolutionObjective,
-    EvolutionSchedule,
-    Limit,
-    Result,
-    Status,
-)
+from allocsolve.model import Budget, Clock, EvolutionObjective, EvolutionSchedule, Limit, Result, Status
 from allocsolve.model.options import Options, Params, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +27,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._order_model import OrderModel
-    from allocsolve.model import (
-        EvolutionProblem,
-        EvolutionTerm,
-        IntArray,
-        Value,
-    )
+    from allocsolve.model import EvolutionProblem, EvolutionTerm, IntArray, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,17 +366,9 @@ class _Search:
         starts, ends = self.best
         offsets, _, nodes, _, _ = self.problem.packed
         answer = EvolutionSchedule(starts[offsets[:-1]], offsets, ends - starts, nodes)
-        proven = len(self.bounds) == len(self.objective) and tuple(self.bounds) == self.best_values
-        # Terms after the first open term have no bound.
-        bounds: list[float] = [*self.bounds, *(-math.inf,) * (len(self.objective) - len(self.bounds))]
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            answer,
-            self._public(self.best_values),
-            self._public(tuple(bounds)),
-            None if proven else self.limit or Limit.TIME,
-            self.clock.elapsed,
-            tuple(self.incumbents),
+        limit = self.limit or Limit.TIME
+        return search_result(
+            answer, self.best_values, self.bounds, limit, self.clock, self.incumbents, shown=self._public
         )
 
     def _public(self, values: tuple[float, ...]) -> Value:

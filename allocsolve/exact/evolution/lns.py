@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -14,8 +15,9 @@ from allocsolve.exact.evolution.cpsat import start_budget, step_starts
 from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.order_search import interval_value
-from allocsolve.model import EvolutionObjective, EvolutionSchedule, Limit, Result, Status
+from allocsolve.model import EvolutionObjective, EvolutionSchedule, Limit
 from allocsolve.model.options import Options, Params, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._order_model import OrderModel
-    from allocsolve.model import Budget, Clock, EvolutionProblem, IntArray, Value
+    from allocsolve.model import Budget, Clock, EvolutionProblem, IntArray, Result, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class _Search:
         self.incumbents: list[tuple[float, Value]] = list(start.incumbents)
         self.best = starts, starts + start.answer.durations
         self.values = interval_value(problem, *self.best, objective)
+        self._shown = partial(reported_value, objective=objective, num_applications=len(problem.applications))
         self._least = least_values(problem, objective)
         #: How many terms in a row are proven to be optimal.
         self.closed = 0
@@ -115,8 +118,7 @@ class _Search:
         values = interval_value(self.problem, starts, ends, self.objective)
         if values < self.values:
             self.best, self.values = (starts, ends), values
-            shown = reported_value(values, self.objective, len(self.problem.applications))
-            self.incumbents.append((self.clock.elapsed, shown))
+            self.incumbents.append((self.clock.elapsed, self._shown(values)))
 
     def _close_if_least(self) -> None:
         if self.values == self._least:
@@ -204,15 +206,12 @@ class _Search:
         """Return the best schedule."""
         starts, ends = self.best
         packed = self.problem.packed
-        value = reported_value(self.values, self.objective, len(self.problem.applications))
-        nothing = reported_value((-math.inf,) * len(self.objective), self.objective, 1)
-        proven = self.is_closed
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
+        return search_result(
             EvolutionSchedule(starts[packed.offsets[:-1]], packed.offsets, ends - starts, packed.nodes),
-            value,
-            value if proven else nothing,
-            None if proven else self.limit,
-            self.clock.elapsed,
-            tuple(self.incumbents),
+            self.values,
+            self.values if self.is_closed else (),
+            self.limit,
+            self.clock,
+            self.incumbents,
+            shown=self._shown,
         )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
@@ -23,15 +24,9 @@ import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
 from allocsolve.bounds import makespan_bound, total_completion
-from allocsolve.model import (
-    EvolutionObjective,
-    EvolutionProfile,
-    EvolutionSchedule,
-    Limit,
-    Result,
-    Status,
-)
+from allocsolve.model import EvolutionObjective, EvolutionProfile, EvolutionSchedule, Limit, Result, Status
 from allocsolve.model.options import Options, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,14 +75,8 @@ def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_cel
 
     The first and the last step are not expanded: to start later, or to release earlier, harms no objective.
 
-    Parameters
-    ----------
-    problem
-        The problem, with all times in the unit of the windows.
-    objective
-        The objective of the optimal schedule.
-    max_cells
-        List schedules narrow the windows unless applications times seconds of the horizon exceed this number.
+    All times of the problem are in the unit of the windows. List schedules narrow the windows unless
+    applications times seconds of the horizon exceed `max_cells`.
     """
     places = []
     limits = problem.packed.max_durations.tolist()
@@ -238,19 +227,13 @@ class EvolutionMilp(Options):
         values = objective_values(problem, times, self.objective)
         while proven < len(values) and values[proven] == floors[proven]:
             proven += 1
-        optimal = proven == len(values)
         profiles = [
             app.expanded([end - start for start, end in pairwise(row)])
             for app, row in zip(problem.applications, times, strict=True)
         ]
-        return Result(
-            Status.OPTIMAL if optimal else Status.FEASIBLE,
-            EvolutionSchedule.of([row[0] for row in times], profiles),
-            objective=self._shown(problem, values),
-            bound=self._shown(problem, (*values[:proven], *floors[proven:])),
-            limit=None if optimal else limit,
-            runtime=clock.elapsed,
-        )
+        schedule = EvolutionSchedule.of([row[0] for row in times], profiles)
+        bounds = (*values[:proven], *floors[proven:])
+        return search_result(schedule, values, bounds, limit, clock, shown=partial(self._shown, problem))
 
     def _shown(self, problem: EvolutionProblem, values: Sequence[int]) -> Value:
         """Return the total completion as the mean, and a single term as a plain number."""

@@ -15,16 +15,8 @@ if TYPE_CHECKING:
 def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, workers: int = 1) -> int:
     """Return a lower bound on the makespan: the optimum if only pairs of applications could be in conflict.
 
-    Parameters
-    ----------
-    seconds
-        Wall time, > 0. What is proven by then is returned; at least `makespan_bound`.
-    workers
-        Threads of CP-SAT.
-
-    Returns
-    -------
-    Seconds.
+    In seconds: what is proven after so many seconds of wall time, on so many threads of CP-SAT; at least
+    `makespan_bound`.
 
     Notes
     -----

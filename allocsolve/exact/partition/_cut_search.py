@@ -24,12 +24,12 @@ theirs is bounded, and with it the count of each window.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.exact.partition._kernels_cuts import SCALE
-from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
+from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, Walks, new_work
 from allocsolve.exact.partition._kernels_search import (
     ACTIVE,
     BEST,
@@ -57,21 +57,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
-
-
-class Walks(NamedTuple):
-    """The axes as kernels take them, one after the other; axis 0 here is the main axis."""
-
-    #: Shape (axes,), 1 for a ring, 2 for a complete axis.
-    ring: IntArray
-    #: Shape (axes + 1,): layers of axis t are ``layers[t]..layers[t + 1] - 1``.
-    layers: IntArray
-    #: Shape (axes + 1,): counts of axis t are ``positions[t]..positions[t + 1] - 1``.
-    positions: IntArray
-    #: Shape (positions,): weight of a count, in halves.
-    halves: IntArray
-    #: Shape (cells, axes): layer of each cell.
-    layer_of: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +340,7 @@ class CutSearch:
         """Return a certificate for the judge: the trees of a search that came to its end.
 
         For other searches, or if the trees are too large, it has the multipliers of the nodes without a
-        parent. See `allocsolve.judge.partition.certificate.partition_certificate_bound`.
+        parent. See `allocsolve.judge.partition.certificate.certified_bound`.
         """
         size, memory = self._model.size, self._memory
         if memory is None:

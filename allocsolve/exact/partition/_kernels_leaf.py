@@ -21,19 +21,11 @@ if TYPE_CHECKING:
 def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray, scarce: BoolArray) -> bool:
     """Choose cells such that each layer of both axes gets its demand, if that is possible.
 
-    Parameters
-    ----------
-    status
-        OUT, OPEN or FORCED for each cell.
-    ends
-        Shape (cells, 2): the layer of each cell on the first and on the second axis, numbered across both.
-    demands
-        Shape (layers of both axes,); changed.
-    chosen
-        The cells, if the answer is True.
-    scarce
-        Shape of the demands, all False. When the search for one more cell fails, it marks the layers that it
-        reached: those of the first axis demand more cells than those of the second allow.
+    `status` is OUT, OPEN or FORCED for each cell, `ends`, shape (cells, 2), its layer on the first and on the
+    second axis, numbered across both. `demands`, shape (layers of both axes,), is changed; `chosen` holds the
+    cells if the answer is True. When the search for one more cell fails, it marks in `scarce`, all False
+    before, the layers that it reached: those of the first axis demand more cells than those of the second
+    allow.
 
     Notes
     -----

@@ -33,7 +33,6 @@ from allocsolve.kernels import inner_kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.exact.partition._cut_search import Walks
     from allocsolve.model import IntArray
 
     #: OUT, OPEN or FORCED for each cell.
@@ -41,6 +40,21 @@ if TYPE_CHECKING:
 
 #: States of a cell: excluded, undecided, or in every set of the node.
 OUT, OPEN, FORCED = 0, 1, 2
+
+
+class Walks(NamedTuple):
+    """The axes as kernels take them, one after the other; axis 0 here is the main axis."""
+
+    #: Shape (axes,), 1 for a ring, 2 for a complete axis.
+    ring: IntArray
+    #: Shape (axes + 1,): layers of axis t are ``layers[t]..layers[t + 1] - 1``.
+    layers: IntArray
+    #: Shape (axes + 1,): counts of axis t are ``positions[t]..positions[t + 1] - 1``.
+    positions: IntArray
+    #: Shape (positions,): weight of a count, in halves.
+    halves: IntArray
+    #: Shape (cells, axes): layer of each cell.
+    layer_of: IntArray
 
 
 class Node(NamedTuple):

@@ -36,8 +36,7 @@ from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.exact.partition._cut_search import Walks
-    from allocsolve.exact.partition._kernels_relaxation import Node, States
+    from allocsolve.exact.partition._kernels_relaxation import Node, States, Walks
     from allocsolve.model import IntArray
 
 #: Entries of `Search.state`.
@@ -399,12 +398,8 @@ def search(
 ) -> int:
     """Work on the open nodes until none is left or about `budget` nanoseconds are spent.
 
-    Parameters
-    ----------
-    parity
-        A divisor of every cost.
-    links
-        Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
+    `parity` is a divisor of every cost. `links` are the neighbours of the cells as (offsets, neighbours),
+    none if the set need not be connected.
     """
     state, node = memory.state, memory.node
     until = state[SPENT] + budget

@@ -28,6 +28,9 @@ def cheapest_box(
 ) -> IntArray | None:
     """Take the box of free nodes whose total pairwise distance is least.
 
+    `InvalidProblem` if `free` is not a mask over the nodes, `size` is below 1 or above the number of free
+    nodes, or the sides do not fit the machine or do not hold `size` nodes.
+
     Parameters
     ----------
     free
@@ -42,17 +45,13 @@ def cheapest_box(
     IntArray or None
         Shape (size,), increasing; None if no box is free.
 
-    Raises
-    ------
-    InvalidProblem
-        If `free` is not a mask over the nodes, `size` is below 1 or above the number of free nodes, or the
-        sides do not fit the machine or do not hold `size` nodes.
-
-    Notes ----- *Method.* Boxes of the same sides cost the same: on an axis with a side of a, the sum of
-    distances of its a coordinates times (k / a)^2. All sides of volume k are taken in ascending order of this
-    cost; the first of which a box is free has an optimum. Which boxes are free is computed for all places at
-    once: a mask with a bit for each node, and with itself, moved along an axis by 1, 2, 4, ... nodes, says
-    where 2, 4, 8, ... nodes in a row are free.
+    Notes
+    -----
+    *Method.* Boxes of the same sides cost the same: on an axis with a side of a, the sum of distances of its
+    a coordinates times (k / a)^2. All sides of volume k are taken in ascending order of this cost; the first
+    of which a box is free has an optimum. Which boxes are free is computed for all places at once: a mask
+    with a bit for each node, and with itself, moved along an axis by 1, 2, 4, ... nodes, says where 2, 4, 8,
+    ... nodes in a row are free.
 
     *Guarantee*: an optimum among boxes. On ties the least sides, the first axis first, then the least node at
     their corner.

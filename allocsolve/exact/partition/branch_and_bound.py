@@ -15,6 +15,7 @@ from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pa
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Budget, Limit, Partition, Result, Status
 from allocsolve.model.options import Options, Params
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
@@ -203,10 +204,14 @@ class _Run:
             bound = max(bound, min(self._search.bound(), self._value))
         if self._nodes is None:
             return Result(Status.UNKNOWN, bound=bound, limit=limit, runtime=clock.elapsed)
-        answer, met = Partition(self._nodes), tuple(self._incumbents)
         certificate = None if self._search is None else self._search.certificate()
-        if bound >= self._value:
-            status, bound, limit = Status.OPTIMAL, self._value, None
-        else:
-            status = Status.FEASIBLE
-        return Result(status, answer, self._value, bound, limit, clock.elapsed, met, certificate)
+        bounds = (min(bound, self._value),)
+        return search_result(
+            Partition(self._nodes),
+            (self._value,),
+            bounds,
+            limit,
+            clock,
+            self._incumbents,
+            certificate=certificate,
+        )

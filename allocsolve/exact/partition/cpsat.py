@@ -22,6 +22,7 @@ from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pa
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status
 from allocsolve.model.options import Options, Params, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -336,16 +337,8 @@ class _Search:
 
     def result(self) -> Result[Partition]:
         """Return the best set and what is proven of it."""
-        proven = self.bound == self.best_cost
-        limit = None if proven else self.limit or Limit.TIME
+        limit = self.limit or Limit.TIME
         if self.best is None:
             return Result(Status.UNKNOWN, bound=self.bound, limit=limit, runtime=self.clock.elapsed)
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            Partition(self.best),
-            int(self.best_cost),
-            self.bound,
-            limit,
-            self.clock.elapsed,
-            tuple(self.incumbents),
-        )
+        cost = int(self.best_cost)
+        return search_result(Partition(self.best), (cost,), (self.bound,), limit, self.clock, self.incumbents)

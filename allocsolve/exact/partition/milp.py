@@ -21,6 +21,7 @@ from allocsolve.backends.cbc import run_cbc
 from allocsolve.heuristics.partition.lattice import pairwise_cost, refuse_boxes
 from allocsolve.model import Limit, Partition, Result, Status
 from allocsolve.model.options import Options, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -84,15 +85,8 @@ def _result(
         assert bound is not None
         return Result(Status.UNKNOWN, bound=bound, limit=limit, runtime=clock.elapsed)
     cost = pairwise_cost(problem.topology, nodes)
-    optimal = bound is None or bound == cost
-    return Result(
-        Status.OPTIMAL if optimal else Status.FEASIBLE,
-        Partition(np.array(nodes, dtype=np.int64)),
-        objective=cost,
-        bound=cost if bound is None else bound,
-        limit=None if optimal else limit,
-        runtime=clock.elapsed,
-    )
+    answer = Partition(np.array(nodes, dtype=np.int64))
+    return search_result(answer, (cost,), (cost if bound is None else bound,), limit, clock)
 
 
 def _parts(topology: Topology, nodes: Iterable[int]) -> list[set[int]]:

@@ -92,10 +92,7 @@ def _bits(number: int) -> list[int]:
 class ReservationModel:
     """The model of a problem.
 
-    Attributes
-    ----------
-    has_shape
-        Whether the model has node sets of the problem's shape; if not, it is the relaxation to counts.
+    With `has_shape` it has node sets of the problem's shape; without, it is the relaxation to counts.
     """
 
     def __init__(self, problem: ReservationProblem) -> None:

@@ -10,7 +10,8 @@ from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.judge.reservation.rules import reservation_violations
-from allocsolve.model import BOOKED, Limit, Result, Status, shown_values, terms
+from allocsolve.model import BOOKED, Limit, Result, shown_values, terms
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
     from allocsolve.bounds.reservation import ReservationPriceBound
     from allocsolve.exact.reservation._model import ReservationModel, ScaledTerm
-    from allocsolve.heuristics.reservation.greedy import BestSchedule
+    from allocsolve.heuristics.reservation.greedy import BestBookings
     from allocsolve.model import Budget, ReservationObjective, ReservationSchedule
 
 
-def offer_start(best: BestSchedule, start: ReservationSchedule | None) -> None:
+def offer_start(best: BestBookings, start: ReservationSchedule | None) -> None:
     """Offer a schedule to start from."""
     if start is None:
         return
@@ -52,7 +53,7 @@ class Executed(NamedTuple):
         return replace(result, answer=self.schedule, objective=value, incumbents=(*before, (self.met, value)))
 
 
-def offer_quick(best: BestSchedule, seed: int) -> Executed | None:
+def offer_quick(best: BestBookings, seed: int) -> Executed | None:
     """Offer the schedules of the quick solvers; return the best executed one, if jobs leak."""
     executed = None
     for schedule, values in quick_answers(best.problem, best.objective, best.clock, seed=seed):
@@ -70,21 +71,12 @@ def is_same(objective: ReservationObjective, idx: int) -> bool:
 
 
 def proven_result(
-    best: BestSchedule, bounds: list[float], limit: Limit | None, certificate: Mapping[str, object] | None
+    best: BestBookings, bounds: list[float], limit: Limit | None, certificate: Mapping[str, object] | None
 ) -> Result[ReservationSchedule]:
     """Return the best schedule and what is proven.
 
-    Parameters
-    ----------
-    best
-        The schedule.
-    bounds
-        Proven lower bounds on the first terms, each under the condition that the terms before it are as good
-        as those of the schedule. They end at the first one that is below the schedule's.
-    limit
-        Why the search ended, if the schedule is not proven to be optimal.
-    certificate
-        The certificate of the bound on the first term.
+    `bounds` are proven lower bounds on the first terms, each under the condition that the terms before it are
+    as good as those of the schedule. They end at the first one that is below the schedule's.
     """
     values = best.values
     if best.problem.leaking:  # prices do not hold for nodes that are not booked
@@ -94,17 +86,9 @@ def proven_result(
         proven.append(0.0)  # no term is below 0
         if is_same(best.objective, len(proven) - 1):
             proven[-1] = values[len(proven) - 1]
-    is_optimal = proven == [*values]
-    proven += [-math.inf] * (len(values) - len(proven))
-    return Result(
-        Status.OPTIMAL if is_optimal else Status.FEASIBLE,
-        best.schedule,
-        shown_values(values),
-        shown_values(tuple(proven)),
-        None if is_optimal else limit,
-        best.clock.elapsed,
-        tuple(best.incumbents),
-        certificate,
+    assert best.answer is not None
+    return search_result(
+        best.answer, values, proven, limit, best.clock, best.incumbents, certificate=certificate
     )
 
 
@@ -117,17 +101,10 @@ _MOST_NODE_TIME: Final = 2**60
 class CpSatProof:
     """The state of a proof: the best schedule and, term by term, the proven bounds.
 
-    Parameters
-    ----------
-    best
-        The schedule, the problem and the clock; it improves.
-    bound
-        The bound on the first term.
-    budget
-        The budget, whose workers and seed CP-SAT gets.
+    `bound` is that on the first term; CP-SAT gets the workers and the seed of the budget.
     """
 
-    def __init__(self, best: BestSchedule, bound: ReservationPriceBound, budget: Budget) -> None:
+    def __init__(self, best: BestBookings, bound: ReservationPriceBound, budget: Budget) -> None:
         self.best, self.budget = best, budget
         self.limit: Limit | None = None
         self._problem, self._clock = best.problem, best.clock
@@ -174,8 +151,8 @@ class CpSatProof:
                 if self.limit is None:
                     self.limit = self._limit(model, scaled)
                 return
-            if self.best.schedule is not None:
-                model.model.add(rejected <= scaled.rejected(self.best.schedule))
+            if self.best.answer is not None:
+                model.model.add(rejected <= scaled.rejected(self.best.answer))
 
     def _priced(self, idx: int) -> ReservationPriceBound:
         ascent = PriceAscent(self._problem, self.best.objective[idx])
@@ -196,8 +173,8 @@ class CpSatProof:
         """Close the gap between the bound and the best value of a term, as far as the time allows."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
-        if self.best.schedule is not None:
-            model.hint(self.best.schedule)
+        if self.best.answer is not None:
+            model.hint(self.best.answer)
         model.model.minimize(rejected)
         model.model.add(rejected >= scaled.at_least(self._bounds[idx]))
         reached = [2**62]

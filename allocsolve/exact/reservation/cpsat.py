@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_start, proven_result
-from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
+from allocsolve.heuristics.reservation.greedy import BestBookings, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch, ScheduleSearchParams
 from allocsolve.model import Limit, ReservationObjective, ReservationSchedule
 from allocsolve.model.options import Options, Params, Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import (
-        Budget,
-        ReservationProblem,
-        Result,
-    )
+    from allocsolve.model import Budget, ReservationProblem, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ class ReservationCpSat(Options):
 
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""
-        best = BestSchedule(problem, self.objective, budget.start())
+        best = BestBookings(problem, self.objective, budget.start())
         offer_start(best, self.start)
         best.offer_order(reservation_order(problem, "deadline"))
         ascent = PriceAscent(problem, self.objective[0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_quick, offer_start, proven_result
-from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
+from allocsolve.heuristics.reservation.greedy import BestBookings, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch, ScheduleSearchParams
 from allocsolve.model import Limit, ReservationObjective, ReservationSchedule
 from allocsolve.model.options import Options, Params
@@ -75,7 +75,7 @@ class ReservationPrices(Options):
         """Search within the budget."""
         clock, params = budget.start(), self.params
         ascent = PriceAscent(problem, self.objective[0], self.certificate)
-        best = BestSchedule(problem, self.objective, clock)
+        best = BestBookings(problem, self.objective, clock)
         offer_start(best, self.start)
         best.offer_order(reservation_order(problem, "deadline"))
         executed = offer_quick(best, budget.seed)

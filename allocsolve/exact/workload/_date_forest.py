@@ -13,7 +13,6 @@ import numpy as np
 from allocsolve.bounds.workload.job_price_dual import JobDual, JobWindows
 from allocsolve.bounds.workload.job_prices import PricedWorkload, root_prices
 from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams
-from allocsolve.judge.workload.date_tree import bound_of_totals, leaf_totals
 from allocsolve.judge.workload.date_trees import bound_of_trees, tree_totals
 
 if TYPE_CHECKING:
@@ -38,12 +37,8 @@ class Stretch:
 class DateForest:
     """The bound by trees of stretches: the sum of the least bounds of leaves, less what is shared.
 
-    Parameters
-    ----------
-    problem, term
-        Rigid jobs, and a mean over the jobs.
-    certificate
-        One that the judge admits, ``job-prices``, ``date-tree`` or ``date-trees``: the trees begin with it.
+    The jobs are rigid, the term is a mean over them. The trees begin with a certificate that the judge
+    admits: ``job-prices``, ``date-tree`` or ``date-trees``.
 
     Notes
     -----
@@ -168,21 +163,24 @@ class DateForest:
             "unit": self._unit,
         }
         if self.is_one:
-            one = _moved(written[0], self.stretches[0].first_slot)
-            certificate = {"kind": "date-tree", **common, **one}
-            certificate["totals"] = leaf_totals(problem, certificate, term)
-            return certificate, bound_of_totals(problem, certificate, term)
-        trees = [
-            {"slots": [each.first_slot, each.first_slot + len(each.tree.windows.edges) - 1], **tree}
-            for each, tree in zip(self.stretches, written, strict=True)
-        ]
-        certificate = {
-            "kind": "date-trees",
-            **common,
-            "shared": self._listed(),
-            "stretches": self._owner.tolist(),
-            "trees": trees,
-        }
+            certificate = {
+                "kind": "date-tree",
+                **common,
+                **_moved(written[0], self.stretches[0].first_slot),
+            }
+            trees = [certificate]
+        else:
+            trees = [
+                {"slots": [each.first_slot, each.first_slot + len(each.tree.windows.edges) - 1], **tree}
+                for each, tree in zip(self.stretches, written, strict=True)
+            ]
+            certificate = {
+                "kind": "date-trees",
+                **common,
+                "shared": self._listed(),
+                "stretches": self._owner.tolist(),
+                "trees": trees,
+            }
         for tree, totals in zip(trees, tree_totals(problem, certificate, term), strict=True):
             tree["totals"] = totals
         return certificate, bound_of_trees(problem, certificate, term)

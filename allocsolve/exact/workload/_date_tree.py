@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload.date_dual import DateDual, climb, part_near, settled
+from allocsolve.bounds.workload.date_dual import DateDual, part_near, settled
+from allocsolve.bounds.workload.job_price_dual import climb
 from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
@@ -101,20 +102,9 @@ class Leaf:
 class DateTree:
     """The bound by a tree: the least bound of its leaves.
 
-    Parameters
-    ----------
-    jobs, capacity
-        Rigid jobs, each of which counts, and the units of the cluster.
-    windows
-        The prices of the root.
-    fixed
-        Levels that jobs pay besides in all leaves, on the same windows.
-    names
-        Shape (jobs,), rising: the number of each job in certificates.
-    unit
-        What certificates divide a price by.
-    params
-        The numbers of ascents and splits.
+    Each of the rigid jobs counts; `capacity` is in units of the cluster, and `windows` has the prices of the
+    root. In all leaves jobs pay the levels `fixed` besides, on the same windows. In certificates jobs have
+    the numbers `names`, shape (jobs,) and rising, and prices are divided by `unit`.
     """
 
     def __init__(
@@ -206,7 +196,9 @@ class DateTree:
         own = levels[part.entries]
         before = part.dual.exact(own)
         temperatures = [share * self.delay for share in self.params.temperatures]
-        better, after = climb(part.dual, own, part.free, temperatures, steps=self.params.steps, stop=stop)
+        better, after = climb(
+            part.dual, own, temperatures, steps=self.params.steps, stop=stop, free=part.free
+        )
         if after > before:
             changed = levels.copy()
             changed[part.entries] = better

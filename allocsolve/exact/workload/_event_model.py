@@ -91,16 +91,9 @@ class _Rows:
 class EventModel:
     """The program of a problem with at least one job, one term and a schedule that is known.
 
-    Parameters
-    ----------
-    problem
-        Of rigid jobs, and of malleable ones that change their size at any time and at no cost.
-    speeds
-        Of each job; between the fewest and the most nodes all sizes, with concave rates.
-    term
-        What is minimised.
-    lower, upper
-        A bound on the term, and the value of a schedule.
+    Jobs are rigid, or malleable ones that change their size at any time and at no cost; between the fewest
+    and the most nodes there are all sizes, with concave rates (`speeds`). `lower` is a bound on the term,
+    `upper` the value of a schedule.
 
     Notes
     -----

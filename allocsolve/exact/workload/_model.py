@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.heuristics.workload.serial import Sizes
-    from allocsolve.model import (
-        FloatArray,
-        IntArray,
-        PackedMachine,
-        WorkloadProblem,
-        WorkloadTerm,
-    )
+    from allocsolve.model import FloatArray, IntArray, PackedMachine, WorkloadProblem, WorkloadTerm
 
 #: Sums in models stay below this, as CP-SAT has integers of 64 bits.
 _MOST = 2**58
@@ -63,14 +57,7 @@ class ScaledTerm(NamedTuple):
 class WorkloadModel:
     """The model of a problem.
 
-    Parameters
-    ----------
-    problem, sizes
-        The problem, and the sizes that jobs may take.
-    grid
-        See `grid_of`.
-    latest
-        Shape (jobs,): no job ends later, in units of the grid from its origin.
+    No job ends later than `latest` says, shape (jobs,), in units of the grid (`grid_of`) from its origin.
     """
 
     def __init__(self, problem: WorkloadProblem, sizes: Sizes, grid: Grid, latest: Sequence[int]) -> None:

@@ -26,7 +26,7 @@ from allocsolve.bounds.workload.machine_job_prices import machine_job_prices, ma
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.serial import plan_values
-from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, shown_values, terms
 from allocsolve.model.options import Params
@@ -212,9 +212,9 @@ def bound_of_certificate(
         prices = of_certificate(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)
     if certificate.get("kind") in ("date-tree", "date-trees"):
-        value = workload_certified_bound(problem, certificate, (term,))
+        value = certified_bound(problem, certificate, (term,))
         return TermBound(value, certificate, job_prices_of(problem, term, root_prices(problem, certificate)))
-    return TermBound(workload_certified_bound(problem, certificate, (term,)), certificate)
+    return TermBound(certified_bound(problem, certificate, (term,)), certificate)
 
 
 def bound_by_time(
@@ -283,10 +283,8 @@ class Earlier(NamedTuple):
     ) -> Earlier:
         """Return a schedule and the bound of a certificate after the judge has checked both.
 
-        Raises
-        ------
-        InvalidAnswer
-            If the schedule is not feasible, or the certificate is not one of the problem and objective.
+        `InvalidAnswer` if the schedule is not feasible, or the certificate is not one of the problem and
+        objective.
         """
         faults = () if schedule is None else workload_violations(problem, schedule)
         if faults:
@@ -349,7 +347,7 @@ class Earlier(NamedTuple):
         if certificate is self.bound.certificate:
             certified = self.bound.value
         elif certificate is not None:
-            certified = workload_certified_bound(self.problem, certificate, self.objective)
+            certified = certified_bound(self.problem, certificate, self.objective)
         if certified < self.bound.value:
             certificate = self.bound.certificate
         (lower, *others), (value, *_) = terms(result.bound), terms(result.objective or 0.0)

@@ -64,22 +64,9 @@ def chronological_search(
 ) -> ChronologicalOutcome:
     """Search for a schedule that is better than `value` by at least `gain`, or prove that there is none.
 
-    Parameters
-    ----------
-    problem, sizes, grid
-        The problem, the sizes that jobs may take, and a grid on which times are exact.
-    term
-        What is minimised, a mean over the jobs.
-    prices
-        A bound by prices of node-seconds or per job; better prices make the search shorter.
-    latest
-        Shape (jobs,): no job ends later in a better schedule, in units of the grid.
-    value, gain
-        In units of the term.
-    clock
-        The search stops with its time.
-    params
-        The numbers of the search.
+    Times are exact on the grid, and the term is a mean over the jobs; value and gain are in its units. No job
+    ends later in a better schedule than `latest` says, shape (jobs,), in units of the grid. Better prices, of
+    node-seconds or per job, make the search shorter.
 
     Notes
     -----

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from allocsolve.bounds.workload import workload_bound
-from allocsolve.errors import InvalidAnswer, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     TermBound,
@@ -36,6 +36,7 @@ from allocsolve.model import (
     shown_values,
 )
 from allocsolve.model.options import Options, Params, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,6 +76,9 @@ class WorkloadCpSatParams(Params):
 class WorkloadCpSat(Options):
     """Minimise by CP-SAT, with a proof: an interval for each job and size, a constraint for each resource.
 
+    `UnsupportedProblem` when called, if a job is malleable or evolving: the model knows jobs that keep their
+    size; or if one is not rigid on a machine that is not plain.
+
     Parameters
     ----------
     objective
@@ -84,12 +88,6 @@ class WorkloadCpSat(Options):
         A feasible schedule to improve on; the solver finds one itself in any case.
     max_jobs
         Larger problems get a schedule of the heuristics and the bound by prices only (limit ``size``).
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if a job is malleable or evolving: the model knows jobs that keep their size; or if one
-        is not rigid on a machine that is not plain.
 
     Notes
     -----
@@ -115,10 +113,8 @@ class WorkloadCpSat(Options):
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""
         check_rigid(problem)
-        if problem.is_malleable:
-            name = problem.jobs.names[int(np.argmax(problem.jobs.packed.kind == MALLEABLE))]
-            msg = f"job {name!r} is malleable: this solver plans jobs that keep the size on which they start"
-            raise UnsupportedProblem(msg)
+        why = "is malleable: this solver plans jobs that keep the size on which they start"
+        problem.jobs.refuse(problem.jobs.packed.kind == MALLEABLE, why)
         search = _Search(problem, self.objective, budget, self.params)
         if not len(problem.jobs):
             zeros = shown_values((0.0,) * len(self.objective))
@@ -296,17 +292,12 @@ class _Search:
 
     def result(self) -> Result[WorkloadSchedule]:
         """Return the best schedule and what is proven."""
-        values = self.best.values
-        proven = tuple(self.bounds) == values
-        # Terms after the first open term have no bound.
-        bounds = [*self.bounds, *(-math.inf,) * (len(values) - len(self.bounds))]
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
+        return search_result(
             self.best.schedule(),
-            shown_values(values),
-            shown_values(tuple(bounds)),
-            None if proven else self.limit or Limit.TIME,
-            self.clock.elapsed,
-            tuple(self.best.incumbents),
-            self.certificate,
+            self.best.values,
+            self.bounds,
+            self.limit or Limit.TIME,
+            self.clock,
+            self.best.incumbents,
+            certificate=self.certificate,
         )

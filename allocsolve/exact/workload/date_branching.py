@@ -31,11 +31,11 @@ from allocsolve.model import (
     WorkloadObjective,
     WorkloadProblem,
     WorkloadSchedule,
-    shown_values,
     terms,
 )
 from allocsolve.model.arrays import frozen
 from allocsolve.model.options import Options, Params
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from typing import Any
@@ -206,18 +206,15 @@ class DateBranching(Options):
         except InvalidAnswer:  # it is too large
             pass
         values = search.best.values
-        lower = min(bound, values[0])
-        proven = len(values) == 1 and lower == values[0]
         limit = Limit.INTERRUPTED if interrupted else Limit.TIME if clock.remaining == 0 else Limit.ITERATIONS
-        found = Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
+        found = search_result(
             search.best.schedule(),
-            shown_values(values),
-            shown_values((lower, *(-math.inf,) * (len(values) - 1))),
-            None if proven else limit,
-            clock.elapsed,
+            values,
+            (min(bound, values[0]),),
+            limit,
+            clock,
             (*result.incumbents, *search.best.incumbents[1:]),
-            certificate,
+            certificate=certificate,
         )
         return Earlier(problem, self.objective, result.answer, None).or_better(found)
 

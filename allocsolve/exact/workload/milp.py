@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ from allocsolve.heuristics.workload.serial import MAX_LISTED_SIZES
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import EVOLVING, MOLDABLE, Limit, Status, WorkloadObjective, shown_values, terms
 from allocsolve.model.options import Options, Params, Within
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, Result, WorkloadProblem, WorkloadSchedule
@@ -36,6 +36,9 @@ class WorkloadMilpParams(Params):
 class WorkloadMilp(Options):
     """Minimise a term over all schedules of a few malleable and rigid jobs, with a proof, by HiGHS.
 
+    `UnsupportedProblem` when called, if a job is moldable or evolving, changes its size at points only or at
+    a cost, or may not have every number of nodes between its fewest and its most ones.
+
     Parameters
     ----------
     objective
@@ -43,12 +46,6 @@ class WorkloadMilp(Options):
         is minimised, of the others nothing is proven.
     max_jobs
         Larger problems get the schedule and the bound of `Prices` only (limit ``size``).
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if a job is moldable or evolving, changes its size at points only or at a cost, or may
-        not have every number of nodes between its fewest and its most ones.
 
     Notes
     -----
@@ -102,17 +99,9 @@ class WorkloadMilp(Options):
         bound = max(lower, found.bound)
         is_met = value[0] - bound <= _TOLERANCE * abs(value[0])
         bound = value[0] if is_met else max(lower, bound - _TOLERANCE * abs(bound))
-        proven = is_met and len(value) == 1
-        return replace(
-            result,
-            status=Status.OPTIMAL if proven else Status.FEASIBLE,
-            answer=answer,
-            objective=shown_values(value),
-            bound=shown_values((bound, *(-math.inf,) * (len(value) - 1))),
-            limit=None if proven else Limit.TIME if found.timed_out else result.limit,
-            runtime=clock.elapsed,
-            incumbents=incumbents,
-        )
+        limit = Limit.TIME if found.timed_out else result.limit
+        certificate = result.certificate
+        return search_result(answer, value, (bound,), limit, clock, incumbents, certificate=certificate)
 
 
 def _speeds(problem: WorkloadProblem) -> list[Speeds]:

@@ -47,6 +47,7 @@ from allocsolve.model import (
     shown_values,
 )
 from allocsolve.model.options import Options, Params
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
@@ -103,6 +104,8 @@ class Prices(Options):
 
     It shows how far any schedule of the same jobs is from the best possible one.
 
+    `UnsupportedProblem` when called, if the machine is not plain and a job is not rigid.
+
     Parameters
     ----------
     objective
@@ -112,11 +115,6 @@ class Prices(Options):
         A feasible schedule from which the search goes on, such as the answer of an earlier run.
     certificate
         That of an earlier result: the ascent goes on from its prices, on its slots and on finer ones.
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if the machine is not plain and a job is not rigid.
 
     Notes
     -----
@@ -223,7 +221,7 @@ class Prices(Options):
             limit = Limit.INTERRUPTED
         else:
             limit = Limit.TIME if clock.remaining == 0 else limit
-        result = Earlier(problem, self.objective, best.schedule, None).or_better(result)
+        result = Earlier(problem, self.objective, best.answer, None).or_better(result)
         proven = result.status is Status.OPTIMAL
         return replace(result, limit=None if proven else limit, runtime=clock.elapsed)
 
@@ -419,22 +417,15 @@ class _Search:
 
     def result(self, *, interrupted: bool) -> Result[WorkloadSchedule]:
         """Return the best schedule and the best bound."""
-        values = self.best.values
-        bound = min(self.bound.value, values[0])
-        proven = len(values) == 1 and bound == values[0]
-        limit = Limit.TIME if self.bound.timed_out else self.limit
-        limit = Limit.INTERRUPTED if interrupted else limit
-        # Terms after the first have no bound.
-        bounds = (bound, *(-math.inf,) * (len(values) - 1))
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            self.best.schedule(),
-            shown_values(values),
-            shown_values(bounds),
-            None if proven else limit,
-            self.clock.elapsed,
-            tuple(self.best.incumbents),
-            self.bound.certificate,
+        best, limit = self.best, Limit.TIME if self.bound.timed_out else self.limit
+        return search_result(
+            best.schedule(),
+            best.values,
+            (min(self.bound.value, best.values[0]),),
+            Limit.INTERRUPTED if interrupted else limit,
+            self.clock,
+            best.incumbents,
+            certificate=self.bound.certificate,
         )
 
 
@@ -458,18 +449,11 @@ def _with_evolving_jobs(
             limit = anneal_service_lists(best, starts, budget, least=least)
             limit = Limit.TIME if bound.timed_out else limit
     except KeyboardInterrupt:
-        if best.schedule is None:
+        if best.answer is None:
             raise
         limit = Limit.INTERRUPTED
-    lower = min(bound.value, best.values[0])
-    proven = single and lower == best.values[0]
-    return Result(
-        Status.OPTIMAL if proven else Status.FEASIBLE,
-        best.schedule,
-        shown_values(best.values),
-        shown_values((lower, *(-math.inf,) * (len(best.values) - 1))),
-        None if proven else limit,
-        clock.elapsed,
-        tuple(best.incumbents),
-        certificate=bound.certificate,
+    assert best.answer is not None
+    bounds = (min(bound.value, best.values[0]),)
+    return search_result(
+        best.answer, best.values, bounds, limit, clock, best.incumbents, certificate=bound.certificate
     )

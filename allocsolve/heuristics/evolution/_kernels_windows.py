@@ -194,15 +194,9 @@ def place_in(
 ) -> None:
     """Write the least feasible vector into `starts`, as `_kernels_fit.place` does.
 
-    Parameters
-    ----------
-    index
-        The index; it must reach beyond its last busy second and beyond `earliest`, each plus the sum of
-        durations.
-    table
-        Shape (>= 3 * steps, `TABLE_COLUMNS`), work space.
-    work
-        Shape (2, >= steps and >= classes), work space.
+    The index must reach beyond its last busy second and beyond `earliest`, each plus the sum of durations.
+    Work space: `table`, shape (>= 3 * steps, `TABLE_COLUMNS`), and `work`, shape (2, >= steps and >=
+    classes).
     """
     durations, nodes, max_durations = request
     num_steps = len(durations)

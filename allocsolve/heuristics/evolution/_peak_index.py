@@ -58,19 +58,9 @@ def make_index(
 ) -> PeakIndex:
     """Return an index of a flat profile, with room to grow.
 
-    Parameters
-    ----------
-    times, used
-        Shape (segments,): ``used[k]`` nodes are busy from ``times[k]`` on (increasing). The last value holds
-        for ever and must be 0. The first time is the origin.
-    num_nodes
-        Nodes of the cluster.
-    until
-        The index must reach beyond this time, in seconds.
-    segments
-        The number of segments for which it must have room.
-    classes
-        The classes of durations, see `duration_classes`.
+    ``used[k]`` nodes are busy from ``times[k]`` on, the last of them, which must be 0, for ever; times
+    increase, and the first one is the origin. The index reaches beyond `until`, in seconds, and has room for
+    so many segments; for `classes` see `duration_classes`.
     """
     origin = int(times[0])
     wanted = max(segments // (_FEW_SEGMENTS if segments < _FEW else _SEGMENTS), 16)

@@ -5,32 +5,21 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from allocsolve.bounds.evolution import least_values
 from allocsolve.heuristics.evolution.list_scheduling import ORDERS, Fit, list_order, list_starts, schedule_of
 from allocsolve.heuristics.evolution.order_search import OrderSearchParams, anneal_in_rounds, starts_value
 from allocsolve.kernels.threads import run_in_threads
-from allocsolve.model import (
-    EvolutionObjective,
-    Limit,
-    Result,
-    Status,
-    shown_values,
-)
+from allocsolve.model import EvolutionObjective, Limit, shown_values
 from allocsolve.model.options import Options
+from allocsolve.model.search import Best, search_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import (
-        Budget,
-        Clock,
-        EvolutionProblem,
-        EvolutionSchedule,
-        IntArray,
-        Value,
-    )
+    from allocsolve.model import Budget, Clock, EvolutionProblem, EvolutionSchedule, IntArray, Result, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,43 +86,37 @@ class Annealing(Options):
             if not best.incumbents:
                 raise
             limit = Limit.INTERRUPTED
-        value = reported_value(best.values, self.objective, count)
-        proven = best.is_least()
-        nothing = reported_value((-math.inf,) * len(self.objective), self.objective, 1)
-        limit = limit or (Limit.ITERATIONS if clock.remaining > 0 else Limit.TIME)
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            schedule_of(problem, best.starts),
-            value,
-            value if proven else nothing,
-            limit=None if proven else limit,
-            runtime=clock.elapsed,
-            incumbents=tuple(best.incumbents),
+        assert best.answer is not None
+        return search_result(
+            schedule_of(problem, best.answer),
+            best.values,
+            best.values if best.is_least() else (),
+            limit or (Limit.ITERATIONS if clock.remaining > 0 else Limit.TIME),
+            clock,
+            best.incumbents,
+            shown=best.shown,
         )
 
 
-class _Best:
+class _Best(Best["IntArray"]):
     """The best schedule of several threads; of equal ones that of the earliest round, as with one thread."""
 
     def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, clock: Clock) -> None:
-        self._problem, self._objective, self._clock = problem, objective, clock
+        count = len(problem.applications)
+        super().__init__(clock, partial(reported_value, objective=objective, num_applications=count))
+        self._problem, self._objective = problem, objective
         self._lock = threading.Lock()
         self._round = -1
         self._least = least_values(problem, objective)
-        self.values: tuple[float, ...] = (math.inf,)
-        self.starts: IntArray
-        self.incumbents: list[tuple[float, Value]] = []
 
     def offer(self, number: int, starts: IntArray) -> None:
         """Keep the step starts of a round if they are better."""
         values = starts_value(self._problem, starts, self._objective)
         with self._lock:
-            better = values < self.values
-            if better or (values == self.values and number < self._round):
-                self.values, self._round, self.starts = values, number, starts.copy()
-            if better:  # noted last, so that Ctrl-C in between leaves no incumbent without its schedule
-                shown = reported_value(values, self._objective, len(self._problem.applications))
-                self.incumbents.append((self._clock.elapsed, shown))
+            if values < self.values or (values == self.values and number < self._round):
+                self._round, kept = number, starts.copy()
+                if not self.keep(kept, values):
+                    self.answer = kept
 
     def is_least(self, number: int = -1) -> bool:
         """Return whether nothing can be better than what this round, or one before it, has met; all if -1."""
@@ -146,14 +129,14 @@ class _Best:
         numbered = enumerate(rounds)
 
         def work() -> None:
-            while self._clock.remaining > 0 and not stop.is_set():
+            while self.clock.remaining > 0 and not stop.is_set():
                 with self._lock:
                     number, walk = next(numbered, (0, None))
                 if walk is None or self.is_least(number):
                     return
                 for _, starts in walk:
                     self.offer(number, starts)
-                    if self._clock.remaining == 0 or stop.is_set() or self.is_least(number):
+                    if self.clock.remaining == 0 or stop.is_set() or self.is_least(number):
                         return
 
         if workers > 1:

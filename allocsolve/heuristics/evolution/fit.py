@@ -14,7 +14,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact_request, fit_request
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, expand_ratio, frozen, max_expanded_durations
-from allocsolve.model.checks import instance, integer, natural, shown
+from allocsolve.model.checks import in_range, instance, integer, natural, shown
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -42,14 +42,6 @@ def _segments(occupied: EvolutionProfile) -> Segments:
     np.cumsum(np.array(occupied.durations, dtype=np.int64), out=times[1:])
     usage[:-1] = occupied.nodes
     return Segments(times, usage, np.array([len(times)]))
-
-
-def _checked_nodes(num_nodes: int) -> int:
-    number = integer("num_nodes", num_nodes)
-    if not 1 <= number <= MAX_INTEGER:
-        msg = f"num_nodes {shown(number)} is not in 1..2^53"
-        raise InvalidProblem(msg)
-    return number
 
 
 def request_arrays(profile: EvolutionProfile, num_nodes: int, limit: float) -> Request:
@@ -81,6 +73,9 @@ def fit(
 ) -> PlacedProfile:
     """Place a requested profile on a resource profile with the earliest possible completion.
 
+    `InvalidProblem` if the request is empty or needs more than `num_nodes`, if these are not in 1..2^53, or
+    the limit is below 1.
+
     Parameters
     ----------
     profile
@@ -99,12 +94,6 @@ def fit(
     -------
     PlacedProfile
         The first step is delayed, never expanded; the last step is never expanded.
-
-    Raises
-    ------
-    InvalidProblem
-        If the request is empty or needs more than `num_nodes`, if these are not in 1..2^53, or the limit is
-        below 1.
 
     Notes
     -----
@@ -125,7 +114,7 @@ def fit(
     >>> fit(EvolutionProfile([(30, 2), (30, 2), (30, 6)]), busy, 10)
     PlacedProfile(start=0, profile=EvolutionProfile(steps=((30, 2), (120, 2), (30, 6))))
     """
-    num_nodes = _checked_nodes(num_nodes)
+    num_nodes = in_range("num_nodes", integer("num_nodes", num_nodes), 1)
     earliest_start = natural("earliest_start", earliest_start)
     if earliest_start > MAX_INTEGER:
         msg = f"earliest_start {shown(earliest_start)} is above 2^53"
@@ -147,17 +136,14 @@ def compact(
 ) -> PlacedProfile:
     """Return the placement with the same completion that starts as late as possible.
 
+    `InvalidProblem` if `fit` refuses the application, and if nothing fits that ends when `placement` does.
+
     Parameters
     ----------
     profile, occupied, num_nodes, expand_limit
         See `fit`.
     placement
         What `fit` returned for them.
-
-    Raises
-    ------
-    InvalidProblem
-        If `fit` refuses the application, and if nothing fits that ends when `placement` does.
 
     Notes
     -----
@@ -178,7 +164,7 @@ def compact(
     >>> placement.start, compact(request, busy, 10, placement=placement).start
     (0, 90)
     """
-    num_nodes = _checked_nodes(num_nodes)
+    num_nodes = in_range("num_nodes", integer("num_nodes", num_nodes), 1)
     request = request_arrays(profile, num_nodes, expand_limit)
     completion = instance("placement", placement, PlacedProfile).completion
     starts = np.empty(len(profile.steps), dtype=np.int64)

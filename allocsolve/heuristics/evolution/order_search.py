@@ -126,22 +126,9 @@ def anneal(
 ) -> Iterator[tuple[int, IntArray]]:
     """Anneal the list order; yield now and then the number of schedules tried and the best step starts.
 
-    Parameters
-    ----------
-    problem
-        With at least two applications.
-    fit
-        How each application is placed.
-    objective
-        What to minimise.
-    iterations
-        Schedules that are tried, each O(one list schedule): 5 to 10 microseconds for 15-20 applications.
-    max_schedules
-        The number of schedules after which to stop, at any temperature.
-    seed
-        The seed of the moves; the same seed gives the same answer.
-    params
-        The numbers of the search.
+    There are at least two applications. A list schedule, of which `iterations` are tried, takes 5 to 10
+    microseconds for 15-20 applications; after `max_schedules` the search stops at any temperature. The same
+    seed gives the same answer.
 
     Notes
     -----

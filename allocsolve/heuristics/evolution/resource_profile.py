@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
+from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.heuristics.evolution import _kernels_profile as kernels
 from allocsolve.heuristics.evolution._kernels_peak_index import (
     BASE,
@@ -25,8 +25,8 @@ from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
 from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 from allocsolve.heuristics.evolution.fit import PlacedProfile, placement_of, request_arrays
 from allocsolve.heuristics.evolution.list_scheduling import Fit
-from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
-from allocsolve.model.checks import integer, shown, whole_time
+from allocsolve.model import EvolutionProfile, IntArray, frozen
+from allocsolve.model.checks import in_range, integer, shown, whole_time
 
 #: The last requests that are remembered for the choice of the index.
 _REMEMBERED = 256
@@ -41,6 +41,8 @@ class _Reservation(NamedTuple):
 class ResourceProfile:
     """How many nodes of a cluster are busy at any time from now on, as reservations come and go.
 
+    `InvalidOption` if the origin is negative, or a value is not an integer.
+
     Parameters
     ----------
     num_nodes
@@ -48,11 +50,6 @@ class ResourceProfile:
     origin
         The present, in seconds: no request or reservation is before it. Moved on by `forget`. All times are
         integers, so sums of them are exact; who has fractions counts in milliseconds, or rounds them up.
-
-    Raises
-    ------
-    InvalidOption
-        If the origin is negative, or a value is not an integer.
 
     Notes
     -----
@@ -80,10 +77,7 @@ class ResourceProfile:
 
     def __init__(self, num_nodes: int, *, origin: int = 0) -> None:
         self._origin = 0
-        self._num_nodes = integer("num_nodes", num_nodes, InvalidOption)
-        if not 1 <= self._num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {shown(self._num_nodes)} is not in 1..2^53"
-            raise InvalidProblem(msg)
+        self._num_nodes = in_range("num_nodes", integer("num_nodes", num_nodes, InvalidOption), 1)
         self._origin = self._time("origin", origin)
         self._reservations: dict[int, _Reservation] = {}
         self._ends: list[tuple[int, int]] = []  # heap of (completion, reservation), released ones included
@@ -135,14 +129,7 @@ class ResourceProfile:
     def earliest_window(self, nodes: int, duration: int, *, earliest_start: int | None = None) -> int:
         """Return the earliest time from which on `nodes` nodes are free for `duration` seconds.
 
-        Parameters
-        ----------
-        nodes
-            0 to all of the cluster.
-        duration
-            Seconds, >= 1.
-        earliest_start
-            Seconds, from the origin on, which is the default.
+        `nodes` are 0 to all of the cluster, `duration` is at least 1. No window starts before the origin.
         """
         start = None if earliest_start is None else self._time("earliest_start", earliest_start)
         step = whole_time("duration", duration), integer("nodes", nodes)
@@ -158,19 +145,9 @@ class ResourceProfile:
     ) -> PlacedProfile:
         """Return where a requested profile completes as early as possible; reserves nothing.
 
-        Parameters
-        ----------
-        profile, expand_limit
-            As for `allocsolve.heuristics.fit`.
-        compacting
-            Whether it starts as late as that completion allows, as `allocsolve.heuristics.compact` has it.
-        earliest_start
-            Seconds, from the origin on, which is the default.
-
-        Returns
-        -------
-        PlacedProfile
-            ``reserve(*placement)`` takes it.
+        Profile and limit are as for `allocsolve.heuristics.fit`, with `compacting` as for
+        `allocsolve.heuristics.compact`; nothing starts before the origin. ``reserve(*placement)`` takes what
+        is returned.
         """
         request = request_arrays(profile, self._num_nodes, expand_limit)
         earliest = self._origin if earliest_start is None else self._time("earliest_start", earliest_start)
@@ -189,19 +166,8 @@ class ResourceProfile:
     def reserve(self, start: int, profile: EvolutionProfile) -> int:
         """Let a profile hold its nodes from a time on, and return the number of this reservation.
 
-        Parameters
-        ----------
-        start
-            Seconds, not before the origin.
-        profile
-            What is held from then on, expansion included.
-
-        Raises
-        ------
-        InvalidOption
-            If it starts before the origin or ends after 2^53 s.
-        InvalidAnswer
-            If too few nodes are free; nothing is reserved then.
+        `InvalidOption` if it starts before the origin or ends after 2^53 s; `InvalidAnswer` if too few nodes
+        are free; nothing is reserved then.
         """
         begin = self._time("start", start)
         durations, nodes, _ = request_arrays(profile, self._num_nodes, 1)
@@ -224,18 +190,9 @@ class ResourceProfile:
     def release(self, reservation: int, *, since: int | None = None) -> None:
         """Give back what a reservation holds from a time on: early completion, or cancellation.
 
-        Parameters
-        ----------
-        reservation
-            What `reserve` returned. It is unknown afterwards.
-        since
-            Seconds, from the origin on, which is the default. What it held before stays on record.
-
-        Raises
-        ------
-        InvalidOption
-            If there is no such reservation, because it was released or ended before the origin, or `since`
-            lies before the origin.
+        The reservation is unknown afterwards; what it held before `since`, from the origin on, stays on
+        record. `InvalidOption` if there is no such reservation, because it was released or ended before the
+        origin, or `since` lies before the origin.
         """
         time = self._origin if since is None else self._time("since", since)
         held = self._reservations.pop(integer("reservation", reservation, InvalidOption), None)
@@ -256,10 +213,8 @@ class ResourceProfile:
 
     def _time(self, what: str, time: int) -> int:
         value = whole_time(what, time, InvalidOption)
-        if not self._origin <= value <= MAX_INTEGER:
-            msg = f"{what} {shown(value)} is not in {self._origin}..2^53 (seconds from the origin on)"
-            raise InvalidOption(msg)
-        return value
+        where = " (seconds from the origin on)"
+        return in_range(what, value, self._origin, error=InvalidOption, where=where)
 
     def _make_room(self, last: int, num_steps: int) -> None:
         """Make the index reach beyond a time and have room for `num_steps` steps, each with begin and end."""

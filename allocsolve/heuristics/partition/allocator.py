@@ -36,14 +36,7 @@ class Request(NamedTuple):
     def of(cls, topology: Topology, free: BoolArray, size: int, *, seed: int = 0) -> Self:
         """Return a request for free nodes: what the plain functions of all allocators take.
 
-        Parameters
-        ----------
-        free
-            Which nodes may be taken, shape (nodes,); not changed.
-        size
-            How many to take.
-        seed
-            Of allocators that draw.
+        The mask `free`, shape (nodes,), is not changed. The seed is that of allocators that draw.
         """
         return cls(topology, *checked_request(topology, free, size), Clock(math.inf), Budget(seed=seed).seed)
 
@@ -67,10 +60,7 @@ class Allocator(Options):
         A problem that asks for a connected set has no answer if the nodes are not connected, and is
         infeasible if no component of free nodes is large enough.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for a box, of all allocators but `Submesh`.
+        `UnsupportedProblem` if it asks for a box, of all allocators but `Submesh`.
         """
         clock = budget.start()
         box = self._box(problem)

@@ -15,20 +15,11 @@ import numpy as np
 
 from allocsolve.heuristics.partition.allocator import Allocator, Request
 from allocsolve.heuristics.partition.lattice import nodes_at
-from allocsolve.model import (
-    Mesh,
-    NodeOrder,
-    frozen,
-    node_order,
-)
+from allocsolve.model import Mesh, NodeOrder, frozen, node_order
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import (
-        BoolArray,
-        IntArray,
-        Topology,
-    )
+    from allocsolve.model import BoolArray, IntArray, Topology
 
 #: A page of 2^24 nodes a side holds any machine.
 _MAX_EXPONENT = 24

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from allocsolve.heuristics.partition import _kernels_curve as kernels
 from allocsolve.heuristics.partition.allocator import Allocator, Request
-from allocsolve.model import (
-    NodeOrder,
-    node_order,
-)
+from allocsolve.model import NodeOrder, node_order
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import (
-        BoolArray,
-        IntArray,
-        Topology,
-    )
+    from allocsolve.model import BoolArray, IntArray, Topology
 
 #: What is taken from the node order.
 CurveMethod: TypeAlias = Literal[

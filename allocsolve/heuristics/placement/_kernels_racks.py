@@ -16,20 +16,9 @@ if TYPE_CHECKING:
 def least_surplus(counts: IntArray, needed: int, size: int) -> IntArray:
     """Choose so many counts that their sum is at least the size and exceeds it least.
 
-    Parameters
-    ----------
-    counts
-        Falling, shape (racks,).
-    needed
-        How many to choose: the fewest that suffice.
-    size
-        The least sum.
-
-    Returns
-    -------
-    IntArray
-        Places of the chosen counts, rising. Of equal sums the one that is met first, when the counts are
-        gone through in their order, and each is added to all choices without it that do not suffice yet.
+    Counts fall, shape (racks,); `needed` of them, the fewest that suffice, are chosen. Return their places,
+    rising: of equal sums the one that is met first, when the counts are gone through in their order, and each
+    is added to all choices without it that do not suffice yet.
     """
     most = counts[0]
     # What is still missing after so many choices, from -most on: the place of the last choice, -1 if none.
@@ -62,21 +51,10 @@ def random_fill(
 ) -> IntArray:
     """Fill switches of level 1 below a domain one after the other, near ones first.
 
-    Parameters
-    ----------
-    parent, is_rack
-        The switch above each switch, and 1 for those of level 1, else 0; shape (switches,).
-    below
-        How many free nodes are below each switch; changed.
-    domain, size
-        The switch below which nodes are taken, and how many.
-    draws
-        Random numbers in [0, 1), one for each node at most; shape (size,).
-
-    Returns
-    -------
-    IntArray
-        How many nodes are taken from each switch of level 1, shape (switches,).
+    `parent` is the switch above each switch, `is_rack` 1 for those of level 1, else 0, and `below` how many
+    free nodes are below each, which is changed; shape (switches,). So many nodes are taken below `domain`,
+    with the random numbers `draws` in [0, 1), shape (size,). Return how many are taken from each switch of
+    level 1, shape (switches,).
     """
     take = np.zeros(len(parent), dtype=np.int64)
     reached, turn = domain, 0

@@ -19,21 +19,10 @@ CHOSEN, REFUSED, STALLED = 0, 1, 2
 def fill_leaves(parent: IntArray, level: IntArray, below: IntArray, leaves: IntArray, size: int) -> IntArray:
     """Take nodes leaf switch after leaf switch: each the closest one to those before that fits, or fits best.
 
-    Parameters
-    ----------
-    parent, level
-        Of each switch, shape (switches,).
-    below
-        How many free nodes are below each switch; changed.
-    leaves
-        The leaf switches with free nodes below one root, in the order of the file.
-    size
-        How many nodes are taken: at most as many as there are below the root.
-
-    Returns
-    -------
-    IntArray
-        How many nodes are taken from each switch, shape (switches,).
+    `parent`, `level` and `below`, how many free nodes are below, are those of each switch, shape (switches,);
+    `below` is changed. `leaves` are the leaf switches with free nodes below one root, in the order of the
+    file, and `size` is at most the number of these nodes. Return how many nodes are taken from each switch,
+    shape (switches,).
     """
     take = np.zeros(len(parent), dtype=np.int64)
     links = np.zeros(len(parent), dtype=np.int64)  # from the leaf switches in use to each, in all
@@ -106,22 +95,10 @@ def fill_blocks(
 ) -> IntArray:
     """Take nodes from base blocks, trying again without one more node while a hint says so.
 
-    Parameters
-    ----------
-    nodes, starts
-        The free nodes base block by base block, rising in each; where each begins, and the end.
-    base
-        The nominal number of nodes of a base block.
-    levels
-        Whether blocks of 2^i base blocks are configured, shape (16,).
-    size, segment, consolidate
-        How many nodes, how many in a segment (a divisor of the size; the size if there is one segment),
-        and 1 if all segments shall lie in the smallest block that holds them, else 0.
-
-    Returns
-    -------
-    IntArray
-        The nodes, shape (size,), or none.
+    `nodes` are the free nodes base block by base block, rising in each, which begin at `starts`; `base` is
+    the nominal number of nodes of one, and `levels`, shape (16,), says whether blocks of 2^i base blocks are
+    configured. A segment has `segment` nodes, a divisor of the size; with `consolidate`, 1 or 0, all segments
+    shall lie in the smallest block that holds them. Return the nodes, shape (size,), or none.
     """
     count = len(starts) - 1
     first = starts[:count].copy()

@@ -31,19 +31,8 @@ def fitting_domains(
 ) -> tuple[int, IntArray]:
     """Return the lowest level of a range at which a domain can hold the size, and those that can, by id.
 
-    Parameters
-    ----------
-    tree, below
-        The machine, and how many free nodes are below each switch, shape (switches,).
-    size
-        How many nodes are asked for.
-    lowest, highest
-        Levels, from 1 to the height.
-
-    Returns
-    -------
-    tuple
-        The level and its domains (`domain_of`); 0 and none if nothing holds the size.
+    How many free nodes are below each switch `below` says, shape (switches,). Levels are from 1 to the
+    height. Return the level and its domains (`domain_of`); 0 and none if nothing holds the size.
     """
     domains = np.flatnonzero(tree.level == 1)
     for level in range(1, highest + 1):
@@ -79,11 +68,8 @@ def first_nodes(tree: SwitchTree, free: BoolArray, take: IntArray) -> IntArray:
 def last_best_fit(counts: IntArray, size: int) -> IntArray:
     """Take the largest counts until one of the others holds the rest; of those, take the smallest.
 
-    Returns
-    -------
-    IntArray
-        The places of the taken counts, the one that holds the rest last. Of equal counts the first is taken.
-        The counts must sum up to the size.
+    The counts must sum up to the size. Return the places of the taken ones, the one that holds the rest last.
+    Of equal counts the first is taken.
     """
     order = np.argsort(-counts, kind="stable")
     falling = counts[order]

@@ -9,11 +9,7 @@ import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.placement._kernels_racks import least_surplus
-from allocsolve.heuristics.placement._trees import (
-    domain_of,
-    fitting_domains,
-    last_best_fit,
-)
+from allocsolve.heuristics.placement._trees import domain_of, fitting_domains, last_best_fit
 from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:

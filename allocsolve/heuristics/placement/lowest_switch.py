@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.placement._trees import (
-    below_domains,
-    first_nodes,
-    fitting_domains,
-    last_best_fit,
-)
+from allocsolve.heuristics.placement._trees import below_domains, first_nodes, fitting_domains, last_best_fit
 from allocsolve.heuristics.placement.rule import Request, Rule
 
 if TYPE_CHECKING:

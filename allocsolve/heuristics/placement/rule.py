@@ -46,16 +46,8 @@ class Request(NamedTuple):
     ) -> Self:
         """Return a request for k free nodes: what the plain functions of all rules take.
 
-        Parameters
-        ----------
-        free
-            Which nodes may be taken, shape (nodes,); not changed.
-        k
-            How many to take.
-        within, segment
-            The level and the segments that the job asks for; 0 for none.
-        seed
-            Of rules that draw.
+        The mask `free`, shape (nodes,), is not changed. `within` and `segment` are 0 if the job asks for
+        none; the seed is that of rules that draw.
         """
         mask, size = checked_free(free, k, instance("tree", tree, SwitchTree).num_nodes, "the tree")
         return cls(tree, mask, size, within, segment, Budget(seed=seed).seed)
@@ -79,10 +71,8 @@ class Rule(Options):
 
         There is no answer if the job waits, or if the nodes are not what the problem asks for.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If the problem asks for more than the rule knows: a level, segments, or equal parts.
+        `UnsupportedProblem` if the problem asks for more than the rule knows: a level, segments, or equal
+        parts.
         """
         clock = budget.start()
         for field in ("within", "segment", "balanced"):

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.programs._kernels_flows import (
-    BITS,
-    MASK,
-    drop_flows,
-    end_flow,
-    set_rates,
-)
+from allocsolve.heuristics.programs._kernels_flows import BITS, MASK, drop_flows, end_flow, set_rates
 from allocsolve.heuristics.programs._kernels_processes import (
     drop,
     give_back,

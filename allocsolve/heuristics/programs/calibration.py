@@ -55,10 +55,7 @@ def calibrate(
     does the same by its clock, down to the last bit, and so ends at its run time. Results are remembered,
     because strategies that are compared run the same programs.
 
-    Raises
-    ------
-    InvalidProblem
-        If a program does not end, or takes no time.
+    `InvalidProblem` if a program does not end, or takes no time.
     """
     nodes = problem.packed.nodes[list(job_idxs)]
     pairs, which = np.unique(np.stack([programs.of_job, nodes]), axis=1, return_inverse=True)

@@ -34,6 +34,9 @@ def execute(
     thousandth of a second behind it ends at it), else it is cancelled there. A job without a program computes
     on all of its nodes until its booking ends, and is successful.
 
+    `InvalidAnswer` if the schedule is not one of bookings, or two bookings overlap on a node;
+    `InvalidProblem` if a program does not end, or takes no time.
+
     Parameters
     ----------
     schedule
@@ -49,13 +52,6 @@ def execute(
     ReservationSchedule
         Of each job what became of it; it holds its nodes until its booking is over, and if it may run on,
         until it ends.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the schedule is not one of bookings, or two bookings overlap on a node.
-    InvalidProblem
-        If a program does not end, or takes no time.
 
     Notes
     -----

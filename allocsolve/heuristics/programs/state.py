@@ -151,14 +151,7 @@ class State(NamedTuple):
 def new_state(machine: Machine, sizes: dict[str, int], num_jobs: int) -> State:
     """Return the arrays of an execution before it begins.
 
-    Parameters
-    ----------
-    machine
-        The machine.
-    sizes
-        The largest numbers of ``processes``, ``channels``, ``messages``, ``slots`` and ``rows``.
-    num_jobs
-        The number of jobs.
+    `sizes` are the largest numbers of ``processes``, ``channels``, ``messages``, ``slots`` and ``rows``.
     """
     nodes, axes = machine.lattice.coordinates.shape
     flows = sizes["slots"] if machine.rules[CONTENTION] else 0

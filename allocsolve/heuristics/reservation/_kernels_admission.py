@@ -161,18 +161,8 @@ def label_nodes(
 ) -> None:
     """Write the nodes of each job: by start, jobs get the nodes that became free last. O(nodes of all jobs).
 
-    Parameters
-    ----------
-    by_start, by_end
-        The accepted jobs, sorted by start and by end.
-    times
-        Starts and ends in seconds, shape (jobs,) each.
-    offsets
-        Shape (jobs + 1,): job j gets ``nodes[offsets[j]:offsets[j + 1]]``.
-    num_nodes
-        Number of nodes of the machine; at no time do jobs hold more.
-    nodes
-        The result, see `offsets`.
+    Accepted jobs are sorted by start and by end, in seconds, shape (jobs,); at no time do they hold more than
+    all nodes. Job j gets ``nodes[offsets[j]:offsets[j + 1]]``, which is written.
     """
     starts, ends = times
     free = np.arange(num_nodes - 1, -1, -1)

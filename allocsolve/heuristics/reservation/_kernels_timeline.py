@@ -243,21 +243,10 @@ def next_window(
 ) -> int:
     """Move the window on to the next start with enough free nodes, and return the start; -1 if there is none.
 
-    Parameters
-    ----------
-    timeline
-        The timeline with the window; its row `FREE` becomes the nodes that are free throughout the window.
-    everything
-        The words of the whole machine.
-    time
-        The time of `open_window` for the first window; -1 for the next windows, which start where bookings
-        end.
-    runtime
-        Length of the windows, in seconds.
-    latest
-        The latest start of a window, in seconds.
-    size
-        Number of nodes that have to be free.
+    The row `FREE` of the timeline becomes the nodes that are free throughout the window. `time` is that of
+    `open_window` for the first window; -1 for the next windows, which start where bookings end, `latest` at
+    the latest. `size` nodes have to be free for `runtime` seconds; `everything` are the words of the whole
+    machine.
     """
     times, _, edges, suffixes, rows, state = timeline
     here, count = state[HERE], state[COUNT]

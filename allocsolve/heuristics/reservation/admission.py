@@ -72,6 +72,10 @@ def admit(
     that are free from there on throughout its run time, at the first start for which there are any, and is
     rejected if there is none.
 
+    `InvalidProblem` if the columns are no jobs of the machine; `UnsupportedProblem` if jobs are accepted by
+    count and the shape is not ``any``; `InvalidAnswer` if a function takes nodes that are not free, or not
+    the number that it was asked for.
+
     Parameters
     ----------
     arrival, nodes, runtime, deadline
@@ -113,15 +117,6 @@ def admit(
     -------
     Admission
         Starts and nodes.
-
-    Raises
-    ------
-    InvalidProblem
-        If the columns are no jobs of the machine.
-    UnsupportedProblem
-        If jobs are accepted by count and the shape is not ``any``.
-    InvalidAnswer
-        If a function takes nodes that are not free, or not the number that it was asked for.
 
     Notes
     -----
@@ -185,10 +180,7 @@ class Static(Options):
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Admit jobs until the time of the budget is up.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If jobs are accepted by count and the problem asks for a shape.
+        `UnsupportedProblem` if jobs are accepted by count and the problem asks for a shape.
         """
         clock = budget.start()
         rule = _rule(self._allocator(), problem.shape)

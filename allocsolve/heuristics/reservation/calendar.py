@@ -12,7 +12,7 @@ from allocsolve.heuristics.reservation.shapes import Allocator, rule_of
 from allocsolve.heuristics.reservation.timetable import Timetable
 from allocsolve.model import MAX_INTEGER, RESERVATION_SHAPES, IntArray, Topology, frozen
 from allocsolve.model.arrays import packed_integers
-from allocsolve.model.checks import choice, integer, shown, whole_time
+from allocsolve.model.checks import choice, in_range, integer, shown, whole_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,9 @@ class Slot(NamedTuple):
 class ReservationCalendar:
     """The bookings of a machine from now on, which can be made, cancelled and asked about.
 
+    `InvalidProblem` if the machine is neither a topology nor a number, or has no node; `InvalidOption` if the
+    origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
+
     Parameters
     ----------
     machine
@@ -44,13 +47,6 @@ class ReservationCalendar:
         The sets of nodes that `ask` may choose, see `allocsolve.heuristics.admit`; without a mesh ``any``.
     origin
         The present, in seconds, before which nothing can be asked or booked; `advance` moves it on.
-
-    Raises
-    ------
-    InvalidProblem
-        If the machine is neither a topology nor a number, or has no node.
-    InvalidOption
-        If the origin is negative or no integer; if nodes are counted and either a mesh or a shape is given.
 
     Notes
     -----
@@ -133,30 +129,12 @@ class ReservationCalendar:
 
         The starts tried are the earliest start and then, in order, the later ends of bookings.
 
-        Parameters
-        ----------
-        nodes
-            Number of nodes, from 1 to all nodes of the machine.
-        runtime
-            Seconds, >= 1.
-        deadline
-            When the job has to end, in seconds; None for no deadline.
-        earliest_start
-            The earliest start, in seconds; the present (the default) or later.
-
-        Returns
-        -------
-        Slot or None
-            The slot, for ``book(*slot)``; None if the job does not fit before its deadline.
-
-        Raises
-        ------
-        InvalidProblem
-            If the job is malformed or too large for the machine.
-        InvalidAnswer
-            If a function given as the allocator does not return that many free nodes.
+        It starts at `earliest_start`, the present by default, or later, and ends by the deadline, if there is
+        one; None if it does not fit. Times are in seconds; ``book(*slot)`` takes the slot. `InvalidProblem`
+        if the job is malformed or too large for the machine; `InvalidAnswer` if a function given as the
+        allocator does not return that many free nodes.
         """
-        size, runtime = self._counted(nodes), self._runtime(runtime)
+        size, runtime = self._counted(nodes), in_range("runtime", whole_time("runtime", runtime), 1)
         time = self._now if earliest_start is None else self._time("earliest_start", earliest_start)
         end = MAX_INTEGER if deadline is None else min(whole_time("deadline", deadline), MAX_INTEGER)
         if self._table.topology is None:
@@ -168,25 +146,11 @@ class ReservationCalendar:
     def book(self, start: int, runtime: int, nodes: Sequence[int] | IntArray | int) -> int:
         """Book nodes from a time on, and return the number of the booking.
 
-        Parameters
-        ----------
-        start
-            Seconds, not before the present.
-        runtime
-            Seconds, >= 1.
-        nodes
-            Node ids, a set of any shape; without a mesh, their number.
-
-        Raises
-        ------
-        InvalidProblem
-            If the run time is below 1, or a node is not one of the machine.
-        InvalidOption
-            If it starts before the present or ends after 2^53 s.
-        InvalidAnswer
-            If a node is not free throughout; nothing is booked in this case.
+        Nodes are ids, a set of any shape; without a mesh, their number. `InvalidProblem` if the run time is
+        below 1 s, or a node is not one of the machine; `InvalidOption` if it starts before the present or
+        ends after 2^53 s; `InvalidAnswer` if a node is not free throughout: nothing is booked in this case.
         """
-        begin, runtime = self._time("start", start), self._runtime(runtime)
+        begin, runtime = self._time("start", start), in_range("runtime", whole_time("runtime", runtime), 1)
         end = self._time("end", begin + runtime)
         taken = self._counted(nodes) if self._table.topology is None else self._set_of(nodes)
         if isinstance(taken, int):
@@ -207,15 +171,8 @@ class ReservationCalendar:
     def cancel(self, booking: int) -> None:
         """Give back the nodes of a booking from the present on, as it is cancelled or ends early.
 
-        Parameters
-        ----------
-        booking
-            The number that `book` returned; it is unknown afterwards.
-
-        Raises
-        ------
-        InvalidOption
-            If there is no such booking, for instance because it was cancelled or has ended.
+        It is unknown afterwards. `InvalidOption` if there is no such booking, for instance because it was
+        cancelled or has ended.
         """
         slot = self._bookings.pop(integer("booking", booking, InvalidOption), None)
         if slot is None:
@@ -236,20 +193,8 @@ class ReservationCalendar:
     def free(self, start: int, end: int) -> BoolArray | int:
         """Return the nodes that are free throughout a window; without a mesh, their number.
 
-        Parameters
-        ----------
-        start, end
-            Seconds, not before the present; the end is after the start.
-
-        Returns
-        -------
-        BoolArray or int
-            A mask of shape (nodes,), or the least number of nodes that are free at any time of the window.
-
-        Raises
-        ------
-        InvalidOption
-            If the window is empty or begins before the present.
+        It is a mask of shape (nodes,), or the least number of nodes that are free at any time of the window.
+        `InvalidOption` if the window is empty or begins before the present.
         """
         begin, finish = self._time("start", start), self._time("end", end)
         if finish <= begin:
@@ -262,26 +207,12 @@ class ReservationCalendar:
     def _time(self, what: str, time: int) -> int:
         """Return a time that is not before the present, in seconds."""
         value = whole_time(what, time, InvalidOption)
-        if not self._now <= value <= MAX_INTEGER:
-            msg = f"{what} {shown(value)} is not in {self._now}..2^53 (seconds from the present on)"
-            raise InvalidOption(msg)
-        return value
-
-    def _runtime(self, runtime: int) -> int:
-        """Return a run time of at least 1 s."""
-        value = whole_time("runtime", runtime)
-        if not 1 <= value <= MAX_INTEGER:
-            msg = f"runtime {shown(value)} is not in 1..2^53"
-            raise InvalidProblem(msg)
-        return value
+        where = " (seconds from the present on)"
+        return in_range(what, value, self._now, error=InvalidOption, where=where)
 
     def _counted(self, nodes: object) -> int:
         """Return a number of nodes of the machine."""
-        size = integer("nodes", nodes)
-        if not 1 <= size <= self.num_nodes:
-            msg = f"nodes {shown(size)} is not in 1..{self.num_nodes}"
-            raise InvalidProblem(msg)
-        return size
+        return in_range("nodes", integer("nodes", nodes), 1, self.num_nodes)
 
     def _set_of(self, nodes: object) -> IntArray:
         """Return a set of at least one node as sorted ids; no id may occur twice."""

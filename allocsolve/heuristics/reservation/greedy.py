@@ -1,7 +1,7 @@
 """Offline greedy schedules: jobs in an order, each at its earliest start.
 
 The module also holds what offline searches share: placing jobs whose starts fit by count on nodes (`placed`),
-the values of schedules, and the best schedule of a search (`BestSchedule`).
+the values of schedules, and the best schedule of a search (`BestBookings`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,10 @@ from allocsolve.model import (
     shown_values,
 )
 from allocsolve.model.options import Options
+from allocsolve.model.search import Best
 
 if TYPE_CHECKING:
-    from allocsolve.model import (
-        BoolArray,
-        Budget,
-        Clock,
-        IntArray,
-        ReservationProblem,
-        Value,
-    )
+    from allocsolve.model import BoolArray, Budget, Clock, IntArray, ReservationProblem
 
 #: The orders in which jobs are placed, the best orders first. Jobs with small values go first, unless it is
 #: said otherwise.
@@ -83,17 +77,7 @@ def reservation_order(problem: ReservationProblem, order: ReservationOrder) -> I
 def greedy_starts(problem: ReservationProblem, order: IntArray) -> IntArray:
     """Return the starts of jobs that are placed in an order, each at its earliest start by count.
 
-    Parameters
-    ----------
-    problem
-        The problem; the shape of node sets does not matter.
-    order
-        The jobs to be placed, by index.
-
-    Returns
-    -------
-    IntArray
-        Shape (jobs,), seconds; -1 for a rejected job.
+    The shape of node sets does not matter. Shape (jobs,), seconds; -1 for a rejected job.
 
     Notes
     -----
@@ -108,10 +92,7 @@ def greedy_starts(problem: ReservationProblem, order: IntArray) -> IntArray:
 def placed(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule:
     """Return a schedule of bookings from starts that fit the machine by count.
 
-    Parameters
-    ----------
-    starts
-        Shape (jobs,), seconds; negative for a rejected job.
+    Starts are in seconds, shape (jobs,), and negative for a rejected job.
 
     Notes
     -----
@@ -185,20 +166,12 @@ def rejected_shares(
     return tuple(shares)
 
 
-class BestSchedule:
-    """The best schedule of a search.
-
-    Parameters
-    ----------
-    clock
-        The clock that gives the times of the incumbents.
-    """
+class BestBookings(Best["ReservationSchedule"]):
+    """The best schedule of bookings of a search."""
 
     def __init__(self, problem: ReservationProblem, objective: ReservationObjective, clock: Clock) -> None:
-        self.problem, self.objective, self.clock = problem, objective, clock
-        self.values: tuple[float, ...] = ()
-        self.incumbents: list[tuple[float, Value]] = []
-        self.schedule: ReservationSchedule | None = None
+        super().__init__(clock)
+        self.problem, self.objective = problem, objective
         #: Shape (jobs,), seconds, negative for rejected jobs: the best schedule by count, for which there may
         #: be no nodes of the shape.
         self.count_starts: IntArray = np.full(len(problem.jobs), -1, dtype=np.int64)
@@ -207,10 +180,7 @@ class BestSchedule:
     def offer_starts(self, starts: IntArray) -> bool:
         """Place jobs on nodes if their starts, which fit by count, are better than all starts so far.
 
-        Returns
-        -------
-        bool
-            Whether the schedule is the new best one.
+        Return whether the schedule is the new best one.
         """
         values = rejected_shares(self.problem, self.objective, starts < 0)
         if self._count_values and values >= self._count_values:
@@ -231,10 +201,8 @@ class BestSchedule:
     def offer(self, schedule: ReservationSchedule) -> bool:
         """Store a feasible schedule of bookings if it is better; return whether it is."""
         values = rejected_shares(self.problem, self.objective, schedule.outcomes == REJECTED)
-        if self.values and values >= self.values:
+        if not self.keep(schedule, values):
             return False
-        self.schedule, self.values = schedule, values
-        self.incumbents.append((self.clock.elapsed, shown_values(values)))
         if not self._count_values or values < self._count_values:
             self._count_values, self.count_starts = values, booked_starts(schedule)
         return True
@@ -266,7 +234,7 @@ class ReservationGreedy(Options):
     def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
         """Try as many orders as the time allows, and at least the first one."""
         clock = budget.start()
-        best = BestSchedule(problem, self.objective, clock)
+        best = BestBookings(problem, self.objective, clock)
         limit = None
         for order in RESERVATION_ORDERS:
             best.offer_order(reservation_order(problem, order))
@@ -275,7 +243,7 @@ class ReservationGreedy(Options):
                 break
         return Result(
             Status.FEASIBLE,
-            best.schedule,
+            best.answer,
             shown_values(best.values),
             limit=limit,
             runtime=clock.elapsed,

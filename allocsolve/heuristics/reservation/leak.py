@@ -43,6 +43,10 @@ def execute_leaking(
     node on the snake; else to its parent's node. A node is given back when the last process on it has
     ended. A job that has not ended by its deadline is cancelled there, also while it waits.
 
+    `InvalidProblem` if a program does not end or takes no time; `UnsupportedProblem` if a job has no program;
+    if jobs may not leak; if the problem asks for sets of nodes of a shape: a contiguous leak starts on
+    ``connected`` ones, and no other shape is kept to.
+
     Parameters
     ----------
     problem
@@ -54,14 +58,6 @@ def execute_leaking(
     -------
     ReservationSchedule
         Of each job what became of it, and a hold for each stretch of time in which it had a node.
-
-    Raises
-    ------
-    InvalidProblem
-        If a program does not end or takes no time.
-    UnsupportedProblem
-        If a job has no program; if jobs may not leak; if the problem asks for sets of nodes of a shape: a
-        contiguous leak starts on ``connected`` ones, and no other shape is kept to.
 
     Notes
     -----

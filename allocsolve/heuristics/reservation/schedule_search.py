@@ -24,7 +24,7 @@ from allocsolve.model.options import Params
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
     from allocsolve.heuristics.reservation._kernels_ejection import Capacity
-    from allocsolve.heuristics.reservation.greedy import BestSchedule
+    from allocsolve.heuristics.reservation.greedy import BestBookings
     from allocsolve.model import (
         Clock,
         FloatArray,
@@ -66,17 +66,10 @@ class ScheduleSearchParams(Params):
 
 
 class ScheduleSearch:
-    """The state of a search, whose best schedules go to a `BestSchedule`; it can be stopped at any time.
+    """The state of a search, whose best schedules go to a `BestBookings`; it can be stopped at any time.
 
-    Parameters
-    ----------
-    best
-        The problem, and the place for better schedules.
-    bound
-        Prices that say which jobs are worthwhile and when nodes are scarce; without them all jobs are
-        worthwhile.
-    seed
-        The seed of the moves: the same seed gives the same schedules, unless a time limit ends the search.
+    Prices say which jobs are worthwhile and when nodes are scarce; without them (`bound`) all jobs are
+    worthwhile. The same seed gives the same schedules, unless a time limit ends the search.
 
     Notes
     -----
@@ -92,7 +85,7 @@ class ScheduleSearch:
 
     def __init__(
         self,
-        best: BestSchedule,
+        best: BestBookings,
         bound: ReservationPriceBound | None,
         seed: int,
         params: ScheduleSearchParams = ScheduleSearchParams(),

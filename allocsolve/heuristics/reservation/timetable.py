@@ -51,18 +51,8 @@ _PATHS: Final = 2**27
 class Timetable:
     """Bookings from the present on; the caller has to check that requests fit the machine and the present.
 
-    Parameters
-    ----------
-    topology
-        The machine; None if nodes are only counted.
-    num_nodes
-        The number of nodes.
-    rule
-        The rule by which nodes are chosen.
-    shape
-        The shape of the sets of nodes that may be booked.
-    origin
-        The present, in seconds.
+    Without a topology nodes are only counted. `rule` says how nodes are chosen, `shape` which sets of them
+    may be booked; `origin` is the present, in seconds.
     """
 
     def __init__(
@@ -116,10 +106,7 @@ class Timetable:
     def earliest(self, size: int, time: int, runtime: int, latest: int) -> tuple[int, IntArray] | None:
         """Return the first start from `time` to `latest` and the nodes chosen for it; None if there is none.
 
-        Raises
-        ------
-        InvalidAnswer
-            If an allocator does not return `size` free nodes.
+        `InvalidAnswer` if an allocator does not return `size` free nodes.
         """
         if self.rule.allocate is not None:
             return self._asked(size, time, runtime, latest)

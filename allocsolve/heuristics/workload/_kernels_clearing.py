@@ -21,7 +21,8 @@ from allocsolve.simulation.kernels import Resizing, State, answer, largest_size,
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: The relative difference of the cheapness of neighbouring rungs: so small that sizes, rounded to whole
 #: nodes, hardly depend on it. The lowest and the highest rung lie at a cheapness of e^-30 and e^30, beyond
@@ -222,11 +223,8 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
     that makes it fastest on f nodes, and T the time on one node without it, ``w n / (T (1 + n^2 / f^2)) - l
     n`` is largest where ``(1 - z) / (1 + z)^2 = l T / w`` with ``z = n^2 / f^2``.
 
-    Parameters
-    ----------
-    work_prices
-        Shape (jobs,): the pay for the whole work of each job, >= 0, in the unit in which a node is paid per
-        second.
+    `work_prices`, shape (jobs,), are the pay for the whole work of each job, >= 0, in the unit in which a
+    node is paid per second.
     """
     count, share = len(packed.submit), _parallel_shares(packed)
     scale, exponent, shift = np.zeros(count), np.ones(count), np.zeros(count)

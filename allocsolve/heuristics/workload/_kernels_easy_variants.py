@@ -18,7 +18,8 @@ from allocsolve.simulation.kernels import advance, begin, largest_size, leave_qu
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import State
 
 #: Codes of `QueueRule.kind`, beside those of `_kernels_queue`.

@@ -26,7 +26,8 @@ from allocsolve.simulation.kernels import (
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 
 class EasybackRule(NamedTuple):

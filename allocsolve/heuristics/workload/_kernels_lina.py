@@ -36,7 +36,8 @@ from allocsolve.simulation.kernels import (
 if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: Codes of `LinaRule.candidates`: their places in `ShrinkCandidates` of
 #: `allocsolve.heuristics.workload.lina`.

@@ -28,7 +28,8 @@ from allocsolve.simulation.kernels import State, advance
 if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: The fewest nodes and the first rank where no job waits.
 NOBODY: Final = 2**62

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_machines import Machine
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.heuristics.workload._kernels_timetable import Timetable
-    from allocsolve.model.jobs import PackedJobs
+    from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import Started, State
 
 

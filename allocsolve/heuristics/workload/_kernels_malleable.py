@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import QueueRule
     from allocsolve.kernels.records import Records
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, as numbers; or above the
 #: fewest as shares of the range to the most nodes: then jobs shrink and grow node by node, all together.

@@ -23,7 +23,7 @@ from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 
 class JobSteps(NamedTuple):

@@ -43,7 +43,8 @@ from allocsolve.simulation.kernels import (
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: Ratio of the time that a job is expected to go on to the time that it has run; decides whether a change
 #: that stalls the job pays.

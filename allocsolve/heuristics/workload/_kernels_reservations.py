@@ -28,7 +28,8 @@ from allocsolve.simulation.kernels import advance, largest_size, leave_queue, ti
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import Started, State
 
 #: A code of `QueueRule.kind`, beside those of `_kernels_queue` and `_kernels_easy_variants`.

@@ -16,7 +16,8 @@ from allocsolve.simulation.kernels import advance, begin, leave_queue
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import Started, State
 
 

@@ -15,7 +15,8 @@ from allocsolve.simulation.kernels import Resizing, State, advance, has_room, la
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.columns import FloatArray
+    from allocsolve.model.packed_jobs import PackedJobs
 
 #: The code of the order of the queue by area, see `_kernels_queue.ORDER_CODES`.
 _SMALLEST_AREA: Final = 2

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from allocsolve.bounds.workload import workload_bound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.workload.list_annealing import BestSchedule
+from allocsolve.heuristics.workload.list_annealing import BestSchedule, Cooling, anneal_lists, number_of_moves
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Limit, WorkloadObjective, WorkloadSchedule
 from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, Clock, Result, WorkloadProblem
+    from allocsolve.model import Budget, Result, WorkloadProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class EvolvingAnnealing(Options):
     size: a job starts on as many nodes as are free, up to that size, and is granted requests up to that size.
     An entry may insist: it waits for its size in full, and keeps what is free from those behind it.
 
+    `UnsupportedProblem` when called, if the machine has counted resources or closed windows.
+
     Parameters
     ----------
     objective
@@ -60,11 +62,6 @@ class EvolvingAnnealing(Options):
         compared by the first one, schedules by all.
     start
         A feasible schedule, such as the answer of an earlier run: no result is worse.
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if the machine has counted resources or closed windows.
 
     Notes
     -----
@@ -106,22 +103,12 @@ class EvolvingAnnealing(Options):
             if faults:
                 msg = f"the schedule to start from is not feasible: {faults[0]}"
                 raise InvalidAnswer(msg)
-            best.offer(self.start)
-        least = -math.inf if len(self.objective) > 1 else workload_bound(problem, self.objective[0])
-        limit: Limit | None
-        try:
-            starts = [] if self.start is None else [self.start]
-            for schedule, _ in quick_answers(problem, self.objective, clock, seed=budget.seed):
-                best.offer(schedule)
-                starts.append(schedule)
-                if best.values[0] <= least:
-                    break
-            limit = anneal_service_lists(best, starts, budget, self.params, least=least)
-        except KeyboardInterrupt:
-            if best.schedule is None:
-                raise
-            limit = Limit.INTERRUPTED
-        return best.result(least, limit)
+        given = [] if self.start is None else [self.start]
+        quick = (answer for answer, _ in quick_answers(problem, self.objective, clock, seed=budget.seed))
+        return best.searched(
+            chain(given, quick),
+            lambda starts, least: anneal_service_lists(best, starts, budget, self.params, least=least),
+        )
 
 
 def anneal_service_lists(
@@ -149,41 +136,15 @@ def anneal_service_lists(
     server = Server(problem, best.objective[0])
     listed = min([*map(server.list_of, starts), server.list_by_area()], key=server.cost)
     search = ServiceAnnealer(server, listed, budget.seed)
-    left = lists = _number_of_lists(params, count, budget.iterations, clock)
-    most = math.ceil(
-        min(
-            params.look_share * lists,
-            params.look_s / (count * (params.list_s_per_job + count * params.list_s_per_pair)),
-        )
+    lists = number_of_moves(
+        budget,
+        clock,
+        timed=params.timed_lists_per_job * count,
+        unlimited=min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count)),
     )
     # Jobs that wait for each other for ever have no cost; then any other list is as good.
     unit = search.best_cost / count if search.best_cost < math.inf else 1.0
-    known = math.inf
-    begin, seconds = clock.elapsed, clock.remaining
-    timed = budget.iterations is None and seconds < math.inf
-    while True:
-        if search.best_cost < known:
-            known = search.best_cost
-            schedule = server.schedule(search.best())
-            if schedule is not None:
-                best.offer(schedule)
-        if best.values[0] <= least:
-            return None
-        if left == 0 or clock.remaining == 0:
-            return Limit.TIME if left else Limit.ITERATIONS
-        share = 1 - left / lists
-        if timed:
-            share = max(share, min(1.0, (clock.elapsed - begin) / seconds))
-        moves = min(left, most)
-        search.run(unit * params.hot * (params.cold / params.hot) ** share, moves)
-        left -= moves
-
-
-def _number_of_lists(
-    params: EvolvingAnnealingParams, count: int, iterations: int | None, clock: Clock
-) -> int:
-    if iterations is not None:
-        return iterations
-    if clock.remaining < math.inf:
-        return params.timed_lists_per_job * count
-    return min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count))
+    list_s = count * (params.list_s_per_job + count * params.list_s_per_pair)
+    most = math.ceil(min(params.look_share * lists, params.look_s / list_s))
+    cooling = Cooling(lists, most, clock, timed=budget.iterations is None)
+    return anneal_lists(best, search, cooling, least, unit=unit, hot=params.hot, cold=params.cold)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_lina import (
     LinaRule,
     initial_candidates,
@@ -55,6 +54,9 @@ class Lina(CompiledSolver):
     give, none is shrunk. Each gives what it can, the last one only the rest. Of equal ones the first by index
     comes first.
 
+    `InvalidOption, UnknownName` if an option is not as said; when it runs, if a job has phases or a profile
+    (`Phases`, `Profile`).
+
     Parameters
     ----------
     candidates
@@ -75,11 +77,6 @@ class Lina(CompiledSolver):
         A share of the nodes.
     done
         A share of the work of a job; infinite for no such limit. Of ``candidates="application"`` only.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said; when it runs, if a job has phases or a profile (`Phases`, `Profile`).
 
     Notes
     -----
@@ -144,10 +141,7 @@ def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> 
     problem = rules.applied(problem)
     plan = problem.jobs.evolving
     others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
-    if others.any():
-        name = problem.jobs.names[int(np.argmax(others))]
-        msg = f"job {name!r} has phases or a profile: this policy answers jobs with requests only"
-        raise UnsupportedProblem(msg)
+    problem.jobs.refuse(others, "has phases or a profile: this policy answers jobs with requests only")
     rule = policy._rule(problem)  # noqa: SLF001 - a method of this module
     candidates, growing = initial_candidates(len(problem.jobs)), initial_growing(len(problem.jobs))
 

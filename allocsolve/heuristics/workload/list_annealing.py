@@ -15,13 +15,15 @@ from allocsolve.heuristics.workload.piece_moves import PieceAnnealer
 from allocsolve.heuristics.workload.reinsertion import Reinsertion, default_moves, dual_plans
 from allocsolve.heuristics.workload.serial import job_sizes
 from allocsolve.judge.workload.rules import workload_value, workload_violations
-from allocsolve.model import Budget, Clock, Limit, Result, Status, WorkloadObjective, shown_values, terms
+from allocsolve.model import Budget, Clock, Limit, WorkloadObjective, terms
 from allocsolve.model.options import Options, Params
+from allocsolve.model.search import Best, search_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from allocsolve.model import Value, WorkloadProblem, WorkloadSchedule
+    from allocsolve.heuristics.workload.service import ServiceAnnealer
+    from allocsolve.model import Result, WorkloadProblem, WorkloadSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +85,14 @@ class ListAnnealing(Options):
     that comes later, which policies cannot. After that the schedule itself is annealed: a few jobs leave it
     and take nodes again, one after the other, while the others keep what they hold.
 
+    `UnsupportedProblem` when called, if a job is evolving, or the machine has counted resources or closed
+    windows.
+
     Parameters
     ----------
     objective
         ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them, lexicographic: lists are
         compared by the first one, schedules by all.
-
-    Raises
-    ------
-    UnsupportedProblem
-        When called, if a job is evolving, or the machine has counted resources or closed windows.
 
     Notes
     -----
@@ -139,23 +139,10 @@ class ListAnnealing(Options):
         clock = budget.start()
         check_listed(problem)
         best = BestSchedule(problem, self.objective, clock)
-        limit: Limit | None = None
-        least = -math.inf
-        if len(self.objective) == 1:
-            least = workload_bound(problem, self.objective[0])
-        try:
-            starts = []
-            for schedule in self._starts(problem, budget, clock):
-                best.offer(schedule)
-                starts.append(schedule)
-                if best.values[0] <= least:
-                    break
-            limit = anneal_schedules(best, starts, budget, self.params, least=least)
-        except KeyboardInterrupt:
-            if best.schedule is None:
-                raise
-            limit = Limit.INTERRUPTED
-        return best.result(least, limit)
+        return best.searched(
+            self._starts(problem, budget, clock),
+            lambda starts, least: anneal_schedules(best, starts, budget, self.params, least=least),
+        )
 
     def _starts(self, problem: WorkloadProblem, budget: Budget, clock: Clock) -> Iterator[WorkloadSchedule]:
         """Yield schedules of other heuristics."""
@@ -190,50 +177,44 @@ class ListAnnealing(Options):
             yield plan.schedule()
 
 
-class BestSchedule:
-    """The best schedule of a search, and when it and those before it were found.
-
-    Parameters
-    ----------
-    clock
-        The clock that gives the times of the incumbents.
-    """
+class BestSchedule(Best["WorkloadSchedule"]):
+    """The best schedule of a search."""
 
     def __init__(self, problem: WorkloadProblem, objective: WorkloadObjective, clock: Clock) -> None:
-        self.problem, self.objective, self.clock = problem, objective, clock
-        self.schedule: WorkloadSchedule | None = None
-        self.values: tuple[float, ...] = (math.inf,)
-        self.incumbents: list[tuple[float, Value]] = []
+        super().__init__(clock)
+        self.problem, self.objective = problem, objective
 
     def offer(self, schedule: WorkloadSchedule) -> None:
-        """Store a schedule if it is better and the judge finds no fault with it."""
+        """Keep a schedule if it is better and the judge finds no fault with it."""
         values = terms(workload_value(self.problem, schedule, self.objective))
         if values < self.values and not workload_violations(self.problem, schedule):
-            self.schedule, self.values = schedule, values
-            self.incumbents.append((self.clock.elapsed, shown_values(values)))
+            self.keep(schedule, values)
 
-    def result(self, least: float, limit: Limit | None) -> Result[WorkloadSchedule]:
-        """Return what a search has found, optimal if its first term meets a lower bound, which `least` is.
+    def searched(
+        self,
+        schedules: Iterable[WorkloadSchedule],
+        anneal: Callable[[list[WorkloadSchedule], float], Limit | None],
+    ) -> Result[WorkloadSchedule]:
+        """Return the result of annealing from schedules, unless one of them meets the cheap bound.
 
-        `limit` is what ended the search otherwise.
+        `anneal` gets the schedules and the bound, and returns the limit that has ended it.
         """
-        assert self.schedule is not None, "some policy takes every problem"
-        proven = self.values[0] <= least
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            self.schedule,
-            shown_values(self.values),
-            self.values[0] if proven else shown_values((-math.inf,) * len(self.values)),
-            limit=None if proven else limit,
-            runtime=self.clock.elapsed,
-            incumbents=tuple(self.incumbents),
-        )
-
-    def offer_list(self, decoder: Decoder, search: ListAnnealer) -> None:
-        """Offer the schedule of the best list of a search."""
-        schedule = decoder.schedule(search.best())
-        if schedule is not None:
-            self.offer(schedule)
+        starts: list[WorkloadSchedule] = []
+        least = -math.inf if len(self.objective) > 1 else workload_bound(self.problem, self.objective[0])
+        try:
+            for schedule in schedules:
+                self.offer(schedule)
+                starts.append(schedule)
+                if self.values[0] <= least:
+                    break
+            limit = anneal(starts, least)
+        except KeyboardInterrupt:
+            if self.answer is None:
+                raise
+            limit = Limit.INTERRUPTED
+        assert self.answer is not None, "some policy takes every problem"
+        bounds = self.values if self.values[0] <= least else ()
+        return search_result(self.answer, self.values, bounds, limit, self.clock, self.incumbents)
 
 
 def anneal_schedules(
@@ -285,38 +266,61 @@ def _anneal_lists(
     search = ListAnnealer(decoder, listed, budget.seed)
     if search.best_cost == math.inf:  # there is no room for the steps of this list
         return Limit.SIZE
-    lists = _number_of_lists(params, count, budget.iterations, clock)
-    most = math.ceil(
-        min(
-            params.look_share * lists,
-            params.look_s / (count * (params.list_s_per_job + count * params.list_s_per_pair)),
-        )
+    lists = number_of_moves(
+        budget,
+        clock,
+        timed=max(params.least_timed_lists, params.timed_lists_per_job * count),
+        unlimited=min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count)),
     )
-    cooling = _Cooling(lists, most, clock, timed=budget.iterations is None)
-    unit, known = search.best_cost / count, math.inf
+    list_s = count * (params.list_s_per_job + count * params.list_s_per_pair)
+    most = math.ceil(min(params.look_share * lists, params.look_s / list_s))
+    cooling = Cooling(lists, most, clock, timed=budget.iterations is None)
+    unit = search.best_cost / count
+    return anneal_lists(best, search, cooling, least, unit=unit, hot=params.hot_lists, cold=params.cold_lists)
+
+
+def anneal_lists(
+    best: BestSchedule,
+    search: ListAnnealer | ServiceAnnealer,
+    cooling: Cooling,
+    least: float,
+    *,
+    unit: float,
+    hot: float,
+    cold: float,
+) -> Limit | None:
+    """Search with ever lower temperatures, from `hot` to `cold` times `unit`; return the limit that ended it.
+
+    None if a schedule is as good as `least`.
+    """
+    known = math.inf
     while True:
         if search.best_cost < known:
             known = search.best_cost
-            best.offer_list(decoder, search)
+            schedule = search.schedule()
+            if schedule is not None:
+                best.offer(schedule)
         if best.values[0] <= least:
             return None
         if cooling.is_over:
             return cooling.limit
-        search.run(
-            unit * params.hot_lists * (params.cold_lists / params.hot_lists) ** cooling.share,
-            cooling.next_moves(),
-        )
+        search.run(unit * hot * (cold / hot) ** cooling.share, cooling.next_moves())
 
 
 def _anneal_pieces(
     best: BestSchedule, decoder: Decoder, budget: Budget, params: ListAnnealingParams, least: float
 ) -> Limit | None:
-    assert best.schedule is not None
+    assert best.answer is not None
     count = len(best.problem.jobs)
-    search = PieceAnnealer(decoder, best.schedule, budget.seed)
-    moves = _number_of_moves(params, count, budget.iterations, best.clock)
+    search = PieceAnnealer(decoder, best.answer, budget.seed)
+    moves = number_of_moves(
+        budget,
+        best.clock,
+        timed=max(params.least_timed_moves, params.timed_moves_per_job * count),
+        unlimited=min(params.most_moves, max(params.least_moves, params.moves_per_job * count)),
+    )
     most = max(params.least_look_moves, min(params.most_look_moves, params.look_moves_times_jobs // count))
-    cooling = _Cooling(moves, most, best.clock, timed=budget.iterations is None)
+    cooling = Cooling(moves, most, best.clock, timed=budget.iterations is None)
     unit, known = search.cost / count, search.cost
     while not cooling.is_over:
         search.run(
@@ -331,17 +335,11 @@ def _anneal_pieces(
     return cooling.limit
 
 
-class _Cooling:
+class Cooling:
     """How many moves are left, and which share of them or of the time is over.
 
-    Parameters
-    ----------
-    moves, most
-        How many moves there are, and how many are made between two looks at the clock.
-    clock
-        When its time is over, no more moves are made.
-    timed
-        Whether the share is that of the time if it is the larger one.
+    Of all moves `most` are made between two looks at the clock; when its time is over, no more are made. The
+    share is that of the time if it is the larger one and the search is `timed`.
     """
 
     def __init__(self, moves: int, most: int, clock: Clock, *, timed: bool) -> None:
@@ -351,6 +349,7 @@ class _Cooling:
 
     @property
     def share(self) -> float:
+        """The share of the moves or of the time that is over."""
         share = 1 - self._left / self._moves
         if self._timed:
             share = max(share, min(1.0, (self._clock.elapsed - self._begin) / self._seconds))
@@ -358,29 +357,23 @@ class _Cooling:
 
     @property
     def is_over(self) -> bool:
+        """Whether no moves or no time are left."""
         return self._left == 0 or self._clock.remaining == 0
 
     @property
     def limit(self) -> Limit:
+        """What ended the moves."""
         return Limit.TIME if self._left else Limit.ITERATIONS
 
     def next_moves(self) -> int:
+        """Return how many moves are made up to the next look at the clock."""
         moves = min(self._left, self._most)
         self._left -= moves
         return moves
 
 
-def _number_of_lists(params: ListAnnealingParams, count: int, iterations: int | None, clock: Clock) -> int:
-    if iterations is not None:
-        return iterations
-    if clock.remaining < math.inf:
-        return max(params.least_timed_lists, params.timed_lists_per_job * count)
-    return min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count))
-
-
-def _number_of_moves(params: ListAnnealingParams, count: int, iterations: int | None, clock: Clock) -> int:
-    if iterations is not None:
-        return iterations
-    if clock.remaining < math.inf:
-        return max(params.least_timed_moves, params.timed_moves_per_job * count)
-    return min(params.most_moves, max(params.least_moves, params.moves_per_job * count))
+def number_of_moves(budget: Budget, clock: Clock, *, timed: int, unlimited: int) -> int:
+    """Return how many moves a budget allows: `timed` if it limits the time only, `unlimited` if nothing."""
+    if budget.iterations is not None:
+        return budget.iterations
+    return timed if clock.remaining < math.inf else unlimited

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_list_decoding import (
     DecoderWork,
     Listed,
@@ -46,10 +45,8 @@ class SizeList(NamedTuple):
 def check_listed(problem: WorkloadProblem) -> None:
     """Raise `UnsupportedProblem` if lists do not know a job or the machine."""
     problem.check_plain()
-    if problem.is_evolving:
-        name = problem.jobs.names[int(np.argmax(problem.jobs.packed.kind == EVOLVING))]
-        msg = f"job {name!r} is evolving: this solver plans jobs that change their size when it says so"
-        raise UnsupportedProblem(msg)
+    why = "is evolving: this solver plans jobs that change their size when it says so"
+    problem.jobs.refuse(problem.jobs.packed.kind == EVOLVING, why)
 
 
 class Decoder:
@@ -61,15 +58,7 @@ class Decoder:
     nodes that are free throughout. A rigid or moldable job needs its cap all the time, and so does one that
     stalls when its size changes: of these there are schedules that no list has.
 
-    Parameters
-    ----------
-    term
-        What lists cost.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a job is evolving, or the machine is not plain.
+    `UnsupportedProblem` if a job is evolving, or the machine is not plain.
 
     Notes
     -----
@@ -194,14 +183,7 @@ class Decoder:
 class ListAnnealer:
     """The state of simulated annealing over lists: the order of the jobs and their caps.
 
-    Parameters
-    ----------
-    decoder
-        Of the problem.
-    start
-        The list to begin with.
-    seed
-        Of the random numbers: the same seed gives the same moves.
+    The same seed gives the same moves.
     """
 
     def __init__(self, decoder: Decoder, start: SizeList, seed: int) -> None:
@@ -225,6 +207,10 @@ class ListAnnealer:
     def best(self) -> SizeList:
         """Return the best list."""
         return SizeList(self._search.best_order.copy(), self._search.best_caps.copy())
+
+    def schedule(self) -> WorkloadSchedule | None:
+        """Return the schedule of the best list, or None if it has none."""
+        return self._decoder.schedule(self.best())
 
     def run(self, temperature: float, moves: int) -> None:
         """Try lists at a temperature, in the unit of costs."""

@@ -7,7 +7,7 @@ between the policies is their `MalleableRule`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -36,20 +36,14 @@ from allocsolve.heuristics.workload.policies import ALL_JOBS
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Promise, Resize, Start
-from allocsolve.simulation.kernels import (
-    packed_jobs,
-    renumbered,
-    resizing_of_view,
-    start_of,
-    state_of_view,
-)
+from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.kernels import Resizing, State
     from allocsolve.simulation.outcome import Simulation
@@ -58,19 +52,42 @@ if TYPE_CHECKING:
 ResizeDecision: TypeAlias = Start | Resize | Promise
 
 
+def _rule(
+    measure: int,
+    start_size: int = MIN_SIZE,
+    *,
+    needs_preferred: bool = False,
+    keeps_preferred: bool = False,
+    relaxes: bool = False,
+) -> MalleableRule:
+    return MalleableRule(
+        queue=QueueRule(
+            kind=FIRST_FIT,
+            extra_nodes=False,
+            strict=False,
+            order=0,
+            moldable=start_size,
+            scan_limit=ALL_JOBS,
+            learning=False,
+        ),
+        measure=measure,
+        needs_preferred=needs_preferred,
+        keeps_preferred=keeps_preferred,
+        relaxes=relaxes,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Malleable(CompiledSolver):
     """The base of the four policies; each of them adds its rule, see `MalleableMin`."""
+
+    #: What the loop of events takes.
+    malleable_rule: ClassVar[MalleableRule]
 
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy, unless others are given."""
         return EngineRules()
-
-    @property
-    def malleable_rule(self) -> MalleableRule:
-        """What the loop of events takes."""
-        raise NotImplementedError
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
         """Return the decisions on a view; this method is a policy for `allocsolve.simulation.run_policy`."""
@@ -79,31 +96,6 @@ class _Malleable(CompiledSolver):
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
         return simulation_of(final_states(problem, self.malleable_rule, rules or self.rules))
-
-    def _rule(
-        self,
-        measure: int,
-        start_size: int = MIN_SIZE,
-        *,
-        needs_preferred: bool = False,
-        keeps_preferred: bool = False,
-        relaxes: bool = False,
-    ) -> MalleableRule:
-        return MalleableRule(
-            queue=QueueRule(
-                kind=FIRST_FIT,
-                extra_nodes=False,
-                strict=False,
-                order=0,
-                moldable=start_size,
-                scan_limit=ALL_JOBS,
-                learning=False,
-            ),
-            measure=measure,
-            needs_preferred=needs_preferred,
-            keeps_preferred=keeps_preferred,
-            relaxes=relaxes,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +126,7 @@ class MalleableMin(_Malleable):
     ([(0.0, 1), (20.0, 4), (55.0, 3)], [0.0, 55.0])
     """
 
-    @property
-    def malleable_rule(self) -> MalleableRule:
-        """What the loop of events takes."""
-        return self._rule(ABOVE_MIN)
+    malleable_rule = _rule(ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +150,7 @@ class MalleableAverage(_Malleable):
     [1, 3]
     """
 
-    @property
-    def malleable_rule(self) -> MalleableRule:
-        """What the loop of events takes."""
-        return self._rule(SHARE_ABOVE_MIN)
+    malleable_rule = _rule(SHARE_ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +176,9 @@ class MalleablePref(_Malleable):
     [2, 4]
     """
 
-    @property
-    def malleable_rule(self) -> MalleableRule:
-        """What the loop of events takes."""
-        return self._rule(
-            ABOVE_PREFERRED,
-            PREFERRED_SIZE,
-            needs_preferred=True,
-            keeps_preferred=True,
-            relaxes=True,
-        )
+    malleable_rule = _rule(
+        ABOVE_PREFERRED, PREFERRED_SIZE, needs_preferred=True, keeps_preferred=True, relaxes=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +203,7 @@ class MalleablePrefkeeper(_Malleable):
     ([2, 4], 2)
     """
 
-    @property
-    def malleable_rule(self) -> MalleableRule:
-        """What the loop of events takes."""
-        return self._rule(
-            ABOVE_PREFERRED,
-            PREFERRED_SIZE,
-            keeps_preferred=True,
-        )
+    malleable_rule = _rule(ABOVE_PREFERRED, PREFERRED_SIZE, keeps_preferred=True)
 
 
 def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:

@@ -112,10 +112,7 @@ def or_coarse_market(
     coarse prices choose other starts. There is no second market without a time limit, or if the clock ends
     it.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        At Ctrl-C, also while it finds prices.
+    `KeyboardInterrupt` at Ctrl-C, also while it finds prices.
     """
     from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
@@ -149,10 +146,7 @@ def market_schedule(
 ) -> WorkloadSchedule:
     """Return the schedule of a market at the prices of a bound; see `Market`.
 
-    Raises
-    ------
-    TimeoutError
-        If there is a clock and its time ends before the market does.
+    `TimeoutError` if there is a clock and its time ends before the market does.
     """
     from allocsolve.bounds.workload import work_prices  # noqa: PLC0415 - loads more kernels
 

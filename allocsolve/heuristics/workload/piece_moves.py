@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_piece_moves import (
-    MOST_MOVED,
-    PieceMoves,
-    PiecePlan,
-)
+from allocsolve.heuristics.workload._kernels_piece_moves import MOST_MOVED, PieceMoves, PiecePlan
 from allocsolve.heuristics.workload.list_decoding import new_work
 from allocsolve.model import WorkloadSchedule
 
@@ -29,14 +25,8 @@ class PieceAnnealer:
     the other, as in a list (`Decoder`), in another order or with other caps. The other jobs keep their
     pieces, whatever made them.
 
-    Parameters
-    ----------
-    decoder
-        Of the problem; its term must be a mean.
-    schedule
-        The feasible schedule to begin with.
-    seed
-        Of the random numbers: the same seed gives the same moves.
+    The term of the decoder must be a mean; the schedule to begin with is feasible. The same seed gives the
+    same moves.
 
     Notes
     -----

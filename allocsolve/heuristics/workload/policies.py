@@ -59,7 +59,7 @@ from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.decisions import Start
 

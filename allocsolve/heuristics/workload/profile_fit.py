@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnsupportedProblem
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_profile_fit import (
     ROWS,
     JobSteps,
@@ -42,6 +42,8 @@ class ProfileFit(CompiledSolver):
     its nodes until the next one, which needs more, has them. For what is not known of a job its most nodes
     are reserved, for the time that is left of its run time.
 
+    `InvalidOption` when called, if a job evolves in another way than by a profile.
+
     Parameters
     ----------
     knowledge
@@ -56,11 +58,6 @@ class ProfileFit(CompiledSolver):
         the next one will have to wait is not known.
     compacting
         Start as late as the planned completion allows, so that less is held while waiting.
-
-    Raises
-    ------
-    InvalidOption
-        When called, if a job evolves in another way than by a profile.
 
     Notes
     -----
@@ -100,12 +97,8 @@ class ProfileFit(CompiledSolver):
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop of this policy, with the reasons of all starts.
 
-        Raises
-        ------
-        InvalidOption
-            If rules are given that differ from those of the policy in more than `kill_at_limit`.
-        UnsupportedProblem
-            If a job evolves without a profile.
+        `InvalidOption` if rules are given that differ from those of the policy in more than `kill_at_limit`;
+        `UnsupportedProblem` if a job evolves without a profile.
         """
         if rules is not None:
             problem = rules.applied(problem)
@@ -144,10 +137,7 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
     packed, plan = problem.packed, problem.jobs.evolving
     profiled = plan.reading == PROFILE
     other = ~profiled & (plan.reading != NOT_EVOLVING)
-    if other.any():
-        name = problem.jobs.names[int(np.argmax(other))]
-        msg = f"job {name!r} evolves without a profile: profile fit does not answer its requests"
-        raise UnsupportedProblem(msg)
+    problem.jobs.refuse(other, "evolves without a profile: profile fit does not answer its requests")
     lengths = np.where(profiled, np.diff(plan.offsets), 1)
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_clearing import price_takers
 from allocsolve.heuristics.workload._kernels_rebalancing import (
@@ -24,13 +22,7 @@ from allocsolve.model.options import Within
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Answer, Resize
-from allocsolve.simulation.kernels import (
-    packed_jobs,
-    renumbered,
-    resizing_of_view,
-    start_of,
-    state_of_view,
-)
+from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_rebalancing import Auction
@@ -65,6 +57,9 @@ class StaticPrice(CompiledSolver):
     request that is not granted stays open. Where more nodes do as much more, as in jobs with phases, the jobs
     with the fewest nodes come first. Jobs with a `allocsolve.model.Profile` are refused.
 
+    `InvalidOption, UnknownName` if an option is not as said; when called, `UnsupportedProblem` if a job has a
+    profile.
+
     Parameters
     ----------
     hysteresis
@@ -74,11 +69,6 @@ class StaticPrice(CompiledSolver):
         or cost, in a third of the time for which it has run.
     order
         Which queued job comes first; see `allocsolve.heuristics.workload.policies.QueueOrder`.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said; when called, `UnsupportedProblem` if a job has a profile.
 
     Notes
     -----
@@ -115,20 +105,10 @@ class StaticPrice(CompiledSolver):
     ) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts.
 
-        Raises
-        ------
-        UnsupportedProblem
-            If a job has a `allocsolve.model.Profile`.
-        InvalidOption
-            If the rules do not fit the workload.
-        TimeoutError
-            If there is a clock and its time ends before the run does.
+        `UnsupportedProblem` if a job has a `allocsolve.model.Profile`; `InvalidOption` if the rules do not
+        fit the workload; `TimeoutError` if the time of the clock ends before the run does.
         """
-        reading = problem.jobs.evolving.reading
-        if (reading == PROFILE).any():
-            name = problem.jobs.names[int(np.argmax(reading == PROFILE))]
-            msg = f"job {name!r} {_NO_PROFILES}"
-            raise UnsupportedProblem(msg)
+        problem.jobs.refuse(problem.jobs.evolving.reading == PROFILE, _NO_PROFILES)
         rules = rules or self.rules
         rules.check(problem)
         problem = rules.applied(problem)
@@ -179,20 +159,9 @@ def run_auctions(
 ) -> Simulation:
     """Run a workload, which the rules and the policy admit, to its end.
 
-    Parameters
-    ----------
-    auction
-        The result of `initial_auction`.
-    estimate
-        Shape (jobs,), seconds: the run times by which the queue is sorted; the estimates of users if left
-        out.
-    clock
-        The time that the run may take; no limit if left out.
-
-    Raises
-    ------
-    TimeoutError
-        If the time ends before the run does.
+    The auction is the result of `initial_auction`. The queue is sorted by the run times `estimate`, shape
+    (jobs,), in seconds; by the estimates of users if left out. `TimeoutError` if the time of the clock ends
+    before the run does.
     """
 
     def run(jobs: PackedJobs, state: State, resizing: Resizing) -> bool:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         WorkloadProblem,
         WorkloadTerm,
     )
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.model.speedup import Speedup
 
 __all__ = [

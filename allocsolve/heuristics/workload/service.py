@@ -34,12 +34,7 @@ class Server:
 
     How a list is served `allocsolve.heuristics.workload._kernels_service` says.
 
-    Parameters
-    ----------
-    problem
-        The problem, on a plain machine.
-    term
-        What lists cost.
+    The machine is plain.
     """
 
     def __init__(self, problem: WorkloadProblem, term: WorkloadTerm) -> None:
@@ -93,12 +88,8 @@ class Server:
     def list_by(self, starts: FloatArray, ends: FloatArray, sizes: IntArray, most: IntArray) -> ServiceList:
         """Return a list of jobs in the order of their starts, and of requests in the order of ends.
 
-        Parameters
-        ----------
-        starts, ends
-            Shape (jobs,), seconds.
-        sizes, most
-            Shape (jobs,): the nodes on which each job starts, and the most that it is granted.
+        Starts and ends are in seconds; each job starts on so many nodes (`sizes`), and is granted at most
+        `most`. All have the shape (jobs,).
         """
         own = self._of_entry
         key = np.where(np.arange(len(own)) < len(starts), starts[own], ends[own])
@@ -155,6 +146,10 @@ class ServiceAnnealer:
     def best(self) -> ServiceList:
         """Return the best list."""
         return ServiceList(*(column.copy() for column in self._search.best))
+
+    def schedule(self) -> WorkloadSchedule | None:
+        """Return the schedule of the best list, or None if it has none."""
+        return self._server.schedule(self.best())
 
     def run(self, temperature: float, moves: int) -> None:
         """Try lists at a temperature, in the unit of costs."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from allocsolve.kernels.free_nodes import FreeNodes
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
     from allocsolve.simulation import Decision, QueueView
 
 

@@ -79,14 +79,19 @@ def open_input(path: PathLike) -> io.BufferedReader:
 def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
     """Read a file, a device or a pipe; one that is gzipped is unpacked.
 
-    Raises
-    ------
-    FormatError
-        If it has more than `max_bytes` (`MAX_BYTES` by default), packed or unpacked, as endless devices have;
-        or if it begins as files of gzip do and is none.
+    Raises `FormatError` if it has more than `max_bytes` (`MAX_BYTES` by default), packed or unpacked, as
+    endless devices have; or if it begins as files of gzip do and is none.
     """
     with open_input(path) as stream:
         return read_stream(stream, str(path), max_bytes)
+
+
+def read_whole(path: PathLike, max_bytes: int | None = None) -> bytes:
+    """Do as `read_input`; also a file that is not there, or may not be read, is a `FormatError`."""
+    try:
+        return read_input(path, max_bytes)
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from error
 
 
 def read_stream(stream: BinaryIO, source: str, max_bytes: int | None = None) -> bytes:
@@ -183,26 +188,14 @@ def _integer(digits: str) -> float:
 
 def load(path: PathLike) -> Document:
     """Read a JSON object from a file."""
-    try:
-        data = read_input(path)
-    except OSError as error:
-        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from error
-    return parse(data, str(path))
+    return parse(read_whole(path), str(path))
 
 
 def parse(data: bytes, source: str) -> Document:
     """Return the JSON object that a text in UTF-8 holds.
 
-    Parameters
-    ----------
-    data
-        The text.
-
-    Raises
-    ------
-    FormatError
-        If it is empty, not JSON (duplicate keys, NaN and Infinity are not), nested deeper than `MAX_DEPTH`,
-        or no object.
+    Raises `FormatError` if it is empty, not JSON (duplicate keys, NaN and Infinity are not), nested deeper
+    than `MAX_DEPTH`, or no object.
     """
     try:
         text = data.decode()

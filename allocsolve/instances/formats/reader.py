@@ -60,10 +60,7 @@ T = TypeVar("T")
 def read_fields(document: Document, schema: Document, source: str) -> Document:
     """Return the fields of a file by its whole schema, see `allocsolve.instances.formats.schema.file_schema`.
 
-    Raises
-    ------
-    FormatError
-        If it is of another format, else if it has faulty fields: all are named.
+    Raises `FormatError` if it is of another format, else if it has faulty fields: all are named.
     """
     names = [name for name in ("format", "kind") if name in schema["properties"]]
     envelope = {"properties": {name: schema["properties"][name] for name in names}, "required": names}
@@ -77,10 +74,7 @@ def read_fields(document: Document, schema: Document, source: str) -> Document:
 def read_problem_fields(kind: FileKind[T], document: Document, source: str) -> T:
     """Return the problem of a document whose format and kind have been checked.
 
-    Raises
-    ------
-    FormatError
-        If it has faults: all of the form of its fields are named, else all between them.
+    Raises `FormatError` if it has faults: all of the form of its fields are named, else all between them.
     """
     return _read(kind, document, source, PROBLEM_ENVELOPE, {*PROBLEM_ENVELOPE})
 

@@ -111,12 +111,7 @@ def certificate(kind: str, fields: Mapping[str, Document], description: str) -> 
     """
     named: dict[str, Document] = {"kind": {"const": kind}} if kind else {}
     properties = {**named, **fields}
-    return {
-        "description": description,
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-    }
+    return {"description": description, "type": "object", "properties": properties, "required": [*properties]}
 
 
 def edges() -> Document:

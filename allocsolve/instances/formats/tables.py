@@ -117,10 +117,7 @@ def is_table(path: PathLike) -> bool:
 def read_rows(path: PathLike, choices: Collection[TableFormat]) -> tuple[TableFormat, Rows]:
     """Read a CSV file with a line of column names, and find out which of the formats it is in.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is no table of equally long lines, or fits no format.
+    Raises `FormatError` if the file cannot be read, is no table of equally long lines, or fits no format.
     """
     faults: list[str] = []
     lines: list[list[str]] = []
@@ -163,10 +160,7 @@ def rows_of(
 ) -> tuple[TableFormat, Rows]:
     """Return the rows of columns (arrays, lists; a single value stands for a column of it), and their format.
 
-    Raises
-    ------
-    FormatError
-        If the columns differ in length, or fit no format.
+    Raises `FormatError` if the columns differ in length, or fit no format.
     """
     arrays = {str(name): _array(columns[name]) for name in columns}
     faults = [f"{name} has shape {array.shape}" for name, array in arrays.items() if array.ndim > 1]

@@ -23,18 +23,14 @@ MOST_JOBS = 2**24
 def check_stream(num_jobs: int, load: float) -> float:
     """Return the load as a float.
 
-    Raises
-    ------
-    InvalidOption
-        If the number of jobs is negative or too large, or the load is not a finite number above 0.
+    Raises `InvalidOption` if the number of jobs is negative or too large, or the load is not a finite number
+    above 0.
     """
     if not 0 <= num_jobs <= MOST_JOBS:
-        msg = f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}")
     load = real("load", load, InvalidOption)
     if not 0 < load < math.inf:
-        msg = f"load {load:g} is not a finite number above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"load {load:g} is not a finite number above 0")
     return load
 
 
@@ -42,8 +38,7 @@ def check_share(share: float) -> float:
     """Return the share of the jobs that become elastic as a float; `InvalidOption` if it is not in 0..1."""
     share = real("share", share, InvalidOption)
     if not 0 <= share <= 1:
-        msg = f"share {share:g} is not in 0..1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"share {share:g} is not in 0..1")
     return share
 
 
@@ -63,7 +58,8 @@ def poisson_submits(rng: np.random.Generator, num_jobs: int, mean_gap: float) ->
     return submits
 
 
-#: A seed for `numpy.random.default_rng`: the same seed gives the same problem.
+#: A seed for `numpy.random.default_rng`: the same seed gives the same problem, which is named after it,
+#: such as ``lublin1999-s7``, and has every parameter of its generator in its ``meta``.
 Seed: TypeAlias = int | Sequence[int]
 
 
@@ -74,8 +70,7 @@ def seed_words(seed: Seed) -> tuple[int, ...]:
     except TypeError:
         words = ()
     if not words or min(words) < 0:
-        msg = f"seed {seed!r} is not made of integers >= 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"seed {seed!r} is not made of integers >= 0")
     return words
 
 
@@ -84,6 +79,13 @@ def seed_name(words: Sequence[int]) -> str:
     return "-".join(map(str, words))
 
 
-def seed_entry(words: Sequence[int]) -> int | list[int]:
-    """Return the seed as it stands in the ``meta`` of a problem."""
-    return words[0] if len(words) == 1 else list(words)
+def recipe(generator: str, version: int = 1, /, **parameters: object) -> dict[str, object]:
+    """Return the ``meta`` of a generated problem: the seed as a number or list, None for no limit.
+
+    A generator gets a higher version whenever the same parameters give other problems than before.
+    """
+    entries = {name: None if value == math.inf else value for name, value in parameters.items()}
+    words = entries.get("seed")
+    if isinstance(words, tuple):
+        entries["seed"] = words[0] if len(words) == 1 else list(words)
+    return {"generator": generator, "version": version, **entries}

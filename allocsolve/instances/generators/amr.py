@@ -13,7 +13,7 @@ from allocsolve.instances.generators._streams import (
     Seed,
     check_stream,
     poisson_submits,
-    seed_entry,
+    recipe,
     seed_name,
     seed_words,
 )
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model import WorkloadProblem
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 #: The fit of the paper: a step on n nodes with S MiB takes A S / n + B n + C S + D seconds.
 _A, _B, _C, _D = 7.26e-3, 1.23e-4, 1.13e-6, 1.38
@@ -92,11 +89,6 @@ def amr(
     expand_limit
         The expand limit of the problem; it does not influence the draws.
 
-    Returns
-    -------
-    EvolutionProblem
-        Named after the seed, such as ``amr-s7``, with every parameter in its ``meta``.
-
     Raises
     ------
     InvalidOption
@@ -125,16 +117,15 @@ def amr(
         applications=tuple(draw_amr(rng, peak, change) for _ in range(count)),
         expand_limit=expand_limit,
         name=f"amr-s{seed_name(words)}",
-        meta={
-            "generator": "amr",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "num_apps": list(num_apps),
-            "peak": list(peak),
-            "change": change,
-            "num_nodes": num_nodes,
-            "expand_limit": None if math.isinf(expand_limit) else expand_limit,
-        },
+        meta=recipe(
+            "amr",
+            seed=words,
+            num_apps=list(num_apps),
+            peak=list(peak),
+            change=change,
+            num_nodes=num_nodes,
+            expand_limit=expand_limit,
+        ),
     )
 
 
@@ -142,8 +133,7 @@ def check_amr(peak: tuple[int, int], change: float, num_nodes: int) -> None:
     """Refuse ranges of peaks and changes of the demand with which no application can be drawn."""
     _check_range("peak", peak, 2, num_nodes)
     if not 0 < change < math.inf:
-        msg = f"change {change} is not a finite number above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"change {change} is not a finite number above 0")
 
 
 def draw_amr(rng: np.random.Generator, peak: tuple[int, int], change: float) -> EvolutionProfile:
@@ -155,8 +145,7 @@ def _check_range(name: str, limits: tuple[int, int], lower: int, upper: int) -> 
     low, high = limits
     if not lower <= low <= high <= upper:
         fault = "is empty" if low > high else f"is not within {lower}..{upper}"
-        msg = f"{name} {low}-{high} {fault}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{name} {low}-{high} {fault}")
 
 
 def _data(rng: np.random.Generator) -> NDArray[np.float64]:
@@ -218,11 +207,6 @@ def amr_stream(
     expand_limit
         The expand limit of the jobs; see `allocsolve.model.Profile`; it does not influence the draws.
 
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``amr-stream-s7``, with every parameter in its ``meta``.
-
     Examples
     --------
     >>> problem = amr_stream(7, num_jobs=3)
@@ -243,16 +227,15 @@ def amr_stream(
             releases=tuple(int(submit) for submit in poisson_submits(rng, num_jobs, mean_gap)),
             expand_limit=expand_limit,
             name=f"amr-stream-s{seed_name(words)}",
-            meta={
-                "generator": "amr-stream",
-                "version": _VERSION,
-                "seed": seed_entry(words),
-                "num_jobs": num_jobs,
-                "num_nodes": num_nodes,
-                "load": load,
-                "peak": list(peak),
-                "change": change,
-                "expand_limit": None if math.isinf(expand_limit) else expand_limit,
-            },
+            meta=recipe(
+                "amr-stream",
+                seed=words,
+                num_jobs=num_jobs,
+                num_nodes=num_nodes,
+                load=load,
+                peak=list(peak),
+                change=change,
+                expand_limit=expand_limit,
+            ),
         )
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import MOST_JOBS, Seed, recipe, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, Jobs, WorkloadProblem
 from allocsolve.model.checks import integer, items, real
 from allocsolve.model.options import Within
@@ -19,17 +19,11 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray
 
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
-
-#: The most jobs: far more than a file of a workload has.
-_MOST_JOBS: Final = 2**24
-
 
 def downey1997(
     seed: Seed,
     *,
-    num_jobs: Annotated[int, Within(0, _MOST_JOBS)] = 10_000,
+    num_jobs: Annotated[int, Within(0, MOST_JOBS)] = 10_000,
     num_nodes: Annotated[int, Within(1)] = 10_000,
     load: Annotated[float, Within(0, above=True)] = 0.75,
     nodes: Annotated[Sequence[int], Within(1)] = (2, 5000),
@@ -55,11 +49,6 @@ def downey1997(
         Nodes of a job: the smallest and the largest number.
     runtime
         Seconds of a job: the smallest and the largest number.
-
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``downey1997-s17``, with every parameter in its ``meta``.
 
     Raises
     ------
@@ -90,9 +79,8 @@ def downey1997(
         integer(what, value, InvalidOption)
         for what, value in (("num_jobs", num_jobs), ("num_nodes", num_nodes))
     )
-    if not 0 <= num_jobs <= _MOST_JOBS:
-        msg = f"num_jobs {num_jobs} is not in 0..2^24"
-        raise InvalidOption(msg)
+    if not 0 <= num_jobs <= MOST_JOBS:
+        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..2^24")
     smallest, largest = _range("nodes", nodes)
     shortest, longest = _range("runtime", runtime)
     if not largest <= num_nodes <= MAX_INTEGER:
@@ -100,8 +88,7 @@ def downey1997(
         raise InvalidOption(msg)
     load = real("load", load, InvalidOption)
     if not 0 < load < math.inf:
-        msg = f"load {load:g} is not above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"load {load:g} is not above 0")
     gap = _mean(smallest, largest) * _mean(shortest, longest) / (load * num_nodes)
     rng = np.random.default_rng(words)
     size, length = (
@@ -113,16 +100,15 @@ def downey1997(
         num_nodes,
         Jobs(np.rint(np.cumsum(gaps)), size.astype(np.int64), length),
         name=f"downey1997-s{seed_name(words)}",
-        meta={
-            "generator": "downey1997",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "num_jobs": num_jobs,
-            "num_nodes": num_nodes,
-            "load": load,
-            "nodes": [smallest, largest],
-            "runtime": [shortest, longest],
-        },
+        meta=recipe(
+            "downey1997",
+            seed=words,
+            num_jobs=num_jobs,
+            num_nodes=num_nodes,
+            load=load,
+            nodes=[smallest, largest],
+            runtime=[shortest, longest],
+        ),
     )
 
 
@@ -130,8 +116,7 @@ def _range(what: str, values: Sequence[int]) -> tuple[int, int]:
     """Return the two limits of a range of integers >= 1."""
     limits = tuple(integer(what, value, InvalidOption) for value in items(what, values))
     if len(limits) != 2 or not 1 <= limits[0] <= limits[1] <= MAX_INTEGER:
-        msg = f"{what} {limits} is no range of integers >= 1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{what} {limits} is no range of integers >= 1")
     return limits[0], limits[1]
 
 

@@ -13,7 +13,7 @@ from allocsolve.instances.generators._streams import (
     Seed,
     check_rigid,
     check_share,
-    seed_entry,
+    recipe,
     seed_name,
     seed_words,
 )
@@ -23,9 +23,6 @@ from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, JobKind
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 #: The parallel shares of which a job gets one, in thousandths.
 _SHARES: Final = (950, 955, 960, 965, 970, 975, 980, 985, 990, 995, 999)
@@ -107,8 +104,7 @@ def elastic_workload(
     words = seed_words(seed)
     share, tick = check_share(share), real("tick", tick, InvalidOption)
     if not 0 <= tick < math.inf:
-        msg = f"tick {tick:g} is not a number of seconds >= 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"tick {tick:g} is not a number of seconds >= 0")
     jobs, packed = problem.jobs, problem.packed
     check_rigid(problem, "malleable")
     chosen = np.random.default_rng(words).random(len(jobs)) < share
@@ -138,15 +134,14 @@ def elastic_workload(
             points=np.where(chosen, _parts(packed.runtime, tick), 0),
         ),
         name=f"{problem.name or 'workload'}-elastic{share:g}-s{seed_name(words)}",
-        meta={
-            "generator": "elastic",
-            "version": _VERSION,
-            "recipe": "zojer2025",
-            "seed": seed_entry(words),
-            "share": share,
-            "tick": tick,
-            "workload": {"name": problem.name, **problem.meta},
-        },
+        meta=recipe(
+            "elastic",
+            recipe="zojer2025",
+            seed=words,
+            share=share,
+            tick=tick,
+            workload={"name": problem.name, **problem.meta},
+        ),
     )
 
 
@@ -155,6 +150,5 @@ def _parts(runtime: FloatArray, tick: float) -> IntArray:
     if tick == 0:
         return np.zeros(len(runtime), dtype=np.int64)
     if runtime.max(initial=0) > MAX_INTEGER * tick:
-        msg = f"tick {tick:g} parts a job of {runtime.max():g} s into more than 2^53"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"tick {tick:g} parts a job of {runtime.max():g} s into more than 2^53")
     return np.maximum(np.floor(runtime / tick), 1).astype(np.int64)

@@ -71,11 +71,9 @@ def evolution_of_workload(problem: WorkloadProblem) -> EvolutionProblem:
     for job in problem.jobs:
         profile = job.evolution
         if not isinstance(profile, Profile):
-            msg = f"job {job.name!r} is {job.kind} without a profile"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {job.name!r} is {job.kind} without a profile")
         if not float(job.submit).is_integer():
-            msg = f"job {job.name!r}: submit {job.submit} is no whole second"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {job.name!r}: submit {job.submit} is no whole second")
         profiles.append(profile)
         if profile.expand_limit != profiles[0].expand_limit:
             msg = f"job {job.name!r}: expand_limit {profile.expand_limit}, after {profiles[0].expand_limit}"
@@ -118,8 +116,7 @@ def evolution_schedule_of_workload(schedule: WorkloadSchedule) -> EvolutionSched
         broken = np.flatnonzero(times != np.floor(times))
         if len(broken):
             job = int(np.searchsorted(schedule.offsets, broken[0], side="right")) - 1
-            msg = f"job {job}: {float(times[broken[0]])!r} s is no whole second"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"job {job}: {float(times[broken[0]])!r} s is no whole second")
     starts = _whole(schedule.first_starts)
     return EvolutionSchedule(
         starts, schedule.offsets, _whole(schedule.ends - schedule.starts), schedule.nodes

@@ -15,7 +15,7 @@ from allocsolve.instances.generators._streams import (
     check_share,
     check_stream,
     poisson_submits,
-    seed_entry,
+    recipe,
     seed_name,
     seed_words,
 )
@@ -33,9 +33,6 @@ from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-#: The version of the generators: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 JOBS: Final = 20
 NUM_NODES: Final = 10
@@ -115,8 +112,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     """
     (seed,) = seed_words([seed])
     if not 0 <= evolving <= 100:
-        msg = f"evolving {evolving} is not in 0..100 per cent"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"evolving {evolving} is not in 0..100 per cent")
     batch = draw_evotree(seed, JOBS * evolving // 100)
     whole = 2 * TREE + BRANCH
     return EvolutionProblem(
@@ -130,13 +126,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
         releases=batch.submits,
         expand_limit=expand_limit,
         name=f"evotree-s{seed}",
-        meta={
-            "generator": "evotree",
-            "version": _VERSION,
-            "seed": seed,
-            "evolving": evolving,
-            "expand_limit": None if math.isinf(expand_limit) else expand_limit,
-        },
+        meta=recipe("evotree", seed=seed, evolving=evolving, expand_limit=expand_limit),
     )
 
 
@@ -181,11 +171,6 @@ def evotree_batch(
         Seconds after which an evolving job gives back an idle node; see `allocsolve.model.Phases`. The
         paper does not give it; 10 s fit its figures.
 
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``evotree-batch-s42``, with every parameter in its ``meta``.
-
     References
     ----------
     Posner 2024, section 4.1. Tasks last 20 % more or less there: here every phase lasts its mean.
@@ -205,14 +190,7 @@ def evotree_batch(
         NUM_NODES,
         evotree_jobs(rows, kind, release_delay),
         name=f"evotree-batch-s{seed}",
-        meta={
-            "generator": "evotree-batch",
-            "version": _VERSION,
-            "seed": seed,
-            "share": share,
-            "kind": kind,
-            "release_delay": release_delay,
-        },
+        meta=recipe("evotree-batch", seed=seed, share=share, kind=kind, release_delay=release_delay),
     )
 
 
@@ -244,11 +222,6 @@ def evotree_stream(
     kind, release_delay
         As in `evotree_batch`.
 
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``evotree-stream-s7``, with every parameter in its ``meta``.
-
     Examples
     --------
     >>> problem = evotree_stream(7, num_jobs=1000, num_nodes=40)
@@ -259,8 +232,7 @@ def evotree_stream(
     share, load = check_share(share), check_stream(num_jobs, load)
     choice("kind", kind, EVOTREE_KINDS)
     if not num_nodes >= NUM_NODES:
-        msg = f"num_nodes {num_nodes} is below {NUM_NODES}, the most of a job"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_nodes {num_nodes} is below {NUM_NODES}, the most of a job")
     rng = np.random.default_rng(words)
     sizes = rng.choice(SIZES, num_jobs).tolist()
     chosen = (rng.random(num_jobs) < share).tolist()
@@ -270,17 +242,16 @@ def evotree_stream(
         num_nodes,
         evotree_jobs(zip(submits, sizes, chosen, strict=True), kind, release_delay),
         name=f"evotree-stream-s{seed_name(words)}",
-        meta={
-            "generator": "evotree-stream",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "num_jobs": num_jobs,
-            "num_nodes": num_nodes,
-            "load": load,
-            "share": share,
-            "kind": kind,
-            "release_delay": release_delay,
-        },
+        meta=recipe(
+            "evotree-stream",
+            seed=words,
+            num_jobs=num_jobs,
+            num_nodes=num_nodes,
+            load=load,
+            share=share,
+            kind=kind,
+            release_delay=release_delay,
+        ),
     )
 
 

@@ -208,16 +208,7 @@ def reservation_examples() -> Iterator[ReservationProblem]:
 def random_workload(seed: int, num_jobs: int, num_nodes: int = 64, *, load: float = 0.9) -> WorkloadProblem:
     """Return rigid jobs of log-uniform sizes and log-normal run times, submitted by a Poisson process.
 
-    Parameters
-    ----------
-    seed
-        The seed of the random choices, >= 0.
-    num_jobs
-        How many jobs.
-    num_nodes
-        Nodes of the cluster; a job has at most half of them.
-    load
-        Expected node-seconds submitted per node and second.
+    A job has at most half of the nodes of the cluster; the load is expected node-seconds per node and second.
     """
     rng = np.random.default_rng(seed)
     nodes = np.exp(rng.uniform(0, math.log(max(num_nodes // 2, 1) + 1), num_jobs)).astype(np.int64)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, recipe, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
 from allocsolve.model.options import Within
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 #: More applications or steps are no problem that anybody keeps in files.
 _MANY = 10**6
@@ -50,11 +47,6 @@ def klein2011(
     expand_limit
         The expand limit of the problem; it does not influence the draws.
 
-    Returns
-    -------
-    EvolutionProblem
-        Named after the seed, such as ``klein2011-s7``, with every parameter in its ``meta``.
-
     Raises
     ------
     InvalidOption
@@ -80,18 +72,16 @@ def klein2011(
         low, high = ranges[name]
         if not least <= low <= high <= MAX_INTEGER:
             fault = "is empty" if low > high else f"is not within {least}..2^53"
-            msg = f"{name} {low}-{high} {fault}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} {low}-{high} {fault}")
     if nodes[1] > num_nodes:
-        msg = f"nodes {nodes[0]}-{nodes[1]} reach above num_nodes {num_nodes}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"nodes {nodes[0]}-{nodes[1]} reach above num_nodes {num_nodes}")
     rng = np.random.default_rng(words)
     sizes = rng.integers(*num_steps, size=rng.integers(*num_apps, endpoint=True), endpoint=True)
     total = int(sizes.sum())
     durations = rng.integers(*duration, size=total, endpoint=True).tolist()
     steps = list(zip(durations, rng.integers(*nodes, size=total, endpoint=True).tolist(), strict=True))
     ends = np.cumsum(sizes).tolist()
-    limit = None if math.isinf(expand_limit) else expand_limit
+    told: dict[str, Any] = {name: list(bounds) for name, bounds in ranges.items()}
     return EvolutionProblem(
         num_nodes=num_nodes,
         applications=tuple(
@@ -100,12 +90,11 @@ def klein2011(
         ),
         expand_limit=expand_limit,
         name=f"klein2011-s{seed_name(words)}",
-        meta={
-            "generator": "klein2011",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            **{name: list(bounds) for name, bounds in ranges.items()},
-            "num_nodes": num_nodes,
-            "expand_limit": limit,
-        },
+        meta=recipe(
+            "klein2011",
+            seed=words,
+            **told,
+            num_nodes=num_nodes,
+            expand_limit=expand_limit,
+        ),
     )

@@ -13,7 +13,7 @@ from allocsolve.instances.generators._streams import (
     Seed,
     check_rigid,
     check_share,
-    seed_entry,
+    recipe,
     seed_name,
     seed_words,
 )
@@ -23,9 +23,6 @@ from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, JobKind
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 Flexibility: TypeAlias = Literal["limited", "full", "uncapped"]
 Moments: TypeAlias = Literal["absolute", "recursive"]
@@ -175,17 +172,16 @@ def lina_workload(
             reconfigurations=_stalls(draws, chosen, holds),
         ),
         name=f"{problem.name or 'workload'}-lina{share:g}-s{seed_name(words)}",
-        meta={
-            "generator": "lina",
-            "version": _VERSION,
-            "recipe": "lina2022",
-            "seed": seed_entry(words),
-            "share": share,
-            "flexibility": flexibility,
-            "moments": moments,
-            "holds": holds,
-            "workload": {"name": problem.name, **problem.meta},
-        },
+        meta=recipe(
+            "lina",
+            recipe="lina2022",
+            seed=words,
+            share=share,
+            flexibility=flexibility,
+            moments=moments,
+            holds=holds,
+            workload={"name": problem.name, **problem.meta},
+        ),
     )
 
 
@@ -194,8 +190,6 @@ def shrunk_arrivals(problem: WorkloadProblem, factor: float) -> WorkloadProblem:
 
     Parameters
     ----------
-    problem
-        A workload.
     factor
         Between 0 and 1 jobs arrive faster: Lina et al. take .95 and .65.
 
@@ -218,8 +212,7 @@ def shrunk_arrivals(problem: WorkloadProblem, factor: float) -> WorkloadProblem:
     """
     factor = real("factor", factor, InvalidOption)
     if not 0 < factor < math.inf:
-        msg = f"factor {factor:g} of the times between submissions is not above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"factor {factor:g} of the times between submissions is not above 0")
     first = float(problem.packed.submit.min(initial=math.inf))
     return WorkloadProblem(
         problem.num_nodes,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import MOST_JOBS
+from allocsolve.instances.generators._streams import MOST_JOBS, recipe
 from allocsolve.model import MAX_INTEGER, PROGRAM_KINDS, DeadlineJob, Mesh, ReservationProblem, Topology
 from allocsolve.model.checks import choice, instance, integer, real
 from allocsolve.model.columns import plain
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 LinnertStream: TypeAlias = Literal["linnert", "feitelson96"]
 
 LINNERT_STREAMS: Final[tuple[LinnertStream, ...]] = get_args(LinnertStream)
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION: Final = 1
 
 #: The second word of each seed, so that the generator has random numbers of its own.
 _WORD: Final = 20240
@@ -55,12 +51,10 @@ class _Stream:
     has_repeats: bool
 
 
-_STREAMS: Final[Mapping[LinnertStream, _Stream]] = MappingProxyType(
-    {
-        "linnert": _Stream(0.5, 0.84, 0.05, 360.0, 57_600.0, 17, has_repeats=False),
-        "feitelson96": _Stream(1.5, 0.95, 0.20, 50_400.0, 7 * 50_400.0, 4, has_repeats=True),
-    }
-)
+_STREAMS: Final[Mapping[LinnertStream, _Stream]] = {
+    "linnert": _Stream(0.5, 0.84, 0.05, 360.0, 57_600.0, 17, has_repeats=False),
+    "feitelson96": _Stream(1.5, 0.95, 0.20, 50_400.0, 7 * 50_400.0, 4, has_repeats=True),
+}
 
 
 def linnert2024(
@@ -159,34 +153,30 @@ def linnert2024(
         program_seed=seed,
         leaking=leaking,
         name=f"linnert2024{label}-g{gap:.10g}-s{seed}",
-        meta={
-            "generator": "linnert2024",
-            "version": _VERSION,
-            "seed": seed,
-            "gap": gap,
-            "num_jobs": num_jobs,
-            "stream": stream,
-            "program": program,
-            "leaking": leaking,
-            "shape": list(topology.shape),
-            "wrap": list(topology.wrap),
-        },
+        meta=recipe(
+            "linnert2024",
+            seed=seed,
+            gap=gap,
+            num_jobs=num_jobs,
+            stream=stream,
+            program=program,
+            leaking=leaking,
+            shape=list(topology.shape),
+            wrap=list(topology.wrap),
+        ),
     )
 
 
 def _checked(seed: int, num_jobs: int, gap: float) -> tuple[int, int, float]:
     seed = integer("seed", seed, InvalidOption)
     if not 0 <= seed <= MAX_INTEGER:
-        msg = f"seed {seed} is not in 0..2^53"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"seed {seed} is not in 0..2^53")
     num_jobs = integer("num_jobs", num_jobs, InvalidOption)
     if not 0 <= num_jobs <= MOST_JOBS:
-        msg = f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}")
     gap = real("gap", gap, InvalidOption)
     if not 0 < gap < math.inf:
-        msg = f"gap {gap:g} is not a finite number above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"gap {gap:g} is not a finite number above 0")
     return seed, num_jobs, plain(gap)
 
 
@@ -196,8 +186,7 @@ def _kind(program: int | str | None) -> int | None:
         return None
     kind = -1 if isinstance(program, str) else integer("program", program, InvalidOption)
     if not 0 <= kind < PROGRAM_KINDS:
-        msg = f"program {program!r} is not a kind in 0..{PROGRAM_KINDS - 1}, mixed or None"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"program {program!r} is not a kind in 0..{PROGRAM_KINDS - 1}, mixed or None")
     return kind
 
 

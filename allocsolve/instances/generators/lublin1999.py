@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAli
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import MOST_JOBS, Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import MOST_JOBS, Seed, recipe, seed_name, seed_words
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.checks import choice
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
-
-#: The version of the generator: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 #: Batch and interactive jobs together, one kind of jobs in place of both, or one of the two kinds.
 LublinModel: TypeAlias = Literal["types", "typeless", "batch", "interactive"]
@@ -115,11 +112,6 @@ def lublin1999(
         jobs, drawn apart and merged by submission; names say which is which. ``typeless``: one kind in place
         of both. ``batch``, ``interactive``: that kind alone.
 
-    Returns
-    -------
-    WorkloadProblem
-        Named after the seed, such as ``lublin1999-s7``, with every parameter in its ``meta``.
-
     References
     ----------
     Lublin & Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
@@ -138,8 +130,7 @@ def lublin1999(
         ("num_nodes", num_nodes, _LEAST_NODES, _MOST_NODES),
     ):
         if not low <= value <= high:
-            msg = f"{name} {value} is not in {low}..{high}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} {value} is not in {low}..{high}")
     rng = np.random.default_rng(words)
     kinds = ("batch", "interactive") if model == "types" else (model,)
     drawn = [_draw(rng, _scaled(kind, num_nodes), num_jobs, num_nodes) for kind in kinds]
@@ -156,14 +147,7 @@ def lublin1999(
             names=[f"{kind}-{idx}" for idx, kind in enumerate(kind_of)] if len(kinds) > 1 else None,
         ),
         name=f"lublin1999-s{seed_name(words)}",
-        meta={
-            "generator": "lublin1999",
-            "version": _VERSION,
-            "seed": seed_entry(words),
-            "num_jobs": num_jobs,
-            "num_nodes": num_nodes,
-            "model": model,
-        },
+        meta=recipe("lublin1999", seed=words, num_jobs=num_jobs, num_nodes=num_nodes, model=model),
     )
 
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._streams import recipe
 from allocsolve.model import Mesh, PartitionProblem
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-#: The version of the generator: raised whenever the same options give other problems than before.
-_VERSION = 1
 
 
 def median_worst_case(
@@ -60,11 +58,9 @@ def median_worst_case(
     bound of 7/4 is tight. This construction is a version of our own, with the constants above.
     """
     if size < 8 or size % 8:
-        msg = f"size {size} is not a positive multiple of 8"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"size {size} is not a positive multiple of 8")
     if step < 1:
-        msg = f"step {step} is below 1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"step {step} is below 1")
     blob, decoy, near = _compact(size // 2), _compact(size // 8), distance - step
     groups = [
         *((blob, x, 0) for x in (0, distance)),
@@ -84,13 +80,7 @@ def median_worst_case(
         busy=[node for node in range(topology.num_nodes) if node not in nodes],
         size=size,
         name=f"median-worst-case-k{size}-d{distance}-s{step}",
-        meta={
-            "generator": "median-worst-case",
-            "version": _VERSION,
-            "size": size,
-            "distance": distance,
-            "step": step,
-        },
+        meta=recipe("median-worst-case", size=size, distance=distance, step=step),
     )
 
 

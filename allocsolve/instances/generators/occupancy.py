@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, recipe, seed_name, seed_words
 from allocsolve.model import PartitionProblem, PlacementProblem, SwitchTree, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from allocsolve.model import BoolArray, IntArray
-
-#: The version of the generators: raised whenever the same seed gives other problems than before.
-_VERSION = 1
 
 
 @overload
@@ -58,8 +55,6 @@ def uniform_occupancy(
         The machine: a box of nodes for a partition problem, a switch tree for a placement problem.
     busy_share
         Busy nodes over all nodes, in 0..1; the number of busy nodes is rounded to the nearest (half to even).
-    size
-        How many nodes to choose.
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     contiguous
@@ -169,11 +164,9 @@ def churned_occupancy(
     rng = np.random.default_rng(seed_words(seed))
     low, high = map(operator.index, job_sizes)
     if not 1 <= low <= high <= topology.num_nodes:
-        msg = f"job_sizes {low}-{high} is no range within 1..{topology.num_nodes}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"job_sizes {low}-{high} is no range within 1..{topology.num_nodes}")
     if steps < 0:
-        msg = f"steps {steps} is negative"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"steps {steps} is negative")
     num_busy = _num_busy(topology, busy_share)
     free = np.ones(topology.num_nodes, dtype=np.bool_)
     jobs: list[IntArray] = []
@@ -231,19 +224,16 @@ def _allocated(
     nodes = allocator(topology, mask, size)
     if nodes is not None:
         if not len(np.unique(nodes)) == len(nodes) == size:
-            msg = f"the allocator returns {len(np.unique(nodes))} nodes, asked for {size}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the allocator returns {len(np.unique(nodes))} nodes, asked for {size}")
         taken = nodes[~np.isin(nodes, np.flatnonzero(free))]
         if len(taken):
-            msg = f"the allocator returns node {taken[0]}, which is not free"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the allocator returns node {taken[0]}, which is not free")
     return nodes
 
 
 def _num_busy(topology: Topology | SwitchTree, busy_share: float) -> int:
     if not 0 <= busy_share <= 1:  # also catches NaN
-        msg = f"busy_share {busy_share} is not in 0..1"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"busy_share {busy_share} is not in 0..1")
     return round(busy_share * topology.num_nodes)
 
 
@@ -261,15 +251,14 @@ def _problem(
     **meta: object,
 ) -> PartitionProblem | PlacementProblem:
     words = seed_words(seed)
-    drawn = {"generator": generator or stem, "version": _VERSION, "seed": seed_entry(words)}
+    drawn = recipe(generator or stem, seed=words)
     shares = {"busy_share": float(busy_share), "size": int(size)}
     suffix = f"-b{busy_share:g}-k{size}"
     if isinstance(topology, SwitchTree):
         if contiguous or box:
-            msg = (
+            raise InvalidOption(
                 "nodes of a switch tree are not linked to one another: they are neither contiguous nor a box"
             )
-            raise InvalidOption(msg)
         shape, machine = _tree_described(topology)
         name = f"{stem}-{machine}{suffix}-s{seed_name(words)}"
         return PlacementProblem.of(

@@ -1,24 +1,7 @@
 """The instance library on disk: suites of problems, what is known of them, and selections across suites.
 
-::
-
-    library.json                            names and summaries of suites, members of selections
-    <suite>/<instance>.json                 a problem, format allocsolve/1
-    <suite>/best_known.json                 what is known of them, see below
-    <suite>/solutions/<instance>.<objective>.json    the best solution that is known
-
-The file ``best_known.json`` (``allocsolve-best-known/1``) has one row per instance and objective::
-
-    {"format": "allocsolve-best-known/1", "rows": [
-      {"instance": "klein-5-l1-00", "objective": "makespan", "digest": "<of the problem>",
-       "lower": 38135, "upper": 38135, "status": "optimal", "history": [
-         {"kind": "solution", "value": 38135, "date": "2026-11-20", "solver": "CpSat(...)",
-          "versions": {"allocsolve": "0.1.0"}, "seconds": 0.4, "solution": "<its digest>"},
-         {"kind": "bound", "value": 38135, "date": ..., "solver": ..., "versions": ..., "seconds": 0.4}]}]}
-
-``lower`` is the largest proven bound and ``upper`` the least value of a judged solution, null if there is
-none; ``status`` is ``optimal`` if they are equal, else ``open``. Both follow from the history, which only
-grows.
+docs/formats.md shows which files there are, and their fields. In a ``best_known.json``, ``lower``, ``upper``
+and ``status`` follow from the history, which only grows.
 """
 
 from __future__ import annotations
@@ -79,8 +62,7 @@ class BestKnown:
 
     def __post_init__(self) -> None:
         for fault in _disorder(self.history):
-            msg = f"{self.instance} ({self.objective}): {fault}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{self.instance} ({self.objective}): {fault}")
 
     @property
     def lower(self) -> float:
@@ -379,12 +361,8 @@ class Library(Mapping[str, Suite]):
     def __getitem__(self, name: str) -> Suite:
         """Return a suite.
 
-        Raises
-        ------
-        UnknownName
-            If there is none of this name; the message offers the nearest names.
-        FormatError
-            If the index of the library cannot be read.
+        Raises `UnknownName` if there is none of this name; the message offers the nearest names;
+        `FormatError` if the index of the library cannot be read.
         """
         suites, selections = self._index()
         if name in selections:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 
 def regenerate(
-    meta: Mapping[str, Any],
-    make_allocator: Callable[[str], Callable[[Any, BoolArray, int], IntArray | None]],
+    meta: Mapping[str, Any], make_allocator: Callable[[str], Callable[[Any, BoolArray, int], IntArray | None]]
 ) -> Problem:
     """Return the problem that a generator makes of the parameters in the ``meta`` of a problem.
 
@@ -61,8 +60,7 @@ def regenerate(
     options = dict(meta)
     name, version = options.pop("generator", None), options.pop("version", None)
     if name not in _GENERATORS:
-        msg = f"generator {name!r} is not one of {', '.join(_GENERATORS)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"generator {name!r} is not one of {', '.join(_GENERATORS)}")
     if "expand_limit" in options and options["expand_limit"] is None:
         options["expand_limit"] = math.inf
     if "shape" in options:

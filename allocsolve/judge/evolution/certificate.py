@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import are_integers, choice, malformed
+from allocsolve.judge.certificates import are_integers, malformed
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.judge.evolution._kernels_proof import Base
-    from allocsolve.model import EvolutionObjective, EvolutionProblem, IntArray
+    from allocsolve.model import EvolutionProblem, IntArray
 
 T = TypeVar("T", bound=np.generic)
 
@@ -33,32 +33,35 @@ _CLAUSES, _FACTS = 1 << 14, 1 << 18
 _ROOM_WATCHES: Final = 16
 
 
-def evolution_certified_bound(
-    problem: EvolutionProblem, certificate: Mapping[str, object], objective: EvolutionObjective
-) -> int:
-    """Return a lower bound on the makespan, recomputed from a certificate.
-
-    Parameters
-    ----------
-    certificate
-        ``kind`` says which one. ``area``: nothing else. ``learned-clauses``: ``points``, the pairs
-        [application, step] of the steps that may start by themselves: the first one of each application, and
-        each one before which a step may have to be expanded; ``log``, in base 64 and compressed by zlib, the
-        items that docs/formats.md describes.
-    objective
-        Its first term is the makespan.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate has not this form, an item of it does not follow, or it proves nothing.
+def area_bound(problem: EvolutionProblem, certificate: Mapping[str, object], term: str) -> int:
+    """Return the lower bound on the makespan by areas and single applications; a certificate adds nothing.
 
     Notes
     -----
-    *Proof (area).* Let r be a release. The applications released at r or later need at least their area
+    *Proof.* Let r be a release. The applications released at r or later need at least their area
     divided by all nodes after r; and no application ends before its release plus its duration.
+    """
+    del certificate, term
+    bound = area = 0
+    released = sorted(zip(problem.releases, problem.applications, strict=True), key=lambda pair: -pair[0])
+    for release, profile in released:
+        area += sum(duration * nodes for duration, nodes in profile.steps)
+        length = sum(duration for duration, _ in profile.steps)
+        bound = max(bound, release + max(length, -(-area // problem.num_nodes)))
+    return bound
 
-    *Proof (learned clauses).* Consider the schedules that end by the horizon, the last one that the log has
+
+def refutation_bound(problem: EvolutionProblem, certificate: Mapping[str, object], term: str) -> int:
+    """Return a lower bound on the makespan, recomputed from what a search has learned.
+
+    *Certificate.* ``points``, the pairs [application, step] of the steps that may start by themselves: the
+    first one of each application, and each one before which a step may have to be expanded; ``log``, in base
+    64 and compressed by zlib, the items that docs/formats.md describes. `InvalidAnswer` if it has not this
+    form, an item of it does not follow, or it proves nothing.
+
+    Notes
+    -----
+    *Proof.* Consider the schedules that end by the horizon, the last one that the log has
     given so far. If there are any, then some have the form of the lemma in `points_of`: only points start by
     themselves, and of each pair of bounds given there at least one holds. (1) The differences between points,
     with time 0 as one more point, obey the triangle inequality, the window of each point (from the release
@@ -81,23 +84,8 @@ def evolution_certified_bound(
     Goldberg & Novikov, "Verification of proofs of unsatisfiability for CNF formulas", DATE 2003 (clauses
     checked by unit propagation).
     """
-    if objective[0] != "makespan":
-        msg = f"the certificate bounds makespan, not {objective[0]}"
-        raise InvalidAnswer(msg)
-    if choice(certificate, "kind", ("area", "learned-clauses")) == "area":
-        return _area(problem)
+    del term  # the makespan, the only one
     return _refuted(problem, certificate) + 1
-
-
-def _area(problem: EvolutionProblem) -> int:
-    """Return the bound by areas and by single applications."""
-    bound = area = 0
-    released = sorted(zip(problem.releases, problem.applications, strict=True), key=lambda pair: -pair[0])
-    for release, profile in released:
-        area += sum(duration * nodes for duration, nodes in profile.steps)
-        length = sum(duration for duration, _ in profile.steps)
-        bound = max(bound, release + max(length, -(-area // problem.num_nodes)))
-    return bound
 
 
 def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> int:

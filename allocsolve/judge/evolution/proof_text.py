@@ -36,21 +36,9 @@ def evolution_proof_text(
 ) -> ProofText:
     """Return a certificate that the judge has accepted as the text that the verified checker reads.
 
-    Parameters
-    ----------
-    problem
-        Applications that are not expanded.
-    certificate
-        Areas, or learned clauses.
-    bound
-        What the judge has recomputed from it, in seconds.
-    answer
-        A feasible schedule, or None. Is it as long as the bound, the checker proves that none is shorter.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If the checker has no theorem for this certificate or these applications, or the log is too long.
+    Applications are not expanded. `bound` is what the judge has recomputed, in seconds; if the answer, a
+    feasible schedule, is as long, the checker proves that none is shorter. `UnsupportedProblem` if the
+    checker has no theorem for this certificate or these applications, or the log is too long.
 
     Notes
     -----

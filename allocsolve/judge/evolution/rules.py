@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.families import Term, imported, value_of
 from allocsolve.judge.messages import overloads
 from allocsolve.judge.sums import held_after, summable
-from allocsolve.model import UNLIMITED, expand_ratio, shown_values
+from allocsolve.model import UNLIMITED, expand_ratio
 
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective, EvolutionProblem, EvolutionSchedule, IntArray, Value
@@ -40,10 +42,7 @@ def evolution_violations(problem: EvolutionProblem, schedule: EvolutionSchedule)
 
     Messages name the application, the step, the time (seconds) and the value. O(steps log steps).
 
-    Raises
-    ------
-    InvalidAnswer
-        If times or node counts are so large that their sums do not fit into 64 bits.
+    `InvalidAnswer` if times or node counts are so large that their sums do not fit into 64 bits.
 
     References
     ----------
@@ -196,13 +195,8 @@ def evolution_metrics(
 ) -> EvolutionMetrics:
     """Return all metrics of a schedule. The schedule need not be feasible, but must be of this problem.
 
-    Parameters
-    ----------
-    problem, schedule
-        With the same number of applications and steps.
-    rigid
-        Account for each application as a reservation of its peak for its whole span, as a resource manager
-        that knows no evolution would make it.
+    With `rigid` each application counts as a reservation of its peak for its whole span, as a resource
+    manager that knows no evolution would make it.
 
     References
     ----------
@@ -249,15 +243,24 @@ def evolution_value(
     ``makespan`` in seconds, ``completion`` the mean completion time in seconds, ``waste`` the total waste in
     node-seconds; all from time 0 and to be minimised. 0 for the empty problem.
     """
-    return value_of_evolution_metrics(evolution_metrics(problem, schedule), objective)
+    return value_of(EVOLUTION_TERMS, evolution_metrics(problem, schedule), objective)
 
 
-def value_of_evolution_metrics(metrics: EvolutionMetrics, objective: EvolutionObjective) -> Value:
-    """Return the objective value of a schedule with these metrics; see `evolution_value`."""
-    by_term: dict[str, float] = {
-        "makespan": metrics.makespan,
-        "completion": metrics.mean_completion,
-        "waste": metrics.total_waste,
-    }
-    values = tuple(by_term[term] for term in objective)
-    return shown_values(values)
+def _mean_completion_bound(problem: EvolutionProblem) -> float:
+    """Return the least sum of completion times, over their number."""
+    least_sum: int = imported("allocsolve.bounds:total_completion")(problem)
+    return least_sum / max(len(problem.applications), 1)
+
+
+#: What can be minimised of a schedule.
+EVOLUTION_TERMS: Final[tuple[Term[EvolutionProblem], ...]] = (
+    Term(
+        *("makespan", "end of the last application", "s", attrgetter("makespan")),
+        bound=imported("allocsolve.bounds:makespan_bound"),
+    ),
+    Term(
+        *("completion", "mean completion time", "s", attrgetter("mean_completion")),
+        bound=_mean_completion_bound,
+    ),
+    Term("waste", "node-seconds held beyond the profiles", "node-s", attrgetter("total_waste")),
+)

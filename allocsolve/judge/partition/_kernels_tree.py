@@ -412,18 +412,10 @@ def open_leaf(
 ) -> int:
     """Return the first step that ends a branch in which sets may be left; -1 if no step does.
 
-    Parameters
-    ----------
-    branches
-        One row for each depth of the tree; row 0 holds all sets.
-    links
-        The neighbours of the cells as (offsets, neighbours); no neighbours if sets need not be connected.
-    steps, multipliers
-        A complete tree: see `allocsolve.judge.partition.certificate.partition_tree_bound`.
-    target
-        The largest cost in question, in units.
-    closed
-        Shape (depths,): whether the branch at each depth is empty; written.
+    `branches` has one row for each depth of the tree, row 0 all sets. `links` are the neighbours of the cells
+    as (offsets, neighbours), none if sets need not be connected. `steps` and `multipliers` are a complete
+    tree, see `allocsolve.judge.partition.certificate.partition_tree_bound`; `target` is the largest cost in
+    question, in units. Whether the branch at each depth is empty is written to `closed`.
     """
     depth = 0
     closed[0] = False

@@ -26,18 +26,9 @@ _MAX_WORK: Final = 2**32
 def partition_box_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
     """Return a lower bound on the pairwise distance of a box, after looking at all boxes that cost less.
 
-    Parameters
-    ----------
-    problem
-        A problem that asks for a box.
-    certificate
-        The ``kind`` ``"boxes"`` and the ``bound``, an integer.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the problem asks for no box, the certificate does not have this form, a free box costs less than
-        the bound, or there are too many different sides to look at: 2^32 by the number of nodes.
+    The certificate has the ``kind`` ``"boxes"`` and the ``bound``, an integer. `InvalidAnswer` if it has not,
+    the problem asks for no box, a free box costs less than the bound, or there are too many different sides
+    to look at: 2^32 by the number of nodes.
 
     Notes
     -----

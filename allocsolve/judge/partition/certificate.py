@@ -24,9 +24,7 @@ from allocsolve.judge.partition._kernels_tree import (
     open_leaf,
     relaxed_cost,
 )
-from allocsolve.judge.partition.boxes import partition_box_bound
 from allocsolve.judge.partition.rules import component_labels, topology_links
-from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -319,10 +317,7 @@ def _shells(free: IntArray, rings: Sequence[bool], complete: Sequence[bool], rea
 def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
     """Return the axes of a certificate: all axes of the problem, a line first if there is one.
 
-    Raises
-    ------
-    InvalidAnswer
-        If axes are missing or wrong, or a ring or complete axis stands before all lines.
+    `InvalidAnswer` if axes are missing or wrong, or a ring or complete axis stands before all lines.
     """
     lines = is_line(problem)
     msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
@@ -336,10 +331,7 @@ def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
 def checked_sums(axes: PartitionAxes, multipliers: IntArray, name: str) -> None:
     """Refuse multipliers, shape (..., counts), with which tables or sums of costs would be too large.
 
-    Raises
-    ------
-    InvalidAnswer
-        With the `name` of the multipliers.
+    `InvalidAnswer` has the `name` of the multipliers.
     """
     counts = int(axes.counts[-1])
     if counts * (axes.size + 1) > _MAX_TABLE:
@@ -361,34 +353,25 @@ _STEP: Final = 3
 def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
     """Return a lower bound on the pairwise distance, after checking each leaf of the trees that prove it.
 
-    Parameters
-    ----------
-    problem
-        Any mesh or torus of at most 2^16 nodes.
-    certificate
-        ``axes``: all axes, the *main* axis first, which is a line if there is one. ``scale``: the units of a
-        hop, an even number. ``bound``: what is proved. ``roots``: a list of records. Each has ``medians``,
-        one layer for each axis in the order of ``axes`` (if no axis is a ring, for each but the main axis);
-        ``multipliers``, a flat list of any number of vectors, each with an integer for each count of all axes
-        but the main axis; and ``steps``, a flat list of three integers per step, see below.
+    *Certificate.* ``axes``: all axes, the *main* axis first, which is a line if there is one. ``scale``: the
+    units of a hop, an even number. ``bound``: what is proved. ``roots``: a list of records. Each has
+    ``medians``, one layer for each axis in the order of ``axes`` (if no axis is a ring, for each but the main
+    axis); ``multipliers``, a flat list of any number of vectors, each with an integer for each count of all
+    axes but the main axis; and ``steps``, a flat list of three integers per step, see below.
 
-    Returns
-    -------
-    int
-        The bound of the certificate.
+    Any mesh or torus has at most 2^16 nodes; the bound of the certificate is returned.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, or does not prove its bound; the message names the root
-        and the step.
+    `InvalidAnswer` if the certificate does not have this form, or does not prove its bound; the message names
+    the root and the step.
 
-    Notes ----- *Counts.* On a line of n layers, count p, 0 <= p <= n, is the number of chosen nodes in the
-    first p layers. So on a complete axis (of more than two layers), whose layers are numbered from its median
-    on, and on from the first one after the last. The layers of a ring (of more than two layers) are numbered
-    from a quarter (n // 4) before its median on; count r, 0 <= r <= n, is the number of chosen nodes in its
-    window, the layers from r // 2 to n // 2 + (r + 1) // 2 - 1. If no axis is a line, one of a single layer,
-    which holds all nodes, is added as the main axis. Counts are numbered through all axes in their order.
+    Notes
+    -----
+    *Counts.* On a line of n layers, count p, 0 <= p <= n, is the number of chosen nodes in the first p
+    layers. So on a complete axis (of more than two layers), whose layers are numbered from its median on, and
+    on from the first one after the last. The layers of a ring (of more than two layers) are numbered from a
+    quarter (n // 4) before its median on; count r, 0 <= r <= n, is the number of chosen nodes in its window,
+    the layers from r // 2 to n // 2 + (r + 1) // 2 - 1. If no axis is a line, one of a single layer, which
+    holds all nodes, is added as the main axis. Counts are numbered through all axes in their order.
 
     *Claim.* No set of k free nodes (connected, if the problem asks for that) costs less than the bound. The
     cost is the sum of s (k - s) over all counts s of lines and over the counts with even r < n of even rings,
@@ -547,24 +530,18 @@ def _roots(listed: list[object], width: int) -> dict[Medians, _Root]:
 _MAX_STEPS: Final = 10**9
 
 
-def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
-    """Return a lower bound on the pairwise distance, recomputed from a certificate of trees or multipliers.
+def partition_multiplier_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
+    """Return a lower bound on the pairwise distance, recomputed from multipliers.
 
-    Parameters
-    ----------
-    certificate
-        Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
-        `partition_tree_bound`. For boxes there is the ``kind`` ``"boxes"``: see `partition_box_bound`.
-        Multipliers have ``axes``: all axes, the *main* axis first, which is a line if there is one;
-        ``scale``: the units of a hop, at least 1, and even if a ring is odd or an axis complete; ``roots``: a
-        list of records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if all are
-        lines, for each but the main axis), and ``multipliers``, a list for each axis but the main axis (if
-        none is a line, for each axis) with an integer for each of its layers and one more.
+    `InvalidAnswer` if the certificate does not have this form, or trees do not prove their bound.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, or trees do not prove their bound.
+    *Certificate.* Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
+    `partition_tree_bound`. For boxes there is the ``kind`` ``"boxes"``: see `partition_box_bound`.
+    Multipliers have ``axes``: all axes, the *main* axis first, which is a line if there is one; ``scale``:
+    the units of a hop, at least 1, and even if a ring is odd or an axis complete; ``roots``: a list of
+    records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if all are lines, for
+    each but the main axis), and ``multipliers``, a list for each axis but the main axis (if none is a line,
+    for each axis) with an integer for each of its layers and one more.
 
     Notes
     -----
@@ -587,13 +564,6 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     would be needed multipliers are ignored. Beyond 2^16 nodes the bound is 0. No code is shared with the
     solver.
     """
-    if certificate.get("kind") == "boxes":
-        return partition_box_bound(problem, certificate)
-    if certificate.get("kind") == "cut-tree":
-        return partition_tree_bound(problem, certificate)
-    if "kind" in certificate:
-        msg = f"kind {shown(certificate.get('kind'))} of the certificate is none of boxes and cut-tree"
-        raise InvalidAnswer(msg)
     if problem.topology.num_nodes > _MAX_NODES:
         return 0
     axes, roots = _checked_multipliers(problem, certificate)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.families import Term, imported
 from allocsolve.judge.node_sets import checked_nodes, node_violations
 from allocsolve.model import PARTITION_OBJECTIVES
 
@@ -67,19 +69,19 @@ def partition_value(
     complete axis its layers do: two layers hold just one of two nodes that differ along it, none if they
     agree. O(axes * nodes + sum of sides).
     """
-    _check_objective(objective)
+    if tuple(objective) != PARTITION_OBJECTIVES:
+        raise UnknownName("objective", ",".join(objective), PARTITION_OBJECTIVES)
     return _total_distance(problem.topology, _coordinates(problem, partition))
 
 
-def value_of_partition_metrics(metrics: PartitionMetrics, objective: Sequence[str]) -> int:
-    """Return the objective value of a partition with these metrics; see `partition_value`."""
-    _check_objective(objective)
-    return metrics.total_distance
-
-
-def _check_objective(objective: Sequence[str]) -> None:
-    if tuple(objective) != PARTITION_OBJECTIVES:
-        raise UnknownName("objective", ",".join(objective), PARTITION_OBJECTIVES)
+#: What can be minimised of a partition.
+PARTITION_TERMS: Final[tuple[Term[PartitionProblem], ...]] = (
+    Term(
+        *("pairwise", "sum of the hop distances over all pairs of nodes", "hops"),
+        value=attrgetter("total_distance"),
+        bound=imported("allocsolve.bounds:partition_bound"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +109,7 @@ def partition_metrics(
 ) -> PartitionMetrics:
     """Return all metrics of a partition. It need not be feasible, but its nodes must be of the topology.
 
-    Parameters
-    ----------
-    problem, partition
-        The answer and what it answers.
-    order
-        All nodes, shape (nodes,), on which `span` and `runs` are counted; by default by node id, the
-        row-major order.
+    `span` and `runs` are counted on `order`, all nodes; by default by node id, the row-major order.
 
     Notes
     -----

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.errors import UnknownName
+from allocsolve.families import Term, imported, value_of
 from allocsolve.judge.node_sets import checked_nodes, node_violations
-from allocsolve.model import PLACEMENT_OBJECTIVES, shown_values
+from allocsolve.model import PLACEMENT_OBJECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from allocsolve.model import BoolArray, IntArray, Placement, PlacementProblem, SwitchTree
 
@@ -116,27 +118,37 @@ def placement_value(
     problem: PlacementProblem, placement: Placement, objective: Sequence[str] = PLACEMENT_OBJECTIVES[:1]
 ) -> float | tuple[float, ...]:
     """Return the value of a placement under an objective, to be minimised; a tuple for several terms."""
-    return value_of_placement_metrics(placement_metrics(problem, placement), objective)
+    return value_of(PLACEMENT_TERMS, placement_metrics(problem, placement), objective)
 
 
-def value_of_placement_metrics(
-    metrics: PlacementMetrics, objective: Sequence[str]
-) -> float | tuple[float, ...]:
-    """Return the objective value of a placement with these metrics; see `placement_value`."""
-    domains = metrics.domains + (0,) * 3
-    terms = {
-        "pairwise": metrics.total_distance,
-        "domains": domains[0],
-        "domains-2": domains[1],
-        "domains-3": domains[2],
-        "leftover": metrics.leftover,
-        "bottleneck": metrics.bottleneck,
-    }
-    unknown = next((term for term in objective if term not in terms), None)
-    if unknown is not None:
-        raise UnknownName("objective", unknown, PLACEMENT_OBJECTIVES)
-    values = tuple(terms[term] for term in objective)
-    return shown_values(values)
+def _touched(level: int, metrics: PlacementMetrics) -> int:
+    return metrics.domains[level - 1] if level <= len(metrics.domains) else 0
+
+
+def _term(
+    name: str, title: str, unit: str, value: Callable[[PlacementMetrics], float]
+) -> Term[PlacementProblem]:
+    placement_bound = imported("allocsolve.bounds:placement_bound")
+    return Term(name, title, unit, value, lambda problem: placement_bound(problem, name))
+
+
+#: What can be minimised of a placement.
+PLACEMENT_TERMS: Final = (
+    _term(
+        "pairwise", "sum of the hop distances over all pairs of nodes", "hops", attrgetter("total_distance")
+    ),
+    _term("domains", "switches of level 1 with a chosen node", "switches", partial(_touched, 1)),
+    _term("domains-2", "switches of level 2 with a chosen node", "switches", partial(_touched, 2)),
+    _term("domains-3", "switches of level 3 with a chosen node", "switches", partial(_touched, 3)),
+    _term(
+        *("leftover", "free nodes that stay at the switches of level 1 with a chosen node", "nodes"),
+        value=attrgetter("leftover"),
+    ),
+    _term(
+        *("bottleneck", "largest load of a link for its capacity", "pairs"),
+        value=attrgetter("bottleneck"),
+    ),
+)
 
 
 def _counts(tree: SwitchTree, nodes: IntArray) -> IntArray:

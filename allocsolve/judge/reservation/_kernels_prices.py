@@ -24,14 +24,8 @@ def cheapest_windows(
     run begins or ends at an edge: so the cheapest start is one of these, the first or the last possible one.
     O(jobs * slots * log slots).
 
-    Parameters
-    ----------
-    times
-        Arrivals, run times and deadlines, shape (jobs,) each.
-    prices
-        Of a node, per second.
-    least
-        Shape (jobs,), written.
+    `times` are arrivals, run times and deadlines, shape (jobs,) each, `prices` those of a node per second;
+    `least`, shape (jobs,), is written.
     """
     arrivals, runtimes, deadlines = times
     edges = prices.edges

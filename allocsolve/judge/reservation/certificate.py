@@ -11,11 +11,11 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import price_list
 from allocsolve.judge.reservation._kernels_prices import cheapest_windows
-from allocsolve.model import MAX_INTEGER, RESERVATION_OBJECTIVES
+from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from allocsolve.model import ReservationProblem
 
@@ -27,29 +27,19 @@ _MAX_STEPS: Final = 10**9
 _ROUNDING: Final = Fraction(1, 2**50)
 
 
-def reservation_certified_bound(
-    problem: ReservationProblem, certificate: Mapping[str, object], objective: Sequence[str]
+def reservation_price_bound(
+    problem: ReservationProblem, certificate: Mapping[str, object], term: str
 ) -> float:
-    """Return a lower bound on the first term of the objective, recomputed from a certificate.
+    """Return a lower bound on a term, recomputed from a certificate.
 
-    Parameters
-    ----------
-    certificate
-        JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a node costs in
-        a second of each slot between two edges, integers >= 0 in units of weight / ``unit``. Outside of the
-        slots nodes cost nothing.
-    objective
-        Its first term is bounded: ``rejected``, ``unsuccessful`` or ``rejected-area``.
+    `InvalidAnswer` if the certificate does not have this form, its numbers are too large, or jobs may leak.
 
-    Returns
-    -------
-    float
-        Never above the term that the judge computes for a schedule of bookings.
+    *Certificate.* JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a
+    node costs in a second of each slot between two edges, integers >= 0 in units of weight / ``unit``.
+    Outside of the slots nodes cost nothing.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, its numbers are too large, or jobs may leak.
+    The first term of the objective, ``rejected``, ``unsuccessful`` or ``rejected-area``, is bounded, never
+    above what the judge computes for a schedule of bookings.
 
     Notes
     -----
@@ -67,16 +57,6 @@ def reservation_certified_bound(
 
     *Complexity*: O(jobs * slots * log slots). No code is shared with the solvers.
     """
-    term = objective[0]
-    if term not in RESERVATION_OBJECTIVES:
-        msg = f"prices bound {', '.join(RESERVATION_OBJECTIVES)}, not {shown(term)}"
-        raise InvalidAnswer(msg)
-    if problem.leaking:
-        msg = "jobs may leak: prices bound what is booked only"
-        raise InvalidAnswer(msg)
-    if "kind" in certificate:
-        msg = f"kind {shown(certificate['kind'])} of the certificate: those of reservations have none"
-        raise InvalidAnswer(msg)
     method = certificate.get("method")
     if method != "prices":
         msg = f"method {shown(method)} of the certificate is not 'prices'"

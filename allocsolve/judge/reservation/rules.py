@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.families import Term, imported, value_of
 from allocsolve.judge.sums import are_sums
 from allocsolve.model import BOOKED, CANCELLED, PROGRAM_KINDS, REJECTED, SUCCESSFUL, node_order
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         ReservationProblem,
         ReservationSchedule,
         ReservationShape,
+        ReservationTerm,
         Topology,
         Value,
     )
@@ -63,17 +66,8 @@ def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatAr
     nodes on one side lies between s (k - s) pairs. On a ring of n nodes, the n arcs of floor(n / 2) nodes
     take the place of cuts: the number of arcs that hold just one of two nodes is twice their distance.
 
-    Parameters
-    ----------
-    offsets
-        Shape (sets + 1,): the nodes of set ``i`` are ``nodes[offsets[i]:offsets[i + 1]]``.
-    nodes
-        The nodes of all sets; a node that is listed twice in a set counts once.
-
-    Returns
-    -------
-    FloatArray
-        Shape (sets,); NaN for a set of fewer than two nodes.
+    The nodes of set ``i`` are ``nodes[offsets[i]:offsets[i + 1]]``; one that is listed twice counts once.
+    Shape (sets,), NaN for a set of fewer than two nodes.
     """
     count, num_nodes = len(offsets) - 1, topology.num_nodes
     of = np.repeat(np.arange(count), np.diff(offsets))
@@ -354,10 +348,22 @@ def _mean(values: FloatArray) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
-def value_of_reservation_metrics(metrics: ReservationMetrics, objective: Sequence[str]) -> Value:
-    """Return the objective value of a schedule with these metrics: a tuple for several terms."""
-    values = tuple(float(getattr(metrics, term.replace("-", "_"))) for term in objective)
-    return values if len(values) > 1 else values[0]
+def _term(name: ReservationTerm, title: str) -> Term[ReservationProblem]:
+    capacity_bound = imported("allocsolve.bounds.reservation_capacity:reservation_capacity_bound")
+    share = attrgetter(name.replace("-", "_"))
+    return Term(
+        *(name, title, "", lambda metrics: float(share(metrics))),
+        bound=lambda problem: capacity_bound(problem, name),
+        is_lost_share=True,
+    )
+
+
+#: What can be minimised of a schedule.
+RESERVATION_TERMS: Final = (
+    _term("rejected", "share of the jobs that are rejected"),
+    _term("rejected-area", "share of the node-seconds of rejected jobs"),
+    _term("unsuccessful", "share of the jobs that do not end in time"),
+)
 
 
 def reservation_value(
@@ -366,4 +372,4 @@ def reservation_value(
     objective: Sequence[str] = ("rejected",),
 ) -> Value:
     """Return the value of a schedule, to be minimised; see `allocsolve.model.ReservationProblem`."""
-    return value_of_reservation_metrics(reservation_metrics(problem, schedule), objective)
+    return value_of(RESERVATION_TERMS, reservation_metrics(problem, schedule), objective)

@@ -102,16 +102,9 @@ def least_costs(
 ) -> tuple[int, int]:
     """Return the sum of the least costs of the jobs as ``(high, low)``: ``high * 2^31 + low``.
 
-    Malleable and evolving jobs are skipped.
-
-    Parameters
-    ----------
-    free
-        Shape (jobs,): the latest end at which the delay costs the floor, in units of time.
-    units
-        Units of time in a second, and the number of them by which each run is shortened.
-    steps
-        Starts that are compared; then a job counts with the delay of its next start, which is a lower bound.
+    Malleable and evolving jobs are skipped. The delay costs the floor up to the end `free`, shape (jobs,), in
+    units of time. `units` are those of time in a second, and how many of them each run is shortened by. After
+    so many starts have been compared, a job counts with the delay of its next start, which is a lower bound.
     """
     per_second, shorter = units
     high, low = 0, 0

@@ -346,12 +346,8 @@ def least_work_costs(
 ) -> None:
     """Write a lower bound on the cost, nodes included, of each job that changes its size by a law; else 0.
 
-    Parameters
-    ----------
-    shortest
-        Shape (jobs,): the least seconds on any number of nodes.
-    steps
-        Slots that are visited, for all jobs and ends together; then a job counts with its delay alone.
+    `shortest`, shape (jobs,), are the least seconds on any number of nodes. After so many slots have been
+    visited, for all jobs and ends together, a job counts with its delay alone.
     """
     for j in range(len(out)):
         out[j] = 0.0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.judge.certificates import PriceList, Prices
-    from allocsolve.model import FloatArray, IntArray, WorkloadObjective, WorkloadProblem
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
 
 #: Starts that are compared, of all jobs together: some seconds.
 _MAX_STEPS: Final = 10**8
@@ -39,34 +39,16 @@ _FINEST_BITS: Final = 16
 _LOOSE_S: Final = 2 * TIME_TOLERANCE_S
 
 
-def workload_certified_bound(
-    problem: WorkloadProblem, certificate: Mapping[str, object], objective: WorkloadObjective
-) -> float:
-    """Return a lower bound on the first term of the objective, recomputed from a certificate.
+def time_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
+    """Return a lower bound on a weighted mean over the jobs, recomputed from prices of node-seconds.
 
-    Parameters
-    ----------
-    certificate
-        The ``kind`` says what else it has. ``time-prices``: ``term``, a mean over the jobs; ``edges``, rising
-        integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot;
-        ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of
-        ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
-        `allocsolve.judge.workload.job_prices.job_price_bound`, and for machines that are not plain
-        `allocsolve.judge.workload.machine_job_prices.machine_job_price_bound`. ``date-tree``: see
-        `allocsolve.judge.workload.date_tree.date_tree_bound`. ``date-trees``: see
-        `allocsolve.judge.workload.date_trees.date_trees_bound`. ``machine-prices``, for machines
-        that may be plain or not: see `allocsolve.judge.workload.machine_prices.machine_price_bound`.
-    objective
-        Its first term is that of the certificate.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, or is one of another term.
+    *Certificate.* ``edges``, rising integers >= 0, the seconds at which slots begin and end; ``prices``, an
+    integer >= 0 for each slot; ``unit`` Q >= 1: a price q is q / Q units of cost per node-second.
+    `InvalidAnswer` if it does not have this form.
 
     Notes
     -----
-    *Proof (time prices).* In any schedule at most N nodes are in use at any time, so the nodes in use cost at
+    *Proof.* In any schedule at most N nodes are in use at any time, so the nodes in use cost at
     most as much as N nodes all the time. Hence the cost of all jobs is at least the sum of the least costs of
     each job alone, its nodes paid for, less the price of N nodes. This holds for any prices >= 0.
 
@@ -88,62 +70,9 @@ def workload_certified_bound(
     the judge searches its own (`allocsolve.judge.workload.work_prices`). For jobs with phases or profiles it
     compares all slots in which these may end.
 
-    *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
-    shortest run after its submission. ``area``: the jobs submitted at `after` or later need at least the sum
-    of their least areas, on N nodes. ``wide``: of these, jobs that hold more than N / 2 nodes at every
-    instant from their start to their end run one after the other. If all times are whole seconds (quarters of
-    a second), some optimum starts jobs at such times only, so the bound is rounded up to one. A malleable job
-    does its work in parts on some of its numbers of nodes, so it takes at least the least area and the least
-    run time of these; it may end at any time. The same holds for a job with requests. What a job holds at
-    every instant is `WorkloadProblem.least_held`: one node of a job with phases, and of a profile the least
-    of its steps, which may be none.
-
     *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
     start)), for each size of a moldable job.
     """
-    term = objective[0]
-    named = "makespan" if certificate.get("kind") == "makespan" else certificate.get("term")
-    if named != term:
-        msg = f"the certificate bounds {shown(named)}, not {term}"
-        raise InvalidAnswer(msg)
-    kinds = ("time-prices", "job-prices", "date-tree", "date-trees", "makespan", "machine-prices")
-    kind = choice(certificate, "kind", kinds)
-    if kind == "machine-prices":
-        from allocsolve.judge.workload.machine_prices import (  # noqa: PLC0415 - has a kernel of its own
-            machine_price_bound,
-        )
-
-        return machine_price_bound(problem, certificate, term)
-    if not problem.is_plain and kind != "job-prices":
-        msg = f"the workload has {problem.beyond_plain}, of which {kind} of the certificate know nothing"
-        raise InvalidAnswer(msg)
-    if kind == "makespan":
-        return _makespan(problem, certificate)
-    if kind == "time-prices":
-        return _time_prices(problem, certificate, term)
-    if kind == "date-tree":
-        from allocsolve.judge.workload.date_tree import date_tree_bound  # noqa: PLC0415 - has large kernels
-
-        return date_tree_bound(problem, certificate, term)
-    if kind == "date-trees":
-        from allocsolve.judge.workload.date_trees import date_trees_bound  # noqa: PLC0415 - has large kernels
-
-        return date_trees_bound(problem, certificate, term)
-    if not problem.is_plain:
-        from allocsolve.judge.workload.machine_job_prices import (  # noqa: PLC0415 - has large kernels
-            machine_job_price_bound,
-        )
-
-        return machine_job_price_bound(problem, certificate, term)
-    from allocsolve.judge.workload.job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
-
-    return job_price_bound(problem, certificate, term)
-
-
-def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
-    if term == "makespan":
-        msg = "prices bound means over the jobs, not the makespan"
-        raise InvalidAnswer(msg)
     if term == "wait" and not problem.is_rigid:
         msg = "prices do not bound the wait of jobs that are not rigid"
         raise InvalidAnswer(msg)
@@ -201,7 +130,27 @@ def _rounded_down(weight: FloatArray, factor: int) -> IntArray:
     return np.floor(np.minimum(product, float(HIGHEST // 2))).astype(np.int64)
 
 
-def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> float:
+def makespan_rule_bound(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
+    """Return a lower bound on the makespan by single jobs or by sums over jobs, as a certificate says.
+
+    *Certificate.* ``rule``, one of ``longest``, ``area`` and ``wide``; ``after``, seconds. `InvalidAnswer` if
+    it does not have this form.
+
+    Notes
+    -----
+    *Proof.* ``longest``: a job that is submitted at `after` or later ends no earlier than its
+    shortest run after its submission. ``area``: the jobs submitted at `after` or later need at least the sum
+    of their least areas, on N nodes. ``wide``: of these, jobs that hold more than N / 2 nodes at every
+    instant from their start to their end run one after the other. If all times are whole seconds (quarters of
+    a second), some optimum starts jobs at such times only, so the bound is rounded up to one. A malleable job
+    does its work in parts on some of its numbers of nodes, so it takes at least the least area and the least
+    run time of these; it may end at any time. The same holds for a job with requests. What a job holds at
+    every instant is `WorkloadProblem.least_held`: one node of a job with phases, and of a profile the least
+    of its steps, which may be none.
+
+    *Complexity*: O(jobs), for each size of a moldable job.
+    """
+    del term  # the makespan, the only one
     rule, after = choice(certificate, "rule", ("longest", "area", "wide")), certificate.get("after")
     if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:
         msg = f"after {shown(after)} of the certificate is not a number in 0..2^53"

@@ -578,25 +578,12 @@ def workload_breaches(
     estimates every kind of conservative backfilling keeps this claim; if jobs end early, a kind that keeps
     older reservations may break it.
 
-    Parameters
-    ----------
-    problem, schedule
-        The jobs, and how they ran. The schedule need not be feasible: a job that never runs waits for ever.
-    claims
-        Names of `WORKLOAD_CLAIMS`; all of them if left out.
-    tolerance
-        By how many seconds times may be off: for a schedule of another program, which rounds them.
+    `InvalidOption` if a claim needs expected ends, and there are jobs that change their sizes.
 
-    Returns
-    -------
-    tuple of Breach
-        In the order of `claims`. Times that differ by at most `TIME_TOLERANCE_S` and the given tolerance are
-        one instant; multiples of a quarter of a second never do without one.
-
-    Raises
-    ------
-    InvalidOption
-        If a claim needs expected ends, and there are jobs that change their sizes.
+    The schedule need not be feasible: a job that never runs waits for ever. Claims are names of
+    `WORKLOAD_CLAIMS`, all of them if left out; breaches come in their order. Times that differ by at most
+    `TIME_TOLERANCE_S` and the given tolerance, in seconds, are one instant, for schedules of other programs,
+    which round them; multiples of a quarter of a second never do without one.
 
     Notes
     -----

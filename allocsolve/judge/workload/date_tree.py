@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import integers, items, malformed, positive_integer
+from allocsolve.judge.certificates import integers, items, malformed
 from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.job_prices import (
+    LARGEST,
     Machine,
-    check_kind,
-    check_slots,
-    edges_of,
-    job_rows,
-    mean_of,
-    ticks_of,
+    check_sums,
+    earned,
 )
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
@@ -28,13 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.model import IntArray
-    from allocsolve.model.workload import WorkloadProblem
-
-_KIND: Final = "date-tree"
-
-#: Sums from here on are refused: they are estimated in doubles, so a bit of 64-bit integers is left for
-#: rounding.
-_LARGEST: Final = 2.0**62
 
 #: Prices times units of nodes in all knapsacks of all leaves together (some minutes), and prices of all lists
 #: (1 GB).
@@ -42,31 +31,35 @@ _MAX_STEPS: Final = 2 * 10**10
 _MAX_PRICES: Final = 2**27
 
 
-def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
-    """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates.
+def check_totals(certificate: Mapping[str, object], totals: list[int | None], where: str = "") -> None:
+    """Refuse ``totals`` that are not those which the judge has found."""
+    said = items(certificate, "totals")
+    if len(said) != len(totals):
+        msg = f"{len(said)} totals{where} in the certificate for {len(totals)} leaves"
+        raise InvalidAnswer(msg)
+    for leaf, (total, claim) in enumerate(zip(totals, said, strict=True)):
+        if type(claim) is not type(total) or claim != total:
+            msg = f"totals[{leaf}] {shown(claim)}{where} of the certificate: the judge finds {total}"
+            raise InvalidAnswer(msg)
 
-    Parameters
-    ----------
-    problem
-        A problem of rigid jobs.
-    certificate
-        ``kind``: "date-tree". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`. ``jobs``
-        and ``cuts``: the tree in preorder. An entry of ``jobs`` that is a job cuts its starts at a second,
-        which ``cuts`` has in its place: the subtree of starts up to it follows, then that of starts from it
-        on. An entry -1 is a leaf, and ``cuts`` has the number of its price list. ``lists``: the price lists;
-        each has a ``parent``, the number of an earlier list or -1 for no prices, and what it adds to it:
-        job ``jobs[i]`` (rising) pays ``differences[offsets[i]:offsets[i + 1]]`` more, from the slot
-        ``first_slots[i]`` on. ``totals``: for each leaf the least cost of all jobs less what the cluster
-        earns, in units of 1 / (unit ticks); None where no schedule has its starts.
-    objective
-        ``turnaround``, ``slowdown`` or ``wait``.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form or is not for this problem and objective, if a total is
-        not what the judge finds, if the sums of its numbers do not fit into 64 bits, or if checking it would
-        take minutes.
+def check_steps(steps: float, leaves: int) -> None:
+    """Refuse what would take minutes to check."""
+    if steps > _MAX_STEPS:
+        msg = f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many"
+        raise InvalidAnswer(msg)
+
+
+class DateTree(NamedTuple):
+    """A tree of cuts between dates, as it was read.
+
+    ``jobs`` and ``cuts`` are the tree in preorder. An entry of ``jobs`` that is a job cuts its starts at a
+    second, which ``cuts`` has in its place: the subtree of starts up to it follows, then that of starts from
+    it on. An entry -1 is a leaf, and ``cuts`` has the number of its price list. ``lists``: the price lists;
+    each has a ``parent``, the number of an earlier list or -1 for no prices, and what it adds to it: job
+    ``jobs[i]`` (rising) pays ``differences[offsets[i]:offsets[i + 1]]`` more, from the slot
+    ``first_slots[i]`` on. ``totals``: for each leaf the least cost of all jobs less what the cluster earns,
+    in units of 1 / (unit ticks); None where no schedule has its starts.
 
     Notes
     -----
@@ -83,62 +76,6 @@ def date_tree_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
 
     *Complexity*: O(leaves * prices * floor(N / g)). No code is shared with the solver.
     """
-    check_totals(certificate, leaf_totals(problem, certificate, objective))
-    return bound_of_totals(problem, certificate, objective)
-
-
-def check_totals(certificate: Mapping[str, object], totals: list[int | None], where: str = "") -> None:
-    """Refuse ``totals`` that are not those which the judge has found."""
-    said = items(certificate, "totals")
-    if len(said) != len(totals):
-        msg = f"{len(said)} totals{where} in the certificate for {len(totals)} leaves"
-        raise InvalidAnswer(msg)
-    for leaf, (total, claim) in enumerate(zip(totals, said, strict=True)):
-        if type(claim) is not type(total) or claim != total:
-            msg = f"totals[{leaf}] {shown(claim)}{where} of the certificate: the judge finds {total}"
-            raise InvalidAnswer(msg)
-
-
-def bound_of_totals(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
-    """Return the bound of a certificate whose ``totals`` are those of `leaf_totals`."""
-    reached = [total for total in certificate["totals"] if total is not None]
-    if not reached:
-        msg = "no leaf of the certificate has room for a schedule, which cannot be"
-        raise InvalidAnswer(msg)
-    units = ticks_of(problem) * positive_integer(certificate, "unit")
-    return mean_of(problem, Fraction(min(reached), units), objective)
-
-
-def leaf_totals(
-    problem: WorkloadProblem, certificate: Mapping[str, object], objective: str
-) -> list[int | None]:
-    """Return the total of each leaf of a certificate as the judge finds it, whatever ``totals`` it has."""
-    check_kind(problem, certificate, _KIND, objective)
-    tick = ticks_of(problem)
-    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
-    edges = edges_of(certificate, tick)
-    rows = job_rows(problem, objective, unit, tick)
-    machine = Machine.of(problem, divisor)
-    tree = DateTree.read(certificate, edges, rows, tick, nothing_shared(edges, len(problem.jobs)))
-    check_steps(tree.steps * (machine.capacity + 1), len(tree.leaves))
-    return tree.totals(machine)
-
-
-def nothing_shared(edges: IntArray, num_jobs: int) -> WindowPrices:
-    """Return windows without prices."""
-    nowhere = np.zeros(num_jobs + 1, dtype=np.int64)
-    return WindowPrices(frozen(edges), frozen(nowhere[1:]), frozen(nowhere), frozen(nowhere[:0]))
-
-
-def check_steps(steps: float, leaves: int) -> None:
-    """Refuse what would take minutes to check."""
-    if steps > _MAX_STEPS:
-        msg = f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many"
-        raise InvalidAnswer(msg)
-
-
-class DateTree(NamedTuple):
-    """A tree of cuts between dates, as it was read."""
 
     leaves: list[_Leaf]
     #: The price lists, each with the same room for each job.
@@ -165,7 +102,7 @@ class DateTree(NamedTuple):
         fixed[np.arange(len(shared.prices)) + np.repeat(begin - shared.offsets[:-1], counts)] = shared.prices
         latest = max(int(edges[-1]), *(cut for leaf in leaves for _, cut, _ in leaf.cuts), 0)
         for each in lists:
-            _check_sums(rows, each, fixed, latest)
+            check_sums(rows, each, each.prices + fixed, np.maximum(rows.submit, latest))
         return cls(leaves, lists, frozen(fixed), rows)
 
     @property
@@ -302,23 +239,6 @@ def _added(each: Any, number: int, num_jobs: int, num_slots: int) -> _Added:  # 
     return _Added(parent, jobs, first, counts, differences)
 
 
-def _check_sums(rows: JobRows, prices: WindowPrices, fixed: IntArray, latest: int) -> None:
-    """Refuse prices whose sums might not fit into 64 bits, with starts up to a tick."""
-    counts = np.diff(prices.offsets)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    slots = np.arange(len(prices.prices)) + np.repeat(prices.first - prices.offsets[:-1], counts)
-    lengths = np.diff(prices.edges).astype(np.float64)[slots]
-    paid = np.bincount(owners, (prices.prices + fixed) * lengths, len(counts))
-    ends = np.maximum(
-        np.maximum(rows.submit, latest) + rows.runtime - np.minimum(rows.submit, rows.late), rows.floor
-    )
-    sums = rows.slope.astype(np.float64) * ends + rows.divisor.astype(np.float64) * paid
-    if sums.max(initial=0.0) >= _LARGEST:
-        msg = f"costs of job {int(np.argmax(sums))} under the certificate's prices are beyond 2^62"
-        raise InvalidAnswer(msg)
-    check_slots(prices)
-
-
 def _total(tree: DateTree, machine: Machine, leaf: _Leaf, last: Knapsacks) -> int | None:
     """Return the least cost of all jobs less what the cluster earns; None if the leaf has no schedule."""
     rows, prices = tree.rows, tree.lists[leaf.prices]
@@ -332,9 +252,8 @@ def _total(tree: DateTree, machine: Machine, leaf: _Leaf, last: Knapsacks) -> in
     if not least_costs_in_windows(rows, prices, tree.fixed, *machine, windows, last, costs):
         return None
     lengths = np.diff(prices.edges)
-    if float(lengths.astype(np.float64) @ last.fullest.astype(np.float64)) < _LARGEST:
+    if float(lengths.astype(np.float64) @ last.fullest.astype(np.float64)) < LARGEST:
         paid = int(lengths @ last.fullest)
     else:
-        pairs = zip(lengths.tolist(), last.fullest.tolist(), strict=True)
-        paid = sum(length * full for length, full in pairs)
+        paid = earned(prices.edges, last.fullest)
     return int(sum(costs.tolist()) - paid)

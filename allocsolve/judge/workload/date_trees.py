@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from allocsolve.judge.workload.job_prices import (
     Machine,
     check_kind,
     check_slots,
+    earned,
     edges_of,
     job_rows,
     mean_of,
@@ -30,24 +31,19 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
     from allocsolve.model.workload import WorkloadProblem
 
-_KIND: Final = "date-trees"
-
 
 def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
     """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates for each stretch.
 
-    Parameters
-    ----------
-    problem
-        A problem of rigid jobs.
-    certificate
-        ``kind``: "date-trees". ``term``, ``edges``, ``nodes`` and ``unit`` as in `job_price_bound`.
-        ``shared``: prices, by ``first_slots``, ``offsets`` and ``prices`` as there. ``stretches``: the number
-        of the tree of each job. ``trees``: each has ``slots``, two edges by their numbers; ``lists``,
-        ``jobs``, ``cuts`` and ``totals`` as in `date_tree_bound`, with jobs counted within the stretch, slots
-        from the first edge on and prices between the edges only.
-    objective
-        ``turnaround``, ``slowdown`` or ``wait``.
+    *Certificate.* ``kind``: "date-trees". ``term``, ``edges``, ``nodes`` and ``unit`` as in
+    `job_price_bound`. ``shared``: prices, by ``first_slots``, ``offsets`` and ``prices`` as there.
+    ``stretches``: the number of the tree of each job. ``trees``: each has ``slots``, two edges by their
+    numbers; ``lists``, ``jobs``, ``cuts`` and ``totals`` as `DateTree` has them, with jobs counted within
+    the stretch, slots from the first edge on and prices between the edges only. One of the kind "date-tree"
+    has the tree of a single stretch in itself, from the first edge to the last, and nothing is shared.
+    `InvalidAnswer` as for `job_price_bound`, and if a total is not what the judge finds.
+
+    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----
@@ -55,30 +51,51 @@ def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object]
     the shared prices of jobs that fit into the cluster together. So the cost of all jobs is at least the sum
     over the stretches of the cost of their jobs and the shared prices that these pay, less the integral of
     W. The schedule of the jobs of one stretch, by itself, is a schedule of the machine. So the proof of
-    `date_tree_bound` holds for the first sum, stretch by stretch, where shared prices are a part of the cost
+    `DateTree` holds for the first sum, stretch by stretch, where shared prices are a part of the cost
     of a start: jobs pay them also where they surely run.
 
     *Complexity*: the sum of that of the trees. No code is shared with the solver.
     """
-    totals = tree_totals(problem, certificate, objective)
-    for number, (tree, found) in enumerate(zip(items(certificate, "trees"), totals, strict=True)):
-        check_totals(tree, found, f" of trees[{number}]")
+    found = tree_totals(problem, certificate, objective)
+    for (name, tree), totals in zip(_trees(certificate), found, strict=True):
+        check_totals(tree, totals, name and f" of {name}")
     return bound_of_trees(problem, certificate, objective)
+
+
+def _trees(certificate: Mapping[str, object]) -> list[tuple[str, Any]]:
+    """Return the trees of a certificate by what messages call them: nothing if it is a tree itself."""
+    if certificate.get("kind") == "date-tree":
+        return [("", certificate)]
+    return [(f"trees[{number}]", tree) for number, tree in enumerate(items(certificate, "trees"))]
+
+
+def _shared(certificate: Mapping[str, object], edges: IntArray, jobs: int) -> WindowPrices:
+    """Return the shared prices, of which a single tree has none."""
+    if certificate.get("kind") == "date-tree":
+        nowhere = np.zeros(jobs + 1, dtype=np.int64)
+        return WindowPrices(frozen(edges), frozen(nowhere[1:]), frozen(nowhere), frozen(nowhere[:0]))
+    listed = certificate.get("shared")
+    if not isinstance(listed, dict):
+        msg = f"shared of the certificate is {type(listed).__name__}, not an object"
+        raise malformed(msg)
+    shared = price_windows(listed, edges, jobs)
+    check_slots(shared)
+    return shared
 
 
 def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
     """Return the bound of a certificate whose ``totals`` are those of `tree_totals`."""
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
-    shared = price_windows(certificate["shared"], edges_of(certificate, tick), len(problem.jobs))
+    shared = _shared(certificate, edges_of(certificate, tick), len(problem.jobs))
     fullest = np.zeros(len(shared.edges) - 1, dtype=np.int64)
     fullest_sets(shared, *Machine.of(problem, divisor), fullest)
-    lengths = np.diff(shared.edges).tolist()
-    total = -sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
-    for number, tree in enumerate(certificate["trees"]):
+    total = -earned(shared.edges, fullest)
+    for name, tree in _trees(certificate):
         reached = [each for each in tree["totals"] if each is not None]
         if not reached:
-            msg = f"no leaf of trees[{number}] of the certificate has room for a schedule, which cannot be"
+            where = name and f"{name} of "
+            msg = f"no leaf of {where}the certificate has room for a schedule, which cannot be"
             raise InvalidAnswer(msg)
         total += min(reached)
     return mean_of(problem, Fraction(total, unit * tick), objective)
@@ -88,19 +105,15 @@ def tree_totals(
     problem: WorkloadProblem, certificate: Mapping[str, object], objective: str
 ) -> list[list[int | None]]:
     """Return the totals of the leaves of each tree as the judge finds them, whatever ``totals`` it has."""
-    check_kind(problem, certificate, _KIND, objective)
+    is_one = certificate.get("kind") == "date-tree"
+    check_kind(problem, certificate, "date-tree" if is_one else "date-trees", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     edges = edges_of(certificate, tick)
     rows = job_rows(problem, objective, unit, tick)
     count = len(problem.jobs)
-    listed = certificate.get("shared")
-    if not isinstance(listed, dict):
-        msg = f"shared of the certificate is {type(listed).__name__}, not an object"
-        raise malformed(msg)
-    shared = price_windows(listed, edges, count)
-    check_slots(shared)
-    trees, owner = items(certificate, "trees"), integers(certificate, "stretches", 0)
+    shared, trees = _shared(certificate, edges, count), _trees(certificate)
+    owner = np.zeros(count, dtype=np.int64) if is_one else integers(certificate, "stretches", 0)
     if len(owner) != count:
         msg = f"{len(owner)} stretches in the certificate for {count} jobs"
         raise InvalidAnswer(msg)
@@ -113,15 +126,17 @@ def tree_totals(
     begins = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(trees)))))
     read: list[tuple[DateTree, Machine]] = []
     steps, leaves = float(len(shared.prices)) * (capacity + 1), 0
-    for number, tree in enumerate(trees):
+    for number, (name, tree) in enumerate(trees):
         own = order[begins[number] : begins[number + 1]]
-        low, high = _slots(tree, number, len(edges))
-        part = _part(shared, own, low, high, number)
+        low, high = (0, len(edges) - 1) if is_one else _slots(tree, name, len(edges))
+        part = _part(shared, own, low, high, name)
         own_rows = JobRows(*(frozen(column[own]) for column in rows))
         try:
             one = DateTree.read(tree, part.edges, own_rows, tick, part)
         except InvalidAnswer as fault:
-            msg = f"trees[{number}]: {fault}"
+            if is_one:
+                raise
+            msg = f"{name}: {fault}"
             raise InvalidAnswer(msg, breaks_schema=fault.breaks_schema) from fault
         read.append((one, Machine(frozen(nodes[own]), capacity)))
         steps += one.steps * (capacity + 1)
@@ -130,25 +145,25 @@ def tree_totals(
     return [tree.totals(machine) for tree, machine in read]
 
 
-def _slots(tree: Any, number: int, num_edges: int) -> tuple[int, int]:  # noqa: ANN401 - JSON
+def _slots(tree: Any, name: str, num_edges: int) -> tuple[int, int]:  # noqa: ANN401 - JSON
     """Return the numbers of the first and the last edge of a tree."""
     if not isinstance(tree, dict):
-        msg = f"trees[{number}] of the certificate is {type(tree).__name__}, not an object"
+        msg = f"{name} of the certificate is {type(tree).__name__}, not an object"
         raise malformed(msg)
     slots = integers(tree, "slots", 0).tolist()
     if len(slots) != 2 or not slots[0] < slots[1] < num_edges:
-        msg = f"slots {shown(slots)} of trees[{number}] in the certificate are not two of {num_edges} edges"
+        msg = f"slots {shown(slots)} of {name} in the certificate are not two of {num_edges} edges"
         raise InvalidAnswer(msg)
     return slots[0], slots[1]
 
 
-def _part(shared: WindowPrices, jobs: IntArray, low: int, high: int, number: int) -> WindowPrices:
+def _part(shared: WindowPrices, jobs: IntArray, low: int, high: int, name: str) -> WindowPrices:
     """Return the shared prices of some jobs, which must lie between two edges."""
     counts = np.diff(shared.offsets)[jobs]
     first = np.where(counts > 0, shared.first[jobs] - low, 0)
     if (first < 0).any() or (first + counts > high - low).any():
         job = int(jobs[np.argmax((first < 0) | (first + counts > high - low))])
-        msg = f"job {job} has shared prices outside of the slots of trees[{number}] in the certificate"
+        msg = f"job {job} has shared prices outside of the slots of {name} in the certificate"
         raise InvalidAnswer(msg)
     offsets = np.concatenate(([0], np.cumsum(counts)))
     entries = np.arange(int(offsets[-1])) + np.repeat(shared.offsets[jobs] - offsets[:-1], counts)

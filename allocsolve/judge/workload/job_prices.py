@@ -29,7 +29,7 @@ _WHOLE, _QUARTERS, _REALS = 1, 4, 1024
 
 #: Sums from here on are refused: they are estimated in doubles, so a bit of 64-bit integers is left for
 #: rounding.
-_LARGEST: Final = 2.0**62
+LARGEST: Final = 2.0**62
 
 #: Prices times units of nodes in all knapsacks together: some minutes. And units of nodes in one: 160 MB.
 _MAX_STEPS: Final = 2 * 10**10
@@ -41,23 +41,15 @@ _TERMS = ("turnaround", "slowdown", "wait")
 def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
     """Return a lower bound on a weighted mean, recomputed from prices per job.
 
-    Parameters
-    ----------
-    problem
-        A problem of rigid jobs.
-    certificate
-        ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which
-        slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
-        price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
-        ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
-    objective
-        ``turnaround``, ``slowdown`` or ``wait``.
+    `InvalidAnswer` if the certificate does not have this form or is not for this problem and objective, if
+    the sums of its numbers do not fit into 64 bits, or if checking it would take minutes.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form or is not for this problem and objective, if the sums of
-        its numbers do not fit into 64 bits, or if checking it would take minutes.
+    *Certificate.* ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at
+    which slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
+    price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
+    ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
+
+    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----
@@ -87,14 +79,19 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
     nodes, capacity = Machine.of(problem, divisor)
     rows = job_rows(problem, objective, unit, tick)
-    check_sums(rows, windows, capacity + 1)
+    check_work(rows, windows, capacity + 1)
     costs = np.empty(len(nodes), dtype=np.int64)
     least_job_costs(rows, windows, costs)
     fullest = np.empty(len(windows.edges) - 1, dtype=np.int64)
     fullest_sets(windows, nodes, capacity, fullest)
-    lengths = np.diff(windows.edges).tolist()
-    paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
+    paid = earned(windows.edges, fullest)
     return mean_of(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
+
+
+def earned(edges: IntArray, fullest: IntArray) -> int:
+    """Return what the cluster earns at most, from the greatest sum of prices in each slot."""
+    pairs = zip(np.diff(edges).tolist(), fullest.tolist(), strict=True)
+    return sum(length * full for length, full in pairs if full)
 
 
 class Machine(NamedTuple):
@@ -107,10 +104,7 @@ class Machine(NamedTuple):
     def of(cls, problem: WorkloadProblem, divisor: int) -> Machine:
         """Return the machine of a problem in units of so many nodes, all of them rounded down.
 
-        Raises
-        ------
-        InvalidAnswer
-            If there are so many units that knapsacks of them take gigabytes.
+        `InvalidAnswer` if there are so many units that knapsacks of them take gigabytes.
         """
         capacity = problem.num_nodes // divisor
         if capacity > _MAX_UNITS:
@@ -138,10 +132,7 @@ def check_kind(
 def ticks_of(problem: WorkloadProblem) -> int:
     """Return the number of ticks in a second; estimates of run times do not matter.
 
-    Raises
-    ------
-    InvalidAnswer
-        If there are too many ticks until the last job ends.
+    `InvalidAnswer` if there are too many ticks until the last job ends.
     """
     times = np.concatenate((problem.jobs.packed.submit, problem.jobs.packed.runtime))
     if not problem.is_plain:
@@ -213,7 +204,7 @@ def _scaled(weights: NDArray[np.float64], unit: int, tick: int) -> IntArray:
     """Return weights times the unit, rounded down."""
     if not len(weights):
         return np.zeros(0, dtype=np.int64)
-    if float(weights.max()) * unit * tick >= _LARGEST:
+    if float(weights.max()) * unit * tick >= LARGEST:
         msg = f"unit {unit} of the certificate times the weight {weights.max():g} in ticks is beyond 2^62"
         raise InvalidAnswer(msg)
     if (weights == np.floor(weights)).all():
@@ -221,28 +212,29 @@ def _scaled(weights: NDArray[np.float64], unit: int, tick: int) -> IntArray:
     return np.array([math.floor(Fraction(weight) * unit) for weight in weights.tolist()], dtype=np.int64)
 
 
-def check_sums(rows: JobRows, windows: WindowPrices, cells: int, latest: int = 0) -> None:
-    """Refuse numbers whose sums might not fit into 64 bits, and knapsacks that would take minutes.
+def check_work(rows: JobRows, windows: WindowPrices, cells: int, latest: int = 0) -> None:
+    """Refuse sums that might not fit into 64 bits, and knapsacks of so many cells that would take minutes.
 
-    Parameters
-    ----------
-    cells
-        Of the table of a knapsack.
-    latest
-        A tick up to which starts are compared, besides those about the prices of a job.
+    Starts are compared about the prices of a job and up to the tick `latest`.
     """
-    edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
-    steps = float(len(windows.prices)) * cells + len(edges)
+    steps = float(len(windows.prices)) * cells + len(windows.edges)
     if steps > _MAX_STEPS:
         msg = f"{len(windows.prices)} prices of the certificate on {cells - 1} units of nodes are too many"
         raise InvalidAnswer(msg)
+    last = np.maximum(rows.submit, windows.edges[windows.first + np.diff(windows.offsets)])
+    check_sums(rows, windows, windows.prices, np.maximum(last, latest))
+
+
+def check_sums(rows: JobRows, windows: WindowPrices, prices: IntArray, last: IntArray) -> None:
+    """Refuse prices whose sums might not fit into 64 bits, if each job starts by `last`, in ticks."""
+    counts = np.diff(windows.offsets)
     owners = np.repeat(np.arange(len(counts)), counts)
-    slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
-    paid = np.bincount(owners, windows.prices * np.diff(edges)[slots], minlength=len(counts))
-    last = np.maximum(np.maximum(rows.submit, latest), windows.edges[windows.first + counts])
+    slots = np.arange(len(prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
+    lengths = np.diff(windows.edges).astype(np.float64)[slots]
+    paid = np.bincount(owners, prices * lengths, minlength=len(counts))
     ends = np.maximum(last + rows.runtime - np.minimum(rows.submit, rows.late), rows.floor)
     sums = rows.slope.astype(np.float64) * ends + rows.divisor.astype(np.float64) * paid
-    if len(sums) and sums.max() >= _LARGEST:
+    if sums.max(initial=0.0) >= LARGEST:
         msg = f"costs of job {int(np.argmax(sums))} under the certificate's prices are beyond 2^62"
         raise InvalidAnswer(msg)
     check_slots(windows)
@@ -253,7 +245,7 @@ def check_slots(windows: WindowPrices) -> None:
     counts = np.diff(windows.offsets)
     slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
     full = np.bincount(slots, windows.prices.astype(np.float64))
-    if full.max(initial=0.0) >= _LARGEST:
+    if full.max(initial=0.0) >= LARGEST:
         msg = f"prices in slot {int(np.argmax(full))} of the certificate sum up to more than 2^62"
         raise InvalidAnswer(msg)
 

@@ -17,8 +17,9 @@ from allocsolve.judge.workload._kernels_machine_jobs import (
 from allocsolve.judge.workload.job_prices import (
     _REALS,
     check_kind,
-    check_sums,
+    check_work,
     edges_of,
+    job_price_bound,
     job_rows,
     mean_of,
     price_windows,
@@ -41,6 +42,12 @@ _MAX_LOOKS: Final = 2 * 10**10
 #: Ticks by which closed windows end earlier where times are rounded: more than the tolerance of the judge of
 #: schedules and the rounding of starts together.
 _EARLIER: Final = 2
+
+
+def any_job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> float:
+    """Return the bound of prices per job on a plain or a general machine."""
+    bound = job_price_bound if problem.is_plain else machine_job_price_bound
+    return bound(problem, certificate, term)
 
 
 def machine_job_price_bound(
@@ -102,7 +109,7 @@ def machine_job_price_bound(
     if tick == _REALS:
         release -= 1
     rows = rows._replace(submit=frozen(np.maximum(rows.submit, release)))
-    check_sums(rows, windows, cells, int(windows.edges[-1]))
+    check_work(rows, windows, cells, int(windows.edges[-1]))
     amounts, there = frozen(np.stack(needs, axis=1)), frozen(room)
     costs = np.empty(len(rows.submit), dtype=np.int64)
     least_costs_beside_windows(rows, windows, amounts, there, costs)

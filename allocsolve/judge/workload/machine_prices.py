@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import (
-    PriceList,
-    lower_float,
-    malformed,
-    price_list,
-    upper_sum_of_products,
-)
+from allocsolve.judge.certificates import PriceList, lower_float, malformed, price_list, upper_sum_of_products
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
 from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays
 from allocsolve.judge.workload.machine import needed
@@ -45,21 +39,14 @@ _TERMS: Final = ("turnaround", "slowdown", "wait")
 def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> float:
     """Return a lower bound on a weighted mean over rigid jobs, recomputed from prices of resources.
 
-    Parameters
-    ----------
-    problem
-        The problem, on any machine.
-    certificate
-        ``edges``, rising integers >= 0, the seconds at which slots begin and end; ``prices``, for the name of
-        a resource an integer >= 0 for each slot (resources without prices may be left out); ``unit`` Q >= 1:
-        a price q is q / Q units of cost for a second of one node, GPU and the like.
-    term
-        ``turnaround``, ``slowdown`` or ``wait``.
+    `InvalidAnswer` if the certificate does not have this form, the term is another one, or a job is not
+    rigid.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the certificate does not have this form, the term is another one, or a job is not rigid.
+    *Certificate.* ``edges``, rising integers >= 0, the seconds at which slots begin and end; ``prices``, for
+    the name of a resource an integer >= 0 for each slot (resources without prices may be left out); ``unit``
+    Q >= 1: a price q is q / Q units of cost for a second of one node, GPU and the like.
+
+    The term is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----

@@ -34,21 +34,10 @@ _FINEST: Final = 1 << 16
 def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> ProofText:
     """Return a certificate that the judge has accepted as the text that the verified checker reads.
 
-    Parameters
-    ----------
-    problem
-        Jobs that are rigid, or moldable with a table of sizes; their times are quarters of a second, their
-        weights whole numbers.
-    certificate
-        Prices, one list for all jobs, one for each, or one for each resource; or a rule of makespans.
-    term
-        ``turnaround``, ``wait``, ``slowdown`` or ``makespan``; prices bound the turnaround only if jobs are
-        moldable.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If the checker has no theorem for this certificate or these jobs.
+    The certificate has prices, one list for all jobs, one for each, or one for each resource; or a rule of
+    makespans. Jobs are rigid, or moldable with a table of sizes: then prices bound the turnaround only. Their
+    times are quarters of a second, their weights whole numbers. `UnsupportedProblem` if the checker has no
+    theorem for this certificate or these jobs.
 
     Notes
     -----

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.families import Term, imported, value_of
 from allocsolve.judge.messages import overloads, shown_seconds
 from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.elastic import elastic_violations, needed_sizes
-from allocsolve.judge.workload.machine import (
-    early_violations,
-    machine_violations,
-    open_node_seconds,
-)
+from allocsolve.judge.workload.machine import early_violations, machine_violations, open_node_seconds
 from allocsolve.judge.workload.tolerance import (
     TIME_TOLERANCE_S,
     are_quarters,
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
         WorkloadObjective,
         WorkloadProblem,
         WorkloadSchedule,
+        WorkloadTerm,
     )
 
 
@@ -282,10 +280,7 @@ class WorkloadMetrics:
 def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> WorkloadMetrics:
     """Return the metrics of a feasible schedule. O(pieces log pieces).
 
-    Raises
-    ------
-    InvalidAnswer
-        If a job has no piece: then there is no mean over all jobs.
+    `InvalidAnswer` if a job has no piece: then there is no mean over all jobs.
     """
     packed = problem.jobs.packed
     idle = np.diff(schedule.offsets) == 0
@@ -348,17 +343,28 @@ def _backfilled(submits: FloatArray, starts: FloatArray) -> int:
     return int((starts < np.maximum.accumulate(starts)).sum())
 
 
-def value_of_workload_metrics(metrics: WorkloadMetrics, objective: WorkloadObjective) -> Value:
-    """Return the value of a schedule with these metrics: a tuple for an objective of several terms."""
-    values = tuple(float(getattr(metrics, term)) for term in objective)
-    return values if len(objective) > 1 else values[0]
+def _term(name: WorkloadTerm, title: str, unit: str) -> Term[WorkloadProblem]:
+    workload_bound = imported("allocsolve.bounds.workload:workload_bound")
+    return Term(
+        *(name, title, unit, lambda metrics: float(getattr(metrics, name))),
+        bound=lambda problem: workload_bound(problem.on_plain_machine(), name),
+    )
+
+
+#: What can be minimised of a schedule.
+WORKLOAD_TERMS: Final = (
+    _term("turnaround", "mean time from submission to end", "s"),
+    _term("slowdown", "mean bounded slowdown", ""),
+    _term("wait", "mean time from submission to start", "s"),
+    _term("makespan", "end of the last job", "s"),
+)
 
 
 def workload_value(
     problem: WorkloadProblem, schedule: WorkloadSchedule, objective: WorkloadObjective = ("turnaround",)
 ) -> Value:
     """Return the objective value of a feasible schedule; a tuple for an objective of several terms."""
-    return value_of_workload_metrics(workload_metrics(problem, schedule), objective)
+    return value_of(WORKLOAD_TERMS, workload_metrics(problem, schedule), objective)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,14 +35,7 @@ LOOSE_STEP_S: Final = 4 * TIME_TOLERANCE_S
 def least_cost_of_work(problem: WorkloadProblem, term: str, listed: PriceList) -> Fraction:
     """Return a lower bound on the cost, nodes included, of each malleable job and job with requests alone.
 
-    Parameters
-    ----------
-    problem
-        The problem; other jobs are skipped.
-    term
-        ``turnaround`` or ``slowdown``.
-    listed
-        The prices of the certificate.
+    The term is ``turnaround`` or ``slowdown``; other jobs are skipped.
 
     Notes
     -----
@@ -153,14 +146,7 @@ def least_times_and_areas(problem: WorkloadProblem) -> tuple[FloatArray, FloatAr
 def least_cost_of_evolution(problem: WorkloadProblem, term: str, listed: PriceList) -> Fraction:
     """Return a lower bound on the cost of jobs with phases or profiles, each alone, with its nodes paid for.
 
-    Parameters
-    ----------
-    problem
-        The problem; other jobs are skipped.
-    term
-        ``turnaround`` or ``slowdown``.
-    listed
-        The prices of the certificate.
+    The term is ``turnaround`` or ``slowdown``; other jobs are skipped.
 
     Notes
     -----

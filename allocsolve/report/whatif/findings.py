@@ -14,7 +14,7 @@ from allocsolve.errors import FormatError, InvalidAnswer, UnsupportedProblem
 from allocsolve.instances import elastic_workload, recorded_schedule
 from allocsolve.judge import WorkloadMetrics, workload_metrics, workload_violations
 from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule, terms
-from allocsolve.pictures.workload import size_classes
+from allocsolve.pictures.chart import size_classes
 from allocsolve.report.whatif.questions import EASY, as_it_is, dated
 from allocsolve.report.whatif.words import POLICIES
 
@@ -46,14 +46,8 @@ class Periods(NamedTuple):
 def periods_of(submits: FloatArray, epoch: object, zone: tzinfo) -> Periods:
     """Return the days of a log of up to three weeks, else its weeks, which begin on Mondays.
 
-    Parameters
-    ----------
-    submits
-        Shape (jobs,), seconds, at least one.
-    epoch
-        Unix time of second 0; anything else than a number counts days and weeks from the first submission.
-    zone
-        In which days begin.
+    Submissions are in seconds; there is at least one. The epoch is the Unix time of second 0; anything else
+    than a number counts days and weeks from the first submission. Days begin in the zone.
     """
     first, last = float(submits.min()), float(submits.max())
     unit, days = ("day", 1) if last - first <= _BY_DAY * _DAY_S else ("week", _WEEK)
@@ -262,23 +256,7 @@ def what_if(
     split: Classes | None = None,
     policies: Sequence[str] = POLICIES,
 ) -> WhatIf:
-    """Return what the records say of a log; runs that have no record are named as missing.
-
-    Parameters
-    ----------
-    planned
-        Its `variants`.
-    store
-        Where the records are.
-    zone
-        In which days and weeks begin.
-    asked
-        The questions of the variants.
-    split
-        The jobs in classes whose waits are shown besides.
-    policies
-        Those of the variants.
-    """
+    """Return what the records say of a log; runs that have no record are named as missing."""
     first, *others = planned
     _, problem, tasks, _ = first
     recorded, no_record, faults = _recorded(log, problem)
@@ -310,18 +288,13 @@ def what_if(
         outlooks=tuple(outlooks),
         elastic=tuple(runs.elastic_case(variant) for variant in others if variant.share),
         split=split,
-        sizes=size_classes(problem)[0],
+        sizes=size_classes(problem.jobs.packed.nodes)[0],
         periods=periods_of(packed.submit, problem.meta.get("unix_time"), zone),
         failed=tuple(
-            name for name, row in rows.items() if row is not None and row.error and not _is_refused(row)
+            name for name, row in rows.items() if row is not None and row.error and not row.is_unsupported
         ),
         missing=tuple(name for name, row in rows.items() if row is None),
     )
-
-
-def _is_refused(record: Record) -> bool:
-    """Return whether a solver does not take the machine of its problem: that is no failure."""
-    return record.error.startswith(_REFUSED)
 
 
 def _fault(record: Record) -> str:

@@ -269,7 +269,7 @@ def _gains_table(split: Classes, columns: list[_Column]) -> Table:
             (
                 text(column.label),
                 *(
-                    _count(int(number))
+                    count_cell(int(number))
                     for number in ((change <= -_CHANGED_S).sum(), (change >= _CHANGED_S).sum())
                 ),
                 _who(split, least, change[least]) if change[least] <= -_CHANGED_S else text("-"),
@@ -286,7 +286,8 @@ def _who(split: Classes, number: int, change: float) -> TableCell:
     return text(f"{split.labels[number]} ({_signed(float(change)).shown})")
 
 
-def _count(number: int) -> TableCell:
+def count_cell(number: int) -> TableCell:
+    """Return the cell of a count."""
     return TableCell(f"{number:,}", float(number))
 
 
@@ -308,7 +309,7 @@ def _classes_table(split: Classes, columns: list[_Column]) -> Table:
     rows = tuple(
         (
             TableCell(split.labels[number], float(number) if split.by == "size" else split.labels[number]),
-            _count(int(counts[number])),
+            count_cell(int(counts[number])),
             *(time_cell(float(mean[number])) for mean in means),
         )
         for number in shown.tolist()

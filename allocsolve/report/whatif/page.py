@@ -10,14 +10,15 @@ import numpy as np
 
 from allocsolve.instances.formats.logs.log import log_not_modelled, shared_advice
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
-from allocsolve.pictures.chart import Axis, counted, duration, percent
-from allocsolve.pictures.workload import longest_bar, over_time, size_classes, wait_bars, wait_chart
+from allocsolve.pictures.chart import Axis, counted, duration, percent, size_classes
+from allocsolve.pictures.workload import longest_bar, over_time, wait_bars, wait_chart
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
 from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
 from allocsolve.report.whatif.outlooks import (
     asked_words,
     bound_cell,
+    count_cell,
     orders_table,
     outlook_sentences,
     outlooks_table,
@@ -252,10 +253,6 @@ def limits(figures: WhatIf) -> Iterator[str]:
 _LONGEST: Final = 10
 
 
-def _count(number: int) -> TableCell:
-    return TableCell(f"{number:,}", float(number))
-
-
 def _row_name(figures: WhatIf, key: str) -> str:
     """Return the name of a schedule; of one that only counts say is possible, with that."""
     shared = log_not_modelled(figures.log) and key != RECORDED
@@ -288,7 +285,7 @@ def waits_table(figures: WhatIf) -> Table:
         (
             text(figures.problem.jobs.names[job]),
             text(figures.periods.labels[int(figures.periods.of_jobs[job])]),
-            _count(int(packed.nodes[job])),
+            count_cell(int(packed.nodes[job])),
             time_cell(float(packed.runtime[job])),
             *(time_cell(float(column[job])) for _, column in columns),
         )
@@ -318,7 +315,7 @@ def _by_class(title: str, what: str, figures: WhatIf, classes: IntArray, labels:
     rows = tuple(
         (
             TableCell(labels[number], float(number)),
-            _count(int(counts[number])),
+            count_cell(int(counts[number])),
             *(time_cell(mean[number]) for mean in means),
         )
         for number in np.flatnonzero(counts).tolist()
@@ -349,7 +346,7 @@ def _elastic_row(
     label: str, jobs: int, bound: float | None, metrics: Mapping[str, WorkloadMetrics]
 ) -> tuple[TableCell, ...]:
     times = (metrics[name].turnaround if name in metrics else None for name in _ELASTIC)
-    return text(label), _count(jobs), bound_cell(bound), *map(time_cell, times)
+    return text(label), count_cell(jobs), bound_cell(bound), *map(time_cell, times)
 
 
 def whatif_page(figures: WhatIf, *, made: str = "") -> str:
@@ -359,15 +356,15 @@ def whatif_page(figures: WhatIf, *, made: str = "") -> str:
 
     Parameters
     ----------
-    found
-        All figures.
     made
         A line on when and how the page was made.
     """
     numbers = count()
     body = [f"<header><h1>What if? {isolated(figures.log.source)}</h1>"]
     body += [f'<p class="note">{escape(subject(figures))}.</p>']
-    body += [*_warning(figures), '<div class="cards">', *_cards(figures), "</div>"]
+    if warnings := [f"<p>{escape(caution)}</p>" for caution in cautions(figures)]:
+        body += ['<section class="warning">', *warnings, "</section>"]
+    body += ['<div class="cards">', *_cards(figures), "</div>"]
     body += [f'<p class="headline">{_linked(sentence)}</p>' for sentence in headlines(figures)]
     body += [
         *_contents(figures),
@@ -397,11 +394,6 @@ def _table(table: Table, numbers: Iterator[int], asked: Collection[str] = ()) ->
     """Return a table whose heads lead to their definitions."""
     words = definitions(unit="", elastic=True, asked=asked)
     return table_html(table, next(numbers), {head: anchor(head) for head in table.heads if head in words})
-
-
-def _warning(figures: WhatIf) -> list[str]:
-    lines = [f"<p>{escape(caution)}</p>" for caution in cautions(figures)]
-    return ['<section class="warning">', *lines, "</section>"] if lines else []
 
 
 def _cards(figures: WhatIf) -> Iterator[str]:
@@ -488,7 +480,7 @@ def _who(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     yield _table(size_table(figures), numbers)
     yield _table(period_table(figures), numbers)
     yield '<div class="figures">'
-    classes, axis = size_classes(figures.problem)
+    classes, axis = size_classes(figures.problem.jobs.packed.nodes)
     drawn = _drawn(figures)
     note = "The mean wait of the jobs between a power of two and the one before it."
     drawing = wait_chart("Mean wait by size", figures.problem, drawn, classes, axis)

@@ -14,7 +14,7 @@ from allocsolve.instances import closed_window
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.instances.formats.logs.windows import TimeOrigin
 from allocsolve.model import Jobs
-from allocsolve.pictures.workload import size_classes
+from allocsolve.pictures.chart import size_classes
 from allocsolve.registry import canonical_name
 from allocsolve.report.whatif.words import EXACT_LIMITS, ORDER_NAMES
 
@@ -80,19 +80,14 @@ def as_it_is(problem: WorkloadProblem, unit: str) -> Question:
 def of_size(problem: WorkloadProblem, unit: str, size: int) -> Question:
     """Ask for a machine of another size.
 
-    Jobs that are larger than it hold all of it, and run as long: so all jobs are there in each row.
-
-    Raises
-    ------
-    InvalidOption
-        If more is closed at times than such a machine has.
+    Jobs that are larger than it hold all of it, and run as long: so all jobs are there in each row. Raises
+    `InvalidOption` if more is closed at times than such a machine has.
     """
     nodes = problem.jobs.packed.nodes
     try:
         asked = replace(problem, num_nodes=size, jobs=_jobs(problem, nodes=np.minimum(nodes, size)))
     except InvalidProblem as fault:
-        msg = f"--nodes {size}: {fault}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(f"--nodes {size}: {fault}") from None
     asked = _named(asked, problem, f"{size}-{unit}")
     larger = int((nodes > size).sum())
     jobs = "1 job holds" if larger == 1 else f"{larger:,} jobs hold"
@@ -123,23 +118,18 @@ def with_exact_limits(problem: WorkloadProblem) -> Question:
 def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: str) -> Question:
     """Ask for a time in which the machine, or a part of it, is closed.
 
-    Raises
-    ------
-    InvalidOption
-        If the text is not that of a window, or it begins when all is over.
+    Raises `InvalidOption` if the text is not that of a window, or it begins when all is over.
     """
     packed = problem.jobs.packed
     zero = float(log.submits[0] - packed.submit[0])
     closed = closed_window(window, TimeOrigin(log.epoch, zero, timezone))
     ends = np.concatenate([log.ends - zero, packed.submit + packed.runtime])
     if closed.start > np.nanmax(ends):
-        msg = f"closed window {window!r}: begins after the last job of {log.source} has ended"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"closed window {window!r}: begins after the last job of {log.source} has ended")
     try:
         shut = replace(problem, closed=(*problem.closed, closed))
     except InvalidProblem as fault:  # it closes more than there is
-        msg = f"--closed {window}: {dated(str(fault), problem, zone(timezone))}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(f"--closed {window}: {dated(str(fault), problem, zone(timezone))}") from None
     asked = _named(shut, problem, f"closed {window}")
     return Question("closed", window, f"closed {window}", f"Closed {window},", asked)
 
@@ -147,25 +137,20 @@ def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: st
 def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
     """Ask for one pool in place of several partitions.
 
-    Raises
-    ------
-    InvalidOption
-        If there are not two of them at least, or the machine has none of that name.
+    Raises `InvalidOption` if there are not two of them at least, or the machine has none of that name.
     """
     value = ",".join(names)
     sizes = dict(problem.resources)
     jobs, asked = problem.jobs, problem.jobs.requirements
     used = {*asked.partitions, *(name for need in asked.needs for name, _ in need)}
     if len(names) < 2:
-        msg = f"--merge {value}: one pool is made of two partitions at least, such as std,long"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--merge {value}: one pool is made of two partitions at least, such as std,long")
     for name in names:
         if name not in sizes:
             msg = f"--merge {value}: --partitions does not say how many nodes the jobs of {name!r} may hold"
             raise InvalidOption(msg)
         if name not in used:
-            msg = f"--merge {value}: the log has no job in {name!r}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--merge {value}: the log has no job in {name!r}")
     pool = "+".join(names)
     there = {name: size for name, size in sizes.items() if name not in names}
     size = sum(sizes[name] for name in names)
@@ -218,8 +203,6 @@ def questions(
 
     Parameters
     ----------
-    log, problem
-        The log and its workload.
     nodes
         Sizes of the machine, in the unit of the log.
     orders
@@ -246,8 +229,7 @@ def questions(
     values = [(question.option, question.value) for question in asked]
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
-        msg = f"--{twice[0]} {twice[1]} is asked twice"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--{twice[0]} {twice[1]} is asked twice")
     return tuple(asked)
 
 
@@ -273,12 +255,11 @@ def classes_of(log: JobLog, problem: WorkloadProblem, by: Split) -> Classes:
         If the log does not tell what they are split by.
     """
     if by == "size":
-        of_jobs = size_classes(problem)[0]
+        of_jobs = size_classes(problem.jobs.packed.nodes)[0]
         return Classes(by, tuple(map(size_label, range(int(of_jobs.max(initial=0)) + 1))), of_jobs)
     told = problem.jobs.users if by == "user" else log.asked.told_partitions
     if not any(told):
-        msg = f"--by {by}: {log.source} does not tell the {by}s of jobs"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--by {by}: {log.source} does not tell the {by}s of jobs")
     names = [name or "not known" for name in told]
     labels, numbers = np.unique(np.array(names), return_inverse=True)
     return Classes(by, tuple(labels.tolist()), numbers.astype(np.int64))

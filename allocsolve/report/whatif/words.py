@@ -136,10 +136,7 @@ def plain(sentence: Iterable[str | Linked]) -> str:
 def anchor(word: str) -> str:
     """Return where on the page a word is defined.
 
-    Raises
-    ------
-    KeyError
-        If it is not.
+    Raises `KeyError` if it is not.
     """
     if word not in _MEANINGS:
         raise KeyError(word)
@@ -149,14 +146,8 @@ def anchor(word: str) -> str:
 def definitions(unit: str, *, elastic: bool, asked: Collection[str] = ()) -> dict[str, str]:
     """Return the words of a page with their meanings.
 
-    Parameters
-    ----------
-    unit
-        What sizes count: ``nodes`` or ``processors``.
-    elastic
-        Whether the page tells about jobs that can change their size.
-    asked
-        The words of what was asked for.
+    Sizes count the unit, ``nodes`` or ``processors``; `elastic` pages tell about jobs that can change their
+    size; `asked` are the words of what was asked for.
     """
     left_out = {"change", "what if", EXACT_LIMITS, *ORDER_NAMES.values()} - {*asked}
     if not elastic:

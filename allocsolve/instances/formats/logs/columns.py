@@ -35,19 +35,9 @@ def columns_of(
 ) -> Columns:
     """Find the columns of a format among those of a file.
 
-    Parameters
-    ----------
-    names
-        Names of the columns of the file, and of those that are computed of them.
-    unit
-        What sizes shall count; by default the first of the format for which there is a column.
-    fields
-        What is read beside plain jobs.
-
-    Raises
-    ------
-    FormatError
-        If a column is missing without which there are no jobs, or stands twice.
+    Raises `FormatError` if a column is missing without which there are no jobs, or stands twice. The names
+    are those of the columns of the file, and of those that are computed of them. Sizes count the unit, by
+    default the first of the format for which there is a column.
     """
     if unit is not None and unit not in table.units:
         raise FormatError(

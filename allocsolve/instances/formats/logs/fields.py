@@ -91,13 +91,11 @@ class LogFields:
         names = [name for name, _ in (*self.resources, *self.partitions)]
         for name in names:
             if name == NODES or names.count(name) > 1:
-                msg = f"the name {name!r} of a resource or partition is taken"
-                raise InvalidOption(msg)
+                raise InvalidOption(f"the name {name!r} of a resource or partition is taken")
         if self.priority_age is not None:
             for what, number in zip(("weight", "days"), self.priority_age, strict=True):
                 if not (math.isfinite(number) and number > 0):
-                    msg = f"priority_age: {what} {number} is not a number above 0"
-                    raise InvalidOption(msg)
+                    raise InvalidOption(f"priority_age: {what} {number} is not a number above 0")
 
     @property
     def capacities(self) -> dict[str, int]:
@@ -141,8 +139,7 @@ def tres_needs(text: str) -> str:
     if not text:
         return ""
     if "=" not in text:
-        msg = f"{text[:20]!r} is no list such as cpu=8,gres/gpu=4"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:20]!r} is no list such as cpu=8,gres/gpu=4")
     needs: dict[str, int] = {}
     typed = 0
     for part in text.split(","):
@@ -151,8 +148,7 @@ def tres_needs(text: str) -> str:
         if not slash or kind not in {"gres", "license"}:
             continue
         if not _PRIORITY.fullmatch(number):
-            msg = f"{number[:20]!r} is no number"
-            raise ValueError(msg)
+            raise ValueError(f"{number[:20]!r} is no number")
         if name == "gpu" or name.startswith("gpu:"):
             typed += int(number) if name != "gpu" else 0
             name = f"gpus{name.removeprefix('gpu')}"
@@ -177,8 +173,7 @@ def read_needs(text: str) -> tuple[tuple[str, int], ...] | None:
     for part in text.split(","):
         match = _NEED.fullmatch(part)
         if match is None:
-            msg = f"{text[:30]!r} is no list such as gpus=4"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:30]!r} is no list such as gpus=4")
         found.append((match[1], int(match[2])))
     return tuple(found)
 
@@ -195,8 +190,7 @@ class FieldTexts:
         if text.lower() in _NO_PARTITION:
             return -1
         if not text.isprintable() or len(text) > 200:
-            msg = f"{text[:20]!r} is no name"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:20]!r} is no name")
         return self.partitions.setdefault(text, len(self.partitions))
 
     def need(self, *texts: str) -> int:
@@ -205,8 +199,7 @@ class FieldTexts:
             needs = read_needs(text)
             if needs is not None:
                 if len(self.needs) >= _MOST_LISTS:
-                    msg = f"there are more than {_MOST_LISTS} different needs"
-                    raise ValueError(msg)
+                    raise ValueError(f"there are more than {_MOST_LISTS} different needs")
                 return self.needs.setdefault(needs, len(self.needs))
         return -1
 
@@ -216,8 +209,7 @@ def priority(text: str) -> float:
     if text.lower() in {"", "unknown", "n/a", "none", "(null)", "nan"}:
         return math.nan
     if not _PRIORITY.fullmatch(text):
-        msg = f"{text[:20]!r} is no whole number"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:20]!r} is no whole number")
     return float(text)
 
 
@@ -252,14 +244,8 @@ class FieldColumns(NamedTuple):
     ) -> tuple[AskedJobs, dict[str, int]]:
         """Return what was asked of the rows that are kept, and counts of what was made of it.
 
-        Parameters
-        ----------
-        rows
-            Of the jobs that are kept, in their order.
-        nodes
-            Their sizes.
-        submits, starts
-            Of these, in seconds.
+        The rows are those of the jobs that are kept, in their order; the other arrays are of these, times in
+        seconds.
         """
         left_out = Counter({name: int(tells[rows].sum()) for name, tells in self.left_out.items()})
         if self.texts is None:
@@ -351,22 +337,11 @@ def head_starts(
     """Return by how many seconds jobs are ahead in a queue by Slurm's multifactor priority.
 
     The priority of a job is other terms plus ``weight * min(1, age / max age)``. Of two jobs below the
-    maximal age the one with the smaller ``submit - head start`` has the higher priority, whatever time it
-    is, if the head start is (other terms) x (max age) / weight.
-
-    Parameters
-    ----------
-    priorities
-        Shape (jobs,): the last ones, those at the start; NaN where unknown.
-    submits, starts
-        Shape (jobs,), seconds. Between them jobs grow older.
-    weight, days
-        PriorityWeightAge, and PriorityMaxAge in days.
-
-    Returns
-    -------
-    FloatArray
-        Shape (jobs,), whole seconds; NaN where priority or start is unknown.
+    maximal age the one with the smaller ``submit - head start`` has the higher priority, whatever time it is,
+    if the head start is (other terms) x (max age) / weight. Priorities are the last ones, those at the start;
+    between submission and start, in seconds, jobs grow older. The weight is PriorityWeightAge, the days are
+    PriorityMaxAge. Returns whole seconds, shape (jobs,) as the arguments; NaN where priority or start is
+    unknown.
     """
     oldest = 86_400 * days
     grown = np.clip(starts - submits, 0, oldest)
@@ -391,14 +366,8 @@ class AskedJobs:
     def columns(self, window: slice, submits: FloatArray, zero: float) -> dict[str, Any]:
         """Return the columns that `allocsolve.model.Jobs` takes.
 
-        Parameters
-        ----------
-        window
-            Of the jobs.
-        submits
-            Of these, in seconds of the log.
-        zero
-            The second of the log from which the workload counts.
+        They are of the jobs of a window, with their submissions in seconds of the log, from which the
+        workload counts at `zero`.
         """
         columns: dict[str, Any] = {}
         if len(self.needs):

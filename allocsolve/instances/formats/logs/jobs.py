@@ -68,18 +68,8 @@ _UNENDED: Final = ("RUNNING", "PENDING")
 class JobRows:
     """Takes up rows of cells, each a job.
 
-    Parameters
-    ----------
-    names
-        Names of the columns of the file.
-    unit
-        See `columns_of`.
-    times
-        Reads points in time.
-    place
-        What messages call a row, such as ``line``.
-    fields
-        What is read beside plain jobs.
+    The names are those of the columns of the file, the unit that of `columns_of`; messages call a row
+    `place`.
     """
 
     def __init__(
@@ -125,10 +115,7 @@ class JobRows:
     def add(self, number: int, cells: Sequence[str] | Dropped) -> None:
         """Take up a row: a job, a step of one, a fault, or what is no job.
 
-        Raises
-        ------
-        FormatError
-            If there are too many jobs.
+        Raises `FormatError` if there are too many jobs.
         """
         if isinstance(cells, Dropped):
             if cells.reason == "faulty":
@@ -145,8 +132,7 @@ class JobRows:
 
     def _add(self, cells: Sequence[str]) -> None:
         if len(cells) != self._width:
-            msg = f"{len(cells)} cells for {self._width} columns"
-            raise ValueError(msg)
+            raise ValueError(f"{len(cells)} cells for {self._width} columns")
         name = self._text(cells, "id")
         if not name:
             raise self._fault("id", "is empty")
@@ -200,8 +186,7 @@ class JobRows:
         try:
             return one.cell(*(cells[place].strip() for place in places))
         except ValueError as fault:
-            msg = f"{self._titles[idx]}: {fault}"
-            raise ValueError(msg) from None
+            raise ValueError(f"{self._titles[idx]}: {fault}") from None
 
     def _span(self, cells: Sequence[str], *, is_running: bool) -> tuple[float, float, float, bool]:
         """Return start, end and run time, and whether one of these times was moved by a clock set back."""
@@ -227,10 +212,7 @@ class JobRows:
     ) -> tuple[bool, float, float]:
         """Return start and end such that they are the run time apart, if the clock leaves a choice."""
         for start_later, end_later in ((False, True), (True, True), (True, False)):
-            times = (
-                self._time(cells, "start", later=start_later),
-                self._time(cells, "end", later=end_later),
-            )
+            times = (self._time(cells, "start", later=start_later), self._time(cells, "end", later=end_later))
             if times != (start, end) and abs(times[1] - times[0] - run) < 1:
                 return True, *times
         return False, start, end
@@ -271,8 +253,7 @@ class JobRows:
                 if size := int(match[1]):
                     return size, idx in self._columns.requested
             elif text.lower() not in _NO_SIZE:
-                msg = f"{self._titles[idx]} {text[:20]!r} is no number of {self.unit}"
-                raise ValueError(msg)
+                raise ValueError(f"{self._titles[idx]} {text[:20]!r} is no number of {self.unit}")
         return 0, False
 
 
@@ -445,13 +426,7 @@ def _read_text(text: LogText, layout: LogTable, options: LogOptions, times: Cloc
     table = layout.rows(text) if layout.rows is not None else None
     titles, numbered, place = table or _delimited(text, layout)
     rows = JobRows(
-        layout,
-        titles,
-        unit=options.unit,
-        times=times,
-        source=text.source,
-        place=place,
-        fields=options.fields,
+        layout, titles, unit=options.unit, times=times, source=text.source, place=place, fields=options.fields
     )
     for number, cells in numbered:
         rows.add(number, cells)
@@ -537,10 +512,7 @@ def _joined(
 ) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Make one row of those of a job that was resized, retried, or is cut at midnight, in place.
 
-    Returns
-    -------
-    tuple
-        Which rows are left, and how many others were joined to them, by reason.
+    Returns which rows are left, and how many others were joined to them, by reason.
     """
     left = np.ones(len(names), dtype=bool)
     reason = "continued" if layout.is_cut else "retried" if layout.has_attempts else "resized"

@@ -25,12 +25,7 @@ _BLANK: Final = re.compile(r"[ \t\r\n]*")
 class JsonText:
     """A JSON text of which only one value is held at a time.
 
-    Parameters
-    ----------
-    text
-        The text.
-    hint
-        What is said of a value that is too large.
+    The hint is what is said of a value that is too large.
     """
 
     def __init__(self, text: LogText, hint: str = "") -> None:

@@ -43,10 +43,7 @@ T = TypeVar("T")
 class Faults:
     """Lines that are no jobs: all counted, the first of them named.
 
-    Parameters
-    ----------
-    place
-        What messages call a line, such as ``row``.
+    Messages call a line `place`, such as ``row``.
     """
 
     def __init__(self, place: str = "line") -> None:
@@ -64,12 +61,7 @@ class Faults:
 class LogText:
     """The text of a log, which is read once, by lines or by parts, and never held as a whole.
 
-    Parameters
-    ----------
-    stream
-        The text.
-    head
-        The first characters, which are still in the stream.
+    The head is its first characters, which are still in the stream.
     """
 
     def __init__(self, stream: TextIO, source: str, head: str) -> None:
@@ -80,10 +72,7 @@ class LogText:
     def lines(self, max_line: int = MAX_LINE) -> Iterator[tuple[int, str]]:
         """Yield the lines with their numbers, from 1; of each no more than `max_line` characters are held.
 
-        Raises
-        ------
-        FormatError
-            If there are more than 2^29 characters.
+        Raises `FormatError` if there are more than 2^29 characters.
         """
         total = number = 0
         fresh = True
@@ -128,18 +117,8 @@ class LogRows(NamedTuple):
 def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
     """Hand the text of a file to a function; one that is gzipped is unpacked on the way.
 
-    Parameters
-    ----------
-    path
-        The file. It is gzipped if it begins as such files do, or its name ends in ``.gz``.
-    parse
-        Takes the text.
-
-    Returns
-    -------
-    tuple
-        What the function returns, and the SHA-256 of the file as it lies on disk, in hexadecimal (of what was
-        read of it).
+    It is gzipped if it begins as such files do, or its name ends in ``.gz``. Returns what the function
+    returns, and the SHA-256 of the file as it lies on disk, in hexadecimal (of what was read of it).
     """
     path = Path(path)
     try:
@@ -159,20 +138,8 @@ def read_text(path: PathLike, parse: Callable[[LogText], T]) -> tuple[T, str]:
 def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) -> tuple[T, str]:
     """Hand the lines of a file to a function; see `read_text`.
 
-    Parameters
-    ----------
-    parse
-        Takes pairs of a number, from 1, and a line, of which `MAX_LINE` characters at most are given.
-
-    Returns
-    -------
-    tuple
-        What the function returns, and the SHA-256 of the file as it lies on disk, in hexadecimal.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or unpacked, or has more than 2^29 characters.
+    Raises `FormatError` if the file cannot be read or unpacked, or has more than 2^29 characters. The
+    function takes pairs of a number, from 1, and a line, of which `MAX_LINE` characters at most are given.
     """
     return read_text(path, lambda text: parse(text.lines(MAX_LINE)))
 
@@ -212,31 +179,17 @@ def read_parquet(
 ) -> tuple[T, str]:
     """Hand the rows of a file to a function.
 
-    Parameters
-    ----------
-    wanted
-        Takes the names of all columns and returns the places of those that are read. Nothing else is
-        unpacked.
-    parse
-        Takes pairs of a number, from 1, and the cells of a row, in the order of `wanted`. Points in time
-        without a zone are ISO texts, others Unix seconds; whole numbers have no fraction.
-
-    Returns
-    -------
-    tuple
-        What the function returns, and the SHA-256 of the file, in hexadecimal.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or has more than 2^30 bytes of cells.
+    Raises `FormatError` if the file cannot be read, or has more than 2^30 bytes of cells. `wanted` takes the
+    names of all columns and returns the places of those that are read; nothing else is unpacked. `parse`
+    takes pairs of a number, from 1, and the cells of a row, in that order. Points in time without a zone are
+    ISO texts, others Unix seconds; whole numbers have no fraction. Returns what the function returns, and the
+    SHA-256 of the file, in hexadecimal.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency
         import pyarrow.parquet as pq  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        msg = "Parquet needs pyarrow: pip install 'allocsolve[parquet]'"
-        raise SolverUnavailable(msg) from None
+        raise SolverUnavailable("Parquet needs pyarrow: pip install 'allocsolve[parquet]'") from None
     source = str(path)
     try:
         with open_input(Path(path)) as stream:

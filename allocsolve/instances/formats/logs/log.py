@@ -104,30 +104,18 @@ class CleaningReport:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How a log is read.
+    """How a log is read."""
 
-    Parameters
-    ----------
-    num_nodes
-        Size of the machine, in the unit; None takes that of the log.
-    unit
-        What sizes are numbers of, one of `UNITS`; None lets the reader choose.
-    limits
-        What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
-        ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
-    fields
-        What is read beside plain jobs.
-    """
-
-    num_nodes: int | None = None
-    unit: str | None = None
+    num_nodes: int | None = None  #: size of the machine, in the unit; None takes that of the log
+    unit: str | None = None  #: what sizes are numbers of, one of `UNITS`; None lets the reader choose
+    #: What happens where a job ran longer than its limit: ``at-least-run`` raises the limit to the run time,
+    #: ``keep`` leaves both, ``cut`` ends the job at its limit, as machines do that kill it there.
     limits: str = "at-least-run"
-    fields: LogFields = PLAIN
+    fields: LogFields = PLAIN  #: what is read beside plain jobs
 
     def __post_init__(self) -> None:
         if self.num_nodes is not None and not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {self.num_nodes} is not in 1..2^53"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"num_nodes {self.num_nodes} is not in 1..2^53")
         if self.unit is not None:
             choice("unit", self.unit, UNITS)
         choice("limits", self.limits, LIMITS)
@@ -216,8 +204,7 @@ def log_problem(
     choice("origin", origin, ORIGINS)
     for name, seconds in (("warm_up", warm_up), ("cool_down", cool_down)):
         if not 0 <= seconds <= MAX_INTEGER:
-            msg = f"{name} {seconds} is not in 0..2^53"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} {seconds} is not in 0..2^53")
     window = _window(log, from_job, jobs)
     submits = log.submits[window]
     zero = _zero(log, window, origin)
@@ -290,13 +277,11 @@ def _zero(log: JobLog, window: slice, origin: str) -> float:
 
 def _window(log: JobLog, from_job: int, jobs: int | None) -> slice:
     if not log.names:
-        msg = f"{log.source}: none of its jobs can be used ({log.report})"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{log.source}: none of its jobs can be used ({log.report})")
     last = len(log.names) if jobs is None else from_job - 1 + jobs
     if from_job < 1 or last < from_job or last > len(log.names):
         wanted = f"{from_job}..{last}" if last >= from_job else f"from {from_job} on"
-        msg = f"jobs {wanted} of {log.source}: it has {len(log.names)} ({log.report})"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"jobs {wanted} of {log.source}: it has {len(log.names)} ({log.report})")
     return slice(from_job - 1, last)
 
 
@@ -335,24 +320,11 @@ def cleaned(
 ) -> JobLog:
     """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
 
-    Parameters
-    ----------
-    columns, machine, options, sha256, header, epoch, timezone
-        As in `JobLog`.
-    path
-        Of the log.
-    faults
-        Lines that could not be read.
-    dropped, changed, unusual
-        What the reader has counted already: lines; rows of `columns` that differ from the log, by mask (of
-        these, the rows that are kept count) or by number; lines.
-    sharing, may_share
-        Which rows had a part of a node only, where sizes count such parts, and which may have had.
-
-    Raises
-    ------
-    FormatError
-        If nothing tells the size of the machine, or there are faulty lines only and no size either.
+    Raises `FormatError` if nothing tells the size of the machine, or there are faulty lines only and no size
+    either. Arguments are called as in `JobLog`. Faults are lines that could not be read; dropped, changed and
+    unusual is what the reader has counted already: lines; rows of `columns` that differ from the log, by mask
+    (of these, the rows that are kept count) or by number; lines. Rows that are `sharing` had a part of a
+    node only, where sizes count such parts, and others may have had.
     """
     if machine.size is None:
         if not columns.names and faults.texts:

@@ -81,11 +81,9 @@ def _length(words: Sequence[str], at: int, name: str) -> int:
     """Return the length of a list of hosts."""
     text = words[at] if at < len(words) else ""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        msg = f"{name} {text[:20]!r} is no number"
-        raise ValueError(msg)
+        raise ValueError(f"{name} {text[:20]!r} is no number")
     if at + int(text) >= len(words):
-        msg = f"ends within the {text} hosts of {name}"
-        raise ValueError(msg)
+        raise ValueError(f"ends within the {text} hosts of {name}")
     return int(text)
 
 
@@ -93,8 +91,7 @@ def _hosts(text: str) -> Iterator[tuple[str, int]]:
     for word in text.split():
         match = _SLOTS.fullmatch(word)
         if match is None:
-            msg = f"{word[:30]!r} is no host such as n01 or 4*n01"
-            raise ValueError(msg)
+            raise ValueError(f"{word[:30]!r} is no host such as n01 or 4*n01")
         yield match[2], int(match[1] or 1)
 
 

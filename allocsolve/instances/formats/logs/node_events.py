@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.files import read_input, show
+from allocsolve.instances.formats.files import read_whole, show
 from allocsolve.instances.formats.logs.fields import read_needs, tres_needs
 from allocsolve.instances.formats.logs.lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.logs.slurm import tres_count
@@ -85,10 +85,7 @@ def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
     """
     source = str(path)
     clock = Clock(zone(timezone))
-    try:
-        text = read_input(path).decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
-    except OSError as error:
-        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from error
+    text = read_whole(path).decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
     events: list[NodeEvent] = []
     faults: list[str] = []
     others = 0
@@ -158,19 +155,16 @@ def _event(cells: Mapping[str, str], clock: Clock) -> NodeEvent | None:
     if end < start:
         end = _time(cells["timeend"], "TimeEnd", clock, later=True)
     if end < start:
-        msg = f"TimeEnd {cells['timeend'][:30]!r} is before TimeStart {cells['timestart'][:30]!r}"
-        raise ValueError(msg)
+        raise ValueError(f"TimeEnd {cells['timeend'][:30]!r} is before TimeStart {cells['timestart'][:30]!r}")
     if not names:
         return None
     is_sure = _SLEEPS.search(state) or _CLOSED.search(state)
     tres = cells.get("tres", "")
     cut = next((cell for cell in (names, tres, "" if is_sure else state) if cell.endswith("+")), "")
     if cut:
-        msg = f"{show(cut)} is cut off: {_HOW}"
-        raise ValueError(msg)
+        raise ValueError(f"{show(cut)} is cut off: {_HOW}")
     if not _STATE.fullmatch(state):
-        msg = f"the state {show(cells['state'])} is none"
-        raise ValueError(msg)
+        raise ValueError(f"the state {show(cells['state'])} is none")
     tres_needs(tres), tres_count("cpu", tres)
     nodes = tuple(dict.fromkeys(host_names(names)))
     if not is_sure or _SLEEPS.search(state):
@@ -182,11 +176,9 @@ def _time(text: str, title: str, clock: Clock, *, later: bool = False) -> float:
     try:
         seconds = clock.read(text, later=later)
     except ValueError as fault:
-        msg = f"{title} {fault}"
-        raise ValueError(msg) from None
+        raise ValueError(f"{title} {fault}") from None
     if seconds is None:
-        msg = f"{title} {text[:30]!r} is no time"
-        raise ValueError(msg)
+        raise ValueError(f"{title} {text[:30]!r} is no time")
     return seconds
 
 
@@ -201,12 +193,7 @@ class EventWindows(NamedTuple):
 
 
 def event_windows(
-    events: NodeEvents,
-    origin: TimeOrigin,
-    *,
-    until: float,
-    there: Mapping[str, int],
-    unit: str = "nodes",
+    events: NodeEvents, origin: TimeOrigin, *, until: float, there: Mapping[str, int], unit: str = "nodes"
 ) -> EventWindows:
     """Return the windows in which a part of a machine is closed since nodes were down or drained.
 
@@ -215,8 +202,6 @@ def event_windows(
 
     Parameters
     ----------
-    events
-        What was read.
     origin
         What second 0 of the workload is; the log must tell its date.
     until

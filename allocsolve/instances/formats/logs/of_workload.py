@@ -35,36 +35,21 @@ def read_workload_log(path: PathLike, *, unit: str | None = None) -> tuple[JobLo
     """Read a workload, such as `allocsolve import` writes, and return its jobs as those of a log, too.
 
     Such a log tells no starts. A problem that says of no log that its sizes are whole nodes may as well count
-    processors of nodes that jobs share.
-
-    Parameters
-    ----------
-    path
-        The problem.
-    unit
-        What its sizes count, one of `UNITS`; by default what the problem tells of its log.
-
-    Raises
-    ------
-    FormatError
-        If the file is no problem.
-    InvalidOption
-        If it is of another kind, has no jobs, or some that are not rigid, or its log counted something else.
+    processors of nodes that jobs share. Raises `FormatError` if the file is no problem; `InvalidOption` if it
+    is of another kind, has no jobs, or some that are not rigid, or its log counted something else. The unit,
+    one of `UNITS`, is by default what the problem tells of its log.
     """
     problem = read_problem(path)
     if not isinstance(problem, WorkloadProblem) or not len(problem.jobs):
-        msg = f"{path}: is no workload with jobs"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: is no workload with jobs")
     jobs, packed = problem.jobs, problem.jobs.packed
     if packed.kind.any():
         job = int(np.argmax(packed.kind > 0))
         kind = JOB_KINDS[packed.kind[job]]
-        msg = f"{path}: job {jobs.names[job]!r} is {kind}: only rigid jobs are compared"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: job {jobs.names[job]!r} is {kind}: only rigid jobs are compared")
     told = _told_unit(problem.meta)
     if unit is not None and told not in (None, unit):
-        msg = f"{path}: its sizes count {told}, not {unit}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: its sizes count {told}, not {unit}")
     unit = unit or told
     count = len(jobs)
     epoch, timezone = problem.meta.get("unix_time"), problem.meta.get("timezone")

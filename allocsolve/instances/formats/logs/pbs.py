@@ -30,15 +30,8 @@ _RECORD: Final = re.compile(
     r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)(?:\.\d+)?;([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII | re.DOTALL
 )
 _TITLES: Final = (
-    "id",
-    "ctime",
-    "start",
-    "end",
-    "resources_used.walltime",
-    "Resource_List.walltime",
-    "user",
-    "exec_host",
-    "exec_vnode",
+    *("id", "ctime", "start", "end", "resources_used.walltime"),
+    *("Resource_List.walltime", "user", "exec_host", "exec_vnode"),
     *(f"Resource_List.{name}" for name in ("nodect", "nodes", "select", "ncpus", "ngpus")),
     *("queue", "etime"),
 )
@@ -113,8 +106,7 @@ def _hosts(text: str) -> Iterator[tuple[str, int]]:
     for part in text.split("+"):
         match = _HOST.fullmatch(part)
         if match is None:
-            msg = f"{part[:30]!r} is no node such as n1/0, n1/0-3 or n1/0*4"
-            raise ValueError(msg)
+            raise ValueError(f"{part[:30]!r} is no node such as n1/0, n1/0-3 or n1/0*4")
         host, processors, numbers = match.groups()
         yield host, int(processors) if processors else sum(map(_size, (numbers or "0").split(",")))
 
@@ -148,8 +140,7 @@ def _vnodes(text: str) -> Iterator[tuple[str, list[str]]]:
     for part in re.split(r"\)\+\(|\+", text.strip()):
         host, *resources = part.strip("()").split(":")
         if not host or any("=" not in resource for resource in resources):
-            msg = f"{part[:30]!r} is no part of a node such as (n1:ncpus=4)"
-            raise ValueError(msg)
+            raise ValueError(f"{part[:30]!r} is no part of a node such as (n1:ncpus=4)")
         yield re.sub(r"\[\d+\]$", "", host), resources
 
 
@@ -175,13 +166,9 @@ _PROCESSORS: Final = frozenset({"", "ppn", "ncpus"})
 def chunks(name: str, text: str) -> str:
     """Return what ``2:ncpus=16+1:ncpus=8`` or ``2:ppn=4+n07:ppn=2`` asks for.
 
-    Parameters
-    ----------
-    name
-        Of a resource, of which the sum is returned, empty if it is not named; or empty for the number of
-        nodes. Where a part names its processors, one that does not has one.
-    text
-        Chunks of Resource_List.select, or nodes of Resource_List.nodes, with ``#`` and flags behind.
+    The text is chunks of Resource_List.select, or nodes of Resource_List.nodes, with ``#`` and flags behind.
+    The sum of the named resource is returned, empty if it is not named there; without a name the number of
+    nodes. Where a part names its processors, one that does not has one.
     """
     if not text:
         return ""
@@ -195,8 +182,7 @@ def chunks(name: str, text: str) -> str:
         else:
             resources.insert(0, first)
         if not chunk or first.startswith("-"):
-            msg = f"{text[:30]!r} is no list such as 2:ncpus=16"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:30]!r} is no list such as 2:ncpus=16")
         each = [_number(resource) for resource in resources if name and _is(resource, name)]
         is_named = is_named or bool(each)
         total += count * (each[0] if each else unsaid)
@@ -210,6 +196,5 @@ def _is(resource: str, name: str) -> bool:
 def _number(resource: str) -> int:
     text = resource.partition("=")[2]
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        msg = f"{resource[:30]!r} is no number"
-        raise ValueError(msg)
+        raise ValueError(f"{resource[:30]!r} is no number")
     return int(text)

@@ -57,8 +57,7 @@ def _rows(text: LogText) -> Iterator[tuple[int, Sequence[str] | Dropped]]:
 def _cells(job: object) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the cells of a job, and those of its attempts."""
     if not isinstance(job, dict):
-        msg = f"{show(job)} is no object"
-        raise ValueError(msg)
+        raise ValueError(f"{show(job)} is no object")
     attempts = _objects(job, "attempts")
     return [_text(job, name) for name in _OF_JOB], [
         (_text(attempt, "start_time"), _text(attempt, "end_time"), *_sizes(attempt)) for attempt in attempts
@@ -72,8 +71,7 @@ def _sizes(attempt: Mapping[str, Any]) -> tuple[str, str]:
     for host in hosts:
         held = host.get("gpus")
         if not isinstance(held, list):
-            msg = f"gpus {show(held)} is no list"
-            raise ValueError(msg)
+            raise ValueError(f"gpus {show(held)} is no list")
         gpus += len(held)
     return str(gpus), str(len({_text(host, "ip") for host in hosts}))
 
@@ -81,14 +79,12 @@ def _sizes(attempt: Mapping[str, Any]) -> tuple[str, str]:
 def _objects(value: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     found = value.get(name)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        msg = f"{name} {show(found)} is no list of objects"
-        raise ValueError(msg)
+        raise ValueError(f"{name} {show(found)} is no list of objects")
     return found
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:
     found = value.get(name)
     if found is not None and not isinstance(found, str):
-        msg = f"{name} {show(found)} is no text"
-        raise ValueError(msg)
+        raise ValueError(f"{name} {show(found)} is no text")
     return "" if found is None or found == "None" else found

@@ -27,26 +27,19 @@ _COUNT: Final = re.compile(r"\d{1,15}", re.ASCII)
 def tres_count(resource: str, text: str) -> str:
     """Return how many of a resource a list such as ``cpu=8,gres/gpu:a100=4,gres/gpu=4,node=2`` has.
 
-    Parameters
-    ----------
-    resource
-        ``node``, ``cpu`` or ``gpu``. GPUs may be counted with and without their type; these counts are of the
-        same ones.
-    text
-        The list; empty if nothing is known.
+    The resource is ``node``, ``cpu`` or ``gpu``. GPUs may be counted with and without their type; these
+    counts are of the same ones. An empty list tells nothing.
     """
     if not text:
         return ""
     if "=" not in text:
-        msg = f"{text[:20]!r} is no list such as cpu=8,node=2"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:20]!r} is no list such as cpu=8,node=2")
     plain = typed = 0
     for name, kind, count in _TRES.findall(text):
         if name.rpartition("/")[2] != resource:
             continue
         if not _COUNT.fullmatch(count):
-            msg = f"{count[:20]!r} is no number"
-            raise ValueError(msg)
+            raise ValueError(f"{count[:20]!r} is no number")
         if kind:
             typed += int(count)
         else:
@@ -131,8 +124,7 @@ def _found(job: Mapping[str, Any], path: Sequence[str]) -> object:
         if value is None:
             return None
         if not isinstance(value, dict):
-            msg = f"{path[0]} {show(value)} is no object"
-            raise ValueError(msg)
+            raise ValueError(f"{path[0]} {show(value)} is no object")
         value = value.get(key)
     return value
 
@@ -144,15 +136,13 @@ def json_cell(value: object, name: str) -> str:
             return ""
         value = value.get("number")
         if value is None:
-            msg = f"{name} has no number"
-            raise ValueError(msg)
+            raise ValueError(f"{name} has no number")
     if isinstance(value, list) and name == "state.current":  # the state and its flags
         value = next(iter(value), None)
     if value is None:
         return ""
     if isinstance(value, bool | dict | list):
-        msg = f"{name} {show(value)} is neither a text nor a number"
-        raise ValueError(msg)
+        raise ValueError(f"{name} {show(value)} is neither a text nor a number")
     return str(value)
 
 
@@ -169,13 +159,11 @@ def _tres(entries: object, name: str) -> str:
     if entries is None:
         return ""
     if not isinstance(entries, list):
-        msg = f"tres.{name} {show(entries)} is no list"
-        raise ValueError(msg)
+        raise ValueError(f"tres.{name} {show(entries)} is no list")
     parts = []
     for entry in entries:
         if not isinstance(entry, dict):
-            msg = f"tres.{name}: {show(entry)} is no object"
-            raise ValueError(msg)
+            raise ValueError(f"tres.{name}: {show(entry)} is no object")
         kind = "/".join(str(entry[key]) for key in ("type", "name") if entry.get(key))
         parts.append(f"{kind}={json_cell(entry.get('count'), f'tres.{name}')}")
     return ",".join(part for part in parts if not part.endswith("="))

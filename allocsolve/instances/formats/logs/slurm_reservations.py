@@ -35,10 +35,7 @@ def is_reservations(text: str) -> bool:
 def reservation_rows(text: str, source: str) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Yield the number of the line and the cells of each event that the reservations are, see `node_events`.
 
-    Raises
-    ------
-    FormatError
-        If a field that says when or where is missing, or what there is is no reservation.
+    Raises `FormatError` if a field that says when or where is missing, or what there is is no reservation.
     """
     line = 1
     for record in re.split(rf"^(?=\s*{_BEGIN})", text, flags=re.MULTILINE):

@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.files import parse, read_input, show
+from allocsolve.instances.formats.files import parse, read_whole, show
 from allocsolve.instances.formats.logs.lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.logs.slurm import json_cell
 from allocsolve.instances.formats.logs.squeue_reasons import (
@@ -165,10 +165,7 @@ def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     """
     source = str(path)
     clock = Clock(zone(timezone))
-    try:
-        data = read_input(path)
-    except OSError as error:
-        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from error
+    data = read_whole(path)
     faults: list[str] = []
     if data.lstrip()[:1] == b"{":
         document = parse(data, source)
@@ -334,8 +331,7 @@ def _cells_of(job: Document) -> dict[str, str]:
         sure = [flag for group in (_RUNNING, _HELD, _PENDING) for flag in told if flag in group]
         state = next(iter([*sure, *told]), None) if len(told) == len(state) else None
     if not isinstance(state, str):
-        msg = f"job_state must be a text or a list of texts, not {show(job.get('job_state'))}"
-        raise ValueError(msg)
+        raise ValueError(f"job_state must be a text or a list of texts, not {show(job.get('job_state'))}")
     cells = {title: json_cell(job.get(name), name) for title, name in _FIELDS.items()}
     tasks = json_cell(job.get("array_task_string"), "array_task_string")
     base = json_cell(job.get("array_job_id"), "array_job_id")
@@ -346,8 +342,7 @@ def _cells_of(job: Document) -> dict[str, str]:
         own = f"{whole}+{json_cell(job.get('het_job_offset'), 'het_job_offset') or 0}"
     hold = job.get("hold")
     if hold is not None and not isinstance(hold, bool):
-        msg = f"hold must be true or false, not {show(hold)}"
-        raise ValueError(msg)
+        raise ValueError(f"hold must be true or false, not {show(hold)}")
     if tasks and state in _PENDING:
         at_once = json_cell(job.get("array_max_tasks"), "array_max_tasks")
         limit = f"%{at_once}" if at_once not in {"", "0"} and "%" not in tasks else ""
@@ -392,8 +387,7 @@ def _read_all(
                 raise ValueError(row[""])
             state = row["STATE"]
             if not _STATE.fullmatch(state):
-                msg = f"the state {show(state)} is none"
-                raise ValueError(msg)
+                raise ValueError(f"the state {show(state)} is none")
             if state in _RUNNING | _PENDING:
                 rows.append(_row(row, clock, in_minutes=in_minutes))
             else:
@@ -413,8 +407,7 @@ def _row(cells: Mapping[str, str], clock: Clock, *, in_minutes: bool) -> _Row:
         tasks, is_cut = _task_list(match[2])
         at_once = int(match[3] or 0)
     elif not _ID.fullmatch(name):
-        msg = f"the job {show(name)} is none"
-        raise ValueError(msg)
+        raise ValueError(f"the job {show(name)} is none")
     reason = cells["REASON"].strip("()")
     start = _time(cells["START_TIME"], "start", clock)
     row = _Row(
@@ -439,11 +432,9 @@ def _row(cells: Mapping[str, str], clock: Clock, *, in_minutes: bool) -> _Row:
         dependency="" if cells["DEPENDENCY"].lower() in _NOTHING else cells["DEPENDENCY"],
     )
     if math.isnan(row.submit):
-        msg = f"the submission {show(cells['SUBMIT_TIME'])} of job {name} is not known"
-        raise ValueError(msg)
+        raise ValueError(f"the submission {show(cells['SUBMIT_TIME'])} of job {name} is not known")
     if is_running and math.isnan(start):
-        msg = f"the start {show(cells['START_TIME'])} of running job {name} is not known"
-        raise ValueError(msg)
+        raise ValueError(f"the start {show(cells['START_TIME'])} of running job {name} is not known")
     return row
 
 
@@ -454,8 +445,7 @@ def _named(read: Callable[[str], float | None], text: str, what: str) -> float:
     try:
         value = read(text)
     except ValueError as fault:
-        msg = f"{what} {fault}"
-        raise ValueError(msg) from None
+        raise ValueError(f"{what} {fault}") from None
     return math.nan if value is None else value
 
 
@@ -467,8 +457,7 @@ def _limit(text: str, *, in_minutes: bool) -> float:
     """Return a limit in seconds: of JSON always minutes, of squeue's text as ``2:00:00``, ``30:00``."""
     value = _named(time_limit, text, "time limit")
     if in_minutes and (":" in text or "-" in text):
-        msg = f"time limit {show(text)} is no number of minutes"
-        raise ValueError(msg)
+        raise ValueError(f"time limit {show(text)} is no number of minutes")
     return math.nan if value <= 0 else value
 
 
@@ -476,12 +465,10 @@ def _count(text: str, what: str) -> int:
     """Return a number such as ``4``, ``4-8`` (at least 4) or ``2K`` (2048)."""
     match = _COUNT.fullmatch(text)
     if match is None:
-        msg = f"{what} {show(text)} is no number"
-        raise ValueError(msg)
+        raise ValueError(f"{what} {show(text)} is no number")
     number = int(match[1]) * {None: 1, "K": 2**10, "M": 2**20}[match[2]]
     if not 1 <= number <= MAX_INTEGER:
-        msg = f"{what} {show(text)} is not in 1..2^53"
-        raise ValueError(msg)
+        raise ValueError(f"{what} {show(text)} is not in 1..2^53")
     return number
 
 
@@ -489,8 +476,7 @@ def _priority(text: str) -> int | None:
     if text.lower() in _NOTHING:
         return None
     if not re.fullmatch(r"\d{1,15}", text, re.ASCII):
-        msg = f"priority {show(text)} is no whole number"
-        raise ValueError(msg)
+        raise ValueError(f"priority {show(text)} is no whole number")
     return int(text)
 
 
@@ -505,21 +491,17 @@ def _task_list(text: str) -> tuple[range | tuple[int, ...], bool]:
     for part in parts:
         match = _TASKS.fullmatch(part)
         if match is None:
-            msg = f"the tasks {show(text)} are no list"
-            raise ValueError(msg)
+            raise ValueError(f"the tasks {show(text)} are no list")
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if last < first or not step:
-            msg = f"the tasks {show(part)} are no range"
-            raise ValueError(msg)
+            raise ValueError(f"the tasks {show(part)} are no range")
         ranges.append(range(first, last + 1, step))
         if sum(map(len, ranges)) > _MAX_TASKS:
-            msg = f"the tasks {show(text)} are more than {_MAX_TASKS:,}"
-            raise ValueError(msg)
+            raise ValueError(f"the tasks {show(text)} are more than {_MAX_TASKS:,}")
     if len(ranges) == 1:
         return ranges[0], is_cut
     for one in ranges:
         tasks.extend(one)
     if not tasks:
-        msg = f"the tasks {show(text)} are no list"
-        raise ValueError(msg)
+        raise ValueError(f"the tasks {show(text)} are no list")
     return tuple(tasks), is_cut

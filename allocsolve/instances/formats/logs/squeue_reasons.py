@@ -9,7 +9,12 @@ of versions 15 to 25.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+import re
+from itertools import product
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: ``line``: it starts when its turn has come and its nodes are free. ``held``: until somebody releases it.
 #: ``blocked``: by something that ends, but nothing tells when. ``never``: not as it was submitted.
@@ -36,7 +41,7 @@ _USER: Final = Reason("blocked", "a limit of its user")
 _TOO_MUCH: Final = "asks for more than {} allows"
 _NOT_ALLOWED: Final = "{} is not allowed"
 
-#: All reasons, by what they say.
+#: All reasons, by what they say; braces hold what may stand in their place.
 _NAMES: Final[dict[Reason, str]] = {
     _LINE: "None Priority Resources Prolog SchedDefer",
     HELD: "JobHeldAdmin JobHeldUser",
@@ -64,45 +69,22 @@ _NAMES: Final[dict[Reason, str]] = {
     Reason("blocked", "a limit of power"): "MaxPoweredUpNodes PowerNotAvail PowerReserved",
     Reason("blocked", "waits for a block of nodes"): "BlockMaxError BlockFreeAction",
     _ACCOUNT: (
-        "AccountingPolicy AssociationJobLimit AssociationResourceLimit AssociationTimeLimit "
-        "AssocMaxJobsLimit AssocMaxSubmitJobLimit "
-        "AssocGrpBB AssocGrpBBMinutes AssocGrpBBRunMinutes "
-        "AssocGrpBilling AssocGrpBillingMinutes AssocGrpBillingRunMinutes "
-        "AssocGrpCpuLimit AssocGrpCPUMinutesLimit AssocGrpCPURunMinutesLimit "
-        "AssocGrpEnergy AssocGrpEnergyMinutes AssocGrpEnergyRunMinutes "
-        "AssocGrpGRES AssocGrpGRESMinutes AssocGrpGRESRunMinutes "
-        "AssocGrpLicense AssocGrpLicenseMinutes AssocGrpLicenseRunMinutes "
-        "AssocGrpMemLimit AssocGrpMemMinutes AssocGrpMemRunMinutes "
-        "AssocGrpNodeLimit AssocGrpNodeMinutes AssocGrpNodeRunMinutes "
-        "AssocGrpUnknown AssocGrpUnknownMinutes AssocGrpUnknownRunMinutes "
-        "AssocGrpJobsLimit AssocGrpSubmitJobsLimit AssocGrpWallLimit "
-        "MaxBBPerAccount MaxBillingPerAccount MaxCpuPerAccount MaxEnergyPerAccount MaxGRESPerAccount "
-        "MaxJobsPerAccount MaxLicensePerAccount MaxMemoryPerAccount MaxNodePerAccount "
-        "MaxSubmitJobsPerAccount MaxUnknownPerAccount "
-        "MaxBBRunMinsPerAccount MaxBillingRunMinsPerAccount MaxCpuRunMinsPerAccount "
-        "MaxEnergyRunMinsPerAccount MaxGRESRunMinsPerAccount MaxLicenseRunMinsPerAccount "
-        "MaxMemoryRunMinsPerAccount MaxNodeRunMinsPerAccount MaxUnknownRunMinsPerAccount"
+        "AccountingPolicy Association{JobLimit,ResourceLimit,TimeLimit} AssocMax{Jobs,SubmitJob}Limit "
+        "AssocGrp{BB,Billing,Energy,GRES,License,Unknown}{,Minutes,RunMinutes} "
+        "AssocGrpCpuLimit AssocGrpCPU{,Run}MinutesLimit "
+        "AssocGrpMem{Limit,Minutes,RunMinutes} AssocGrpNode{Limit,Minutes,RunMinutes} "
+        "AssocGrp{Jobs,SubmitJobs,Wall}Limit "
+        "Max{BB,Billing,Cpu,Energy,GRES,Jobs,License,Memory,Node,SubmitJobs,Unknown}PerAccount "
+        "Max{BB,Billing,Cpu,Energy,GRES,License,Memory,Node,Unknown}RunMinsPerAccount"
     ),
-    _USER: (
-        "MaxBBRunMinsPerUser MaxBillingRunMinsPerUser MaxCpuRunMinsPerUser MaxEnergyRunMinsPerUser "
-        "MaxGRESRunMinsPerUser MaxLicenseRunMinsPerUser MaxMemoryRunMinsPerUser MaxNodeRunMinsPerUser "
-        "MaxUnknownRunMinsPerUser"
-    ),
+    _USER: "Max{BB,Billing,Cpu,Energy,GRES,License,Memory,Node,Unknown}RunMinsPerUser",
     _QOS: (
-        "QOSJobLimit QOSResourceLimit QOSTimeLimit QOSUsageThreshold "
-        "QOSGrpBB QOSGrpBBMinutes QOSGrpBBRunMinutes "
-        "QOSGrpBilling QOSGrpBillingMinutes QOSGrpBillingRunMinutes "
-        "QOSGrpCpuLimit QOSGrpCPUMinutesLimit QOSGrpCPURunMinutesLimit "
-        "QOSGrpEnergy QOSGrpEnergyMinutes QOSGrpEnergyRunMinutes "
-        "QOSGrpGRES QOSGrpGRESMinutes QOSGrpGRESRunMinutes "
-        "QOSGrpLicense QOSGrpLicenseMinutes QOSGrpLicenseRunMinutes "
-        "QOSGrpMemLimit QOSGrpMemoryMinutes QOSGrpMemoryRunMinutes "
-        "QOSGrpNodeLimit QOSGrpNodeMinutes QOSGrpNodeRunMinutes "
-        "QOSGrpUnknown QOSGrpUnknownMinutes QOSGrpUnknownRunMinutes "
-        "QOSGrpJobsLimit QOSGrpSubmitJobsLimit QOSGrpWallLimit "
-        "QOSMaxBBPerUser QOSMaxBillingPerUser QOSMaxCpuPerUserLimit QOSMaxEnergyPerUser QOSMaxGRESPerUser "
-        "QOSMaxJobsPerUserLimit QOSMaxLicensePerUser QOSMaxMemoryPerUser QOSMaxNodePerUserLimit "
-        "QOSMaxSubmitJobPerUserLimit QOSMaxUnknownPerUser"
+        "QOS{JobLimit,ResourceLimit,TimeLimit,UsageThreshold} "
+        "QOSGrp{BB,Billing,Energy,GRES,License,Unknown}{,Minutes,RunMinutes} "
+        "QOSGrpCpuLimit QOSGrpCPU{,Run}MinutesLimit QOSGrpMemLimit QOSGrpMemory{,Run}Minutes "
+        "QOSGrpNode{Limit,Minutes,RunMinutes} QOSGrp{Jobs,SubmitJobs,Wall}Limit "
+        "QOSMax{BB,Billing,Energy,GRES,License,Memory,Unknown}PerUser "
+        "QOSMax{Cpu,Jobs,Node,SubmitJob}PerUserLimit"
     ),
     Reason("never", "its partition takes no job of this size"): "PartitionNodeLimit",
     Reason("never", "its partition takes no job of this limit"): "PartitionTimeLimit",
@@ -115,37 +97,31 @@ _NAMES: Final[dict[Reason, str]] = {
     Reason("never", _NOT_ALLOWED.format("its QOS")): "InvalidQOS QOSNotAllowed",
     Reason("never", _TOO_MUCH.format("the limit of memory")): "MaxMemPerLimit",
     Reason("never", _TOO_MUCH.format("its account")): (
-        "AssocMaxBBMinutesPerJob AssocMaxBBPerJob AssocMaxBBPerNode "
-        "AssocMaxBillingMinutesPerJob AssocMaxBillingPerJob AssocMaxBillingPerNode "
-        "AssocMaxCpuMinutesPerJobLimit AssocMaxCpuPerJobLimit AssocMaxCpuPerNode "
-        "AssocMaxEnergyMinutesPerJob AssocMaxEnergyPerJob AssocMaxEnergyPerNode "
-        "AssocMaxGRESMinutesPerJob AssocMaxGRESPerJob AssocMaxGRESPerNode "
-        "AssocMaxLicenseMinutesPerJob AssocMaxLicensePerJob "
-        "AssocMaxMemMinutesPerJob AssocMaxMemPerJob AssocMaxMemPerNode "
-        "AssocMaxNodeMinutesPerJob AssocMaxNodePerJobLimit "
-        "AssocMaxUnknownMinutesPerJob AssocMaxUnknownPerJob AssocMaxUnknownPerNode "
-        "AssocMaxWallDurationPerJobLimit"
+        "AssocMax{BB,Billing,Energy,GRES,Mem,Unknown}{MinutesPerJob,PerJob,PerNode} "
+        "AssocMaxCpu{MinutesPerJobLimit,PerJobLimit,PerNode} AssocMaxLicense{MinutesPerJob,PerJob} "
+        "AssocMaxNode{MinutesPerJob,PerJobLimit} AssocMaxWallDurationPerJobLimit"
     ),
     Reason("never", _TOO_MUCH.format("its QOS")): (
-        "QOSMaxBBMinutesPerJob QOSMaxBBPerJob QOSMaxBBPerNode "
-        "QOSMaxBillingMinutesPerJob QOSMaxBillingPerJob QOSMaxBillingPerNode "
-        "QOSMaxCpuMinutesPerJobLimit QOSMaxCpuPerJobLimit QOSMaxCpuPerNode "
-        "QOSMaxEnergyMinutesPerJob QOSMaxEnergyPerJob QOSMaxEnergyPerNode "
-        "QOSMaxGRESMinutesPerJob QOSMaxGRESPerJob QOSMaxGRESPerNode "
-        "QOSMaxLicenseMinutesPerJob QOSMaxLicensePerJob "
-        "QOSMaxMemoryMinutesPerJob QOSMaxMemoryPerJob QOSMaxMemoryPerNode "
-        "QOSMaxNodeMinutesPerJob QOSMaxNodePerJobLimit "
-        "QOSMaxUnknownMinutesPerJob QOSMaxUnknownPerJob QOSMaxUnknownPerNode "
-        "QOSMaxWallDurationPerJobLimit"
+        "QOSMax{BB,Billing,Energy,GRES,Memory,Unknown}{MinutesPerJob,PerJob,PerNode} "
+        "QOSMaxCpu{MinutesPerJobLimit,PerJobLimit,PerNode} QOSMaxLicense{MinutesPerJob,PerJob} "
+        "QOSMaxNode{MinutesPerJob,PerJobLimit} QOSMaxWallDurationPerJobLimit"
     ),
     Reason("never", "asks for less than its QOS demands"): (
-        "QOSMinBB QOSMinBilling QOSMinCpuNotSatisfied QOSMinEnergy QOSMinGRES QOSMinLicense QOSMinMemory "
-        "QOSMinNode QOSMinUnknown"
+        "QOSMin{BB,Billing,Energy,GRES,License,Memory,Node,Unknown} QOSMinCpuNotSatisfied"
     ),
 }
+
+
+def _written_out(names: str) -> Iterator[str]:
+    """Yield names between blanks; braces hold what may stand in their place."""
+    for name in names.split():
+        parts = [part.split(",") for part in re.split(r"[{}]", name)]
+        yield from map("".join, product(*parts))
+
+
 #: All names of reasons, as Slurm writes them.
 REASONS: Final[dict[str, Reason]] = {
-    name: reason for reason, names in _NAMES.items() for name in names.split()
+    name: reason for reason, names in _NAMES.items() for name in _written_out(names)
 }
 _BY_LOWER: Final = {name.lower(): reason for name, reason in REASONS.items()}
 #: Beginnings of sentences, in lower case, that Slurm prints in place of a name, and what they say.
@@ -155,10 +131,8 @@ _SENTENCES: Final = {"nodes required for job are down, drained": _LINE}
 def reason_of(text: str) -> Reason:
     """Return what a reason says; of one that is not known, the job is blocked, and the reason is shown.
 
-    Parameters
-    ----------
-    text
-        As ``squeue`` prints it, with or without brackets around it; words may have ``_`` between them.
+    The text is as ``squeue`` prints it, with or without brackets around it; words may have ``_`` between
+    them.
 
     Examples
     --------

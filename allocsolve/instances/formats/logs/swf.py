@@ -93,24 +93,9 @@ def read_swf_lines(path: PathLike, *, partitions: bool = False) -> tuple[SwfLine
 
     A line of 10,000 characters or more is faulty, so is one without 18 numbers or with an impossible one;
     fields after the eighteenth are allowed, as some logs have them. Of comments, those in the first 1000
-    lines are kept. O(characters).
-
-    Parameters
-    ----------
-    path
-        The log.
-    partitions
-        Whether field 16 is read.
-
-    Returns
-    -------
-    tuple
-        The lines, and the SHA-256 of the file.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or unpacked, or has more than 2^29 characters or 4,000,000 jobs.
+    lines are kept. O(characters). Raises `FormatError` if the file cannot be read or unpacked, or has more
+    than 2^29 characters or 4,000,000 jobs. Field 16 is read if `partitions` are asked for. Returns the lines,
+    and the SHA-256 of the file.
     """
     return read_text(path, lambda text: _parsed(text, partitions=partitions))
 
@@ -172,11 +157,9 @@ def _values(text: str, words: list[str]) -> list[float]:
 def _checked(text: str, words: list[str]) -> list[float]:
     """Return the numbers of a line, or tell the first thing that is wrong with it."""
     if len(text) >= MAX_LINE:
-        msg = f"{MAX_LINE} characters or more"
-        raise ValueError(msg)
+        raise ValueError(f"{MAX_LINE} characters or more")
     if len(words) < _NUM_FIELDS:
-        msg = f"{len(words)} fields instead of {_NUM_FIELDS}"
-        raise ValueError(msg)
+        raise ValueError(f"{len(words)} fields instead of {_NUM_FIELDS}")
     values = [_number(word) for word in words[:_NUM_FIELDS]]
     for idx, value in enumerate(values, 1):
         fault = ""
@@ -189,8 +172,7 @@ def _checked(text: str, words: list[str]) -> list[float]:
         elif idx in _WHOLE and value % 1:
             fault = "is not whole"
         if fault:
-            msg = f"field {idx} ({FIELDS.get(idx, 'not used')}) {words[idx - 1][:20]!r} {fault}"
-            raise ValueError(msg)
+            raise ValueError(f"field {idx} ({FIELDS.get(idx, 'not used')}) {words[idx - 1][:20]!r} {fault}")
     return values
 
 
@@ -254,8 +236,7 @@ def read_swf_log(
     """
     options = LogOptions(num_nodes, unit, limits, fields)
     if (option := fields.missing({"partition": True})) is not None:
-        msg = f"{option}: the Standard Workload Format does not tell it"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{option}: the Standard Workload Format does not tell it")
     if unit is not None:
         choice("unit", unit, SWF_UNITS)
     lines, sha256 = read_swf_lines(path, partitions=fields.asks("partition"))
@@ -385,8 +366,7 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
         nothing tells the size of the machine.
     """
     if num_nodes is not None and not 1 <= num_nodes <= MAX_INTEGER:
-        msg = f"num_nodes {num_nodes} is not in 1..2^53"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"num_nodes {num_nodes} is not in 1..2^53")
     lines, sha256 = read_swf_lines(path)
     max_procs = num_nodes or header_size(lines.header, "MaxProcs") or header_size(lines.header, "MaxNodes")
     if max_procs is None:
@@ -450,8 +430,6 @@ def swf_problem(log: SwfLog, *, from_job: int, jobs: int, queued: bool = False) 
     ----------
     from_job
         First job of the window: its position, from 1, among the kept jobs in order of submission.
-    jobs
-        Size of the window.
     queued
         Whether all jobs are released at 0; else at their submit times, counted from the window's first.
 

@@ -32,31 +32,29 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.logs.lines import LogRows, LogText
 
 #: What is read of a job, and what it is; all but the id and the submission may be missing or unknown.
-FIELDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "id": "the job's name",
-        "submit": "when it entered the queue",
-        "start": "when it started",
-        "end": "when it ended",
-        "run": "its run time; End minus Start where there is no such column",
-        "limit": "the run time that the user asked for",
-        "nodes": "nodes that it held",
-        "requested_nodes": "taken where those are unknown",
-        "processors": "processors that it held",
-        "requested_processors": "taken where those are unknown",
-        "gpus": "GPUs that it held",
-        "requested_gpus": "taken where those are unknown",
-        "milligpus": "thousandths of GPUs that it held, where jobs share one",
-        "machine": "size of the machine, the same in all lines",
-        "state": "how it ended; tells jobs that were cancelled before they ran",
-        "user": "who submitted it",
-        "needs": "what it held of counted resources; read with `--resources`",
-        "requested_needs": "taken where that is unknown",
-        "partition": "of which it was; read with `--partitions`",
-        "eligible": "from when on it might start; read with `--eligible`",
-        "priority": "the last one, a number of Slurm; read with `--priority-age`",
-    }
-)
+FIELDS: Final[Mapping[str, str]] = {
+    "id": "the job's name",
+    "submit": "when it entered the queue",
+    "start": "when it started",
+    "end": "when it ended",
+    "run": "its run time; End minus Start where there is no such column",
+    "limit": "the run time that the user asked for",
+    "nodes": "nodes that it held",
+    "requested_nodes": "taken where those are unknown",
+    "processors": "processors that it held",
+    "requested_processors": "taken where those are unknown",
+    "gpus": "GPUs that it held",
+    "requested_gpus": "taken where those are unknown",
+    "milligpus": "thousandths of GPUs that it held, where jobs share one",
+    "machine": "size of the machine, the same in all lines",
+    "state": "how it ended; tells jobs that were cancelled before they ran",
+    "user": "who submitted it",
+    "needs": "what it held of counted resources; read with `--resources`",
+    "requested_needs": "taken where that is unknown",
+    "partition": "of which it was; read with `--partitions`",
+    "eligible": "from when on it might start; read with `--eligible`",
+    "priority": "the last one, a number of Slurm; read with `--priority-age`",
+}
 
 
 class Derived(NamedTuple):
@@ -75,8 +73,6 @@ class LogTable:
     ----------
     name
         Of the format, as the command line has it.
-    summary
-        What such a file is, in a few words.
     columns
         Names of columns by field (`FIELDS`). Upper and lower case, ``_`` and blanks make no difference; the
         first that is there is taken. Of sizes all are looked at, in this order, for one that is known; what
@@ -395,8 +391,7 @@ _LSF: Final = LogTable(
 def _thousandths(num_gpu: str, gpu_milli: str) -> str:
     for text in (num_gpu, gpu_milli):
         if not re.fullmatch(r"\d{0,9}", text, re.ASCII):
-            msg = f"{text[:20]!r} is no number of GPUs, or of thousandths of one"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:20]!r} is no number of GPUs, or of thousandths of one")
     return str(int(num_gpu) * int(gpu_milli)) if num_gpu and gpu_milli else ""
 
 

@@ -14,7 +14,7 @@ from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.columns import FloatArray
 
 #: What is printed for a time that is not known, or for no limit.
 _UNKNOWN: Final = frozenset(
@@ -57,23 +57,16 @@ def zone(name: str) -> tzinfo:
 def check_swf_unit(time_unit: str | None) -> None:
     """Refuse a unit of times that the Standard Workload Format does not have.
 
-    Raises
-    ------
-    InvalidOption
-        If it is given and not the second.
+    Raises `InvalidOption` if it is given and not the second.
     """
     if time_unit not in {None, "s"}:
-        msg = f"--time-unit {time_unit}: times of the Standard Workload Format are seconds"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--time-unit {time_unit}: times of the Standard Workload Format are seconds")
 
 
 def date_of(seconds: float, local: tzinfo) -> datetime:
     """Return a point in time, in Unix seconds, as a date.
 
-    Raises
-    ------
-    InvalidOption
-        If it is beyond the dates that there are, which end with the year 9999.
+    Raises `InvalidOption` if it is beyond the dates that there are, which end with the year 9999.
     """
     try:
         return datetime.fromtimestamp(seconds, local)
@@ -85,14 +78,8 @@ def date_of(seconds: float, local: tzinfo) -> datetime:
 class Clock:
     """Reads points in time as Unix seconds.
 
-    Parameters
-    ----------
-    local
-        The zone of times without one.
-    knows_zero
-        Whether second 0 is a time; Slurm writes it for what has not happened.
-    unit
-        Of times that are plain numbers, a name in `TIME_UNITS`.
+    Times without a zone are of the `local` one. Whether second 0 is a time is for `knows_zero` to say, as
+    Slurm writes it for what has not happened. Times that are plain numbers have a unit of `TIME_UNITS`.
     """
 
     def __init__(self, local: tzinfo, *, knows_zero: bool = False, unit: str = "s") -> None:
@@ -108,12 +95,8 @@ class Clock:
     def read(self, text: str, *, later: bool = False) -> float | None:
         """Return Unix seconds; None where the text says that the time is not known.
 
-        Parameters
-        ----------
-        text
-            Unix seconds, or an ISO date and time.
-        later
-            Which of two equal local times is meant when clocks are set back.
+        The text is Unix seconds, or an ISO date and time. When clocks are set back, `later` says which of two
+        equal local times is meant.
         """
         if _ISO.fullmatch(text):  # nearly all: zones are looked at once in ten minutes of the log
             key = text[:15], later
@@ -127,8 +110,7 @@ class Clock:
         if _NUMBER.fullmatch(text):
             number = float(text)
             if number > MAX_INTEGER:
-                msg = f"{text[:20]!r} is beyond 2^53"
-                raise ValueError(msg)
+                raise ValueError(f"{text[:20]!r} is beyond 2^53")
             if not number and not self._knows_zero:
                 self.passed_zero = True
                 return None
@@ -147,29 +129,17 @@ class Clock:
         else:
             if seconds >= 0:
                 return seconds
-            msg = f"{text[:30]!r} is before 1970"
-            raise ValueError(msg)
-        msg = f"{text[:30]!r} is no time that is read: {_FORMS}"
-        raise ValueError(msg)
+            raise ValueError(f"{text[:30]!r} is before 1970")
+        raise ValueError(f"{text[:30]!r} is no time that is read: {_FORMS}")
 
 
 def check_times(seconds: FloatArray, source: str, unit: str | None) -> None:
     """Refuse points in time that cannot be what they are read as.
 
-    Parameters
-    ----------
-    seconds
-        All that are known, in seconds.
-    source
-        What the message calls the file.
-    unit
-        That of plain numbers, as the user says; seconds if nothing is said.
-
-    Raises
-    ------
-    FormatError
-        If they are neither Unix seconds between 1990 and 2100 nor count from an origin of their own, or look
-        like the days of a spreadsheet and nobody said that they are seconds; with the unit that would fit.
+    Raises `FormatError` if they are neither Unix seconds between 1990 and 2100 nor count from an origin of
+    their own, or look like the days of a spreadsheet and nobody said that they are seconds; with the unit
+    that would fit. All that are known are given, in seconds; the unit is that of plain numbers, as the user
+    says, seconds if nothing is said.
     """
     if not len(seconds):
         return
@@ -253,8 +223,7 @@ def time_limit(text: str) -> float | None:
 def _clock_duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     if match is None or (":" not in text and "-" not in text):
-        msg = f"{text[:30]!r} is no duration"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:30]!r} is no duration")
     days, *_ = match.groups()
     parts = [float(part) for part in text.partition("-")[2].split(":")] if days else []
     if days:  # from hours on

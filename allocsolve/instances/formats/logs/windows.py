@@ -18,7 +18,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances.formats.logs.times import Clock, zone
 from allocsolve.model import MAX_INTEGER, ClosedWindow
-from allocsolve.model.machine import packed_machine
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from allocsolve.instances.formats.logs.log import JobLog
@@ -96,8 +96,7 @@ def closed_window(text: str, origin: TimeOrigin | None = None) -> ClosedWindow:
         return _window(text, origin)
     except (ValueError, InvalidProblem) as fault:
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        msg = f"closed window {shown!r}: {fault}"
-        raise InvalidOption(msg) from None
+        raise InvalidOption(f"closed window {shown!r}: {fault}") from None
 
 
 def _window(text: str, origin: TimeOrigin) -> ClosedWindow:
@@ -113,16 +112,13 @@ def _window(text: str, origin: TimeOrigin) -> ClosedWindow:
         *firsts, lasts = span.split("+")  # that of a zone, too
         first = "+".join(firsts)
         if not first:
-            msg = f"is no window {_FORM}"
-            raise ValueError(msg)
+            raise ValueError(f"is no window {_FORM}")
         start = _seconds(first, origin, clock)
         end = start + _duration(lasts)
     if end <= start:
-        msg = "it ends before it begins"
-        raise ValueError(msg)
+        raise ValueError("it ends before it begins")
     if end <= 0:
-        msg = f"it ends before the first submission, {_first_submission(origin)}"
-        raise ValueError(msg)
+        raise ValueError(f"it ends before the first submission, {_first_submission(origin)}")
     return ClosedWindow(max(start, 0.0), end, _amounts(listed))
 
 
@@ -141,8 +137,7 @@ def _seconds(text: str, origin: TimeOrigin, clock: Clock, *, later: bool = False
         return float(text) - origin.zero
     unix = clock.read(text, later=later)
     if unix is None:
-        msg = f"{text[:30]!r} is no time"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:30]!r} is no time")
     if origin.epoch is None:
         msg = f"nothing tells on which date the log begins: say seconds as it has them, not {text[:30]!r}"
         raise ValueError(msg)
@@ -151,17 +146,14 @@ def _seconds(text: str, origin: TimeOrigin, clock: Clock, *, later: bool = False
 
 def _duration(text: str) -> float:
     if not _DURATION.fullmatch(text):
-        msg = f"{text[:30]!r} is no duration such as 8h or 1d12h"
-        raise ValueError(msg)
+        raise ValueError(f"{text[:30]!r} is no duration such as 8h or 1d12h")
     total = 0.0
     for number, unit in _PART.findall(text):
         if unit not in _UNITS:
-            msg = f"{text[:30]!r} is no duration: units are {', '.join(_UNITS)}"
-            raise ValueError(msg)
+            raise ValueError(f"{text[:30]!r} is no duration: units are {', '.join(_UNITS)}")
         total += float(number) * _UNITS[unit]
     if not 0 < total <= MAX_INTEGER or not math.isfinite(total):
-        msg = f"the duration {text[:30]!r} is not above 0 and at most 2^53 s"
-        raise ValueError(msg)
+        raise ValueError(f"the duration {text[:30]!r} is not above 0 and at most 2^53 s")
     return total
 
 
@@ -170,11 +162,9 @@ def _amounts(listed: list[str]) -> dict[str, int]:
     for part in listed:
         name, equals, number = (piece.strip() for piece in part.partition("="))
         if not (name and equals and _AMOUNT.fullmatch(number)):
-            msg = f"{part[:30]!r} is no amount such as nodes=50"
-            raise ValueError(msg)
+            raise ValueError(f"{part[:30]!r} is no amount such as nodes=50")
         if name in amounts:
-            msg = f"{name} stands there twice"
-            raise ValueError(msg)
+            raise ValueError(f"{name} stands there twice")
         amounts[name] = int(number)
     return amounts
 
@@ -188,8 +178,6 @@ def ran_while_closed(problem: WorkloadProblem, schedule: WorkloadSchedule) -> in
 
     Parameters
     ----------
-    problem
-        With the windows.
     schedule
         Of rigid jobs; those without a piece do not run.
     """

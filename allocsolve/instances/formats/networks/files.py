@@ -199,8 +199,7 @@ def _yaml_values(text: str, source: str, lines: int) -> Iterator[Document]:
     try:
         import yaml  # noqa: PLC0415 - not in the light installation
     except ImportError:
-        msg = "YAML needs PyYAML: pip install pyyaml"
-        raise SolverUnavailable(msg) from None
+        raise SolverUnavailable("YAML needs PyYAML: pip install pyyaml") from None
 
     base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 

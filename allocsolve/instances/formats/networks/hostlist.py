@@ -124,8 +124,7 @@ def host_names(text: str) -> list[str]:
                 raise ValueError(_too_many(word))
             made = [before + one for before in made for one in part]
         if not word.isprintable():
-            msg = f"{shown_text(word)} has a character that cannot be printed"
-            raise ValueError(msg)
+            raise ValueError(f"{shown_text(word)} has a character that cannot be printed")
         names += made
     return names
 
@@ -175,15 +174,12 @@ def _numbers(part: str) -> list[str]:
         return [part]
     ends = _RANGE.fullmatch(part)
     if ends is None:
-        msg = f"{shown_text(part)} is neither a number nor a range"
-        raise ValueError(msg)
+        raise ValueError(f"{shown_text(part)} is neither a number nor a range")
     low, high = int(ends[1]), int(ends[2])
     if low > high:
-        msg = f"the range '{part}' runs downwards"
-        raise ValueError(msg)
+        raise ValueError(f"the range '{part}' runs downwards")
     if high - low >= MAX_RANGE:
-        msg = f"the range '{part}' has more than {MAX_RANGE} names"
-        raise ValueError(msg)
+        raise ValueError(f"the range '{part}' has more than {MAX_RANGE} names")
     return [str(value).zfill(len(ends[1])) for value in range(low, high + 1)]
 
 

@@ -52,17 +52,9 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 def kueue_network(documents: Sequence[Document], name: str) -> NetworkFile:
     """Return the network of a Topology and the nodes of a cluster.
 
-    Parameters
-    ----------
-    documents
-        Objects of Kubernetes; other kinds than Topology, ResourceFlavor and Node are passed over.
-    name
-        Of the Topology; that of the only ResourceFlavor which has one if empty, or the only one.
-
-    Raises
-    ------
-    FormatError
-        If the Topology is not told, its levels are none, or no node has all of its labels.
+    Raises `FormatError` if the Topology is not told, its levels are none, or no node has all of its labels.
+    Other kinds than Topology, ResourceFlavor and Node are passed over. Without a name the Topology is that of
+    the only ResourceFlavor which has one, or the only one.
     """
     everything = [*objects(documents)]
     topology, wanted = _chosen(everything, name, documents[0].source)
@@ -161,10 +153,7 @@ def is_model(value: object) -> bool:
 def model_network(document: Document) -> NetworkFile:
     """Return the network of a model of topograph.
 
-    Raises
-    ------
-    FormatError
-        If the model is not of its form, or its switches are no tree.
+    Raises `FormatError` if the model is not of its form, or its switches are no tree.
     """
     value, source, _ = document
     switches, blocks = value.get("switches") or {}, value.get("blocks") or []

@@ -38,10 +38,7 @@ def is_kubernetes(value: object) -> bool:
 def objects(documents: Iterable[Document]) -> Iterator[Document]:
     """Yield all objects, also those inside of lists.
 
-    Raises
-    ------
-    FormatError
-        If one is none.
+    Raises `FormatError` if one is none.
     """
     for value, source, place in documents:
         items = value
@@ -58,10 +55,7 @@ def objects(documents: Iterable[Document]) -> Iterator[Document]:
 def part(document: Document, *path: str, kind: type[dict[str, Any] | str] = dict) -> Any:  # noqa: ANN401 - of a file
     """Return a field of a field, empty if it is missing.
 
-    Raises
-    ------
-    FormatError
-        If it is of another kind.
+    Raises `FormatError` if it is of another kind.
     """
     value = document.value
     for idx, name in enumerate(path):
@@ -89,10 +83,7 @@ def is_node(document: Document) -> bool:
 def stated_nodes(documents: Iterable[Document]) -> StatedNodes:
     """Return what objects of Kubernetes say of nodes.
 
-    Raises
-    ------
-    FormatError
-        If there is no node, or one is not of its form.
+    Raises `FormatError` if there is no node, or one is not of its form.
     """
     documents = [*documents]
     nodes = [document for document in objects(documents) if is_node(document)]

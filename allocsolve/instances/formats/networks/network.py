@@ -102,8 +102,6 @@ def network_problem(
 
     Parameters
     ----------
-    network
-        As `read_network` returns it.
     free
         Which nodes may be chosen, such as `NetworkFile.mask` tells; shape (nodes,).
     size, within, segment, segment_level, balanced, name
@@ -156,10 +154,7 @@ def names_at(source: str, place: str, text: str) -> list[str]:
 def switch_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
     """Return the network of switches of which each names its nodes or its children.
 
-    Raises
-    ------
-    FormatError
-        If they are no tree, or several; see the module.
+    Raises `FormatError` if they are no tree, or several; see the module.
     """
     places = _by_name(source, entries, "switch")
     numbers = {entry.name: number for number, entry in enumerate(entries)}
@@ -186,15 +181,7 @@ def switch_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
 def block_network(source: str, entries: Sequence[Entry]) -> NetworkFile:
     """Return the network of blocks of nodes below one root.
 
-    Parameters
-    ----------
-    entries
-        The blocks.
-
-    Raises
-    ------
-    FormatError
-        If there is no node, a name stands twice, or a node is in two blocks.
+    Raises `FormatError` if there is no node, a name stands twice, or a node is in two blocks.
     """
     _by_name(source, entries, "block")
     entries = [Entry(CLUSTER, ""), *entries]
@@ -219,10 +206,7 @@ def _tree(source: str, entries: Sequence[Entry], parent: Sequence[int], notes: S
 def box_network(source: str, shape: Sequence[int], entry: Entry) -> NetworkFile:
     """Return the network of a ring or a torus, of which all axes are rings and the first varies fastest.
 
-    Raises
-    ------
-    FormatError
-        If a side is out of range, or there are not as many nodes as places for them.
+    Raises `FormatError` if a side is out of range, or there are not as many nodes as places for them.
     """
     place = f"{entry.place}: {shown_text(entry.name)}"
     try:

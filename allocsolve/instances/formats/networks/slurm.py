@@ -78,10 +78,7 @@ def is_conf(text: str) -> bool:
 def conf_network(text: str, source: str) -> NetworkFile:
     """Return the network of a topology.conf.
 
-    Raises
-    ------
-    FormatError
-        If a line is not of its form, or the switches, blocks or rings are none.
+    Raises `FormatError` if a line is not of its form, or the switches, blocks or rings are none.
     """
     entries: list[Entry] = []
     kind = begun = ""
@@ -223,19 +220,10 @@ def is_yaml(value: object) -> bool:
 def yaml_network(value: object, source: str, name: str, nodes: Sequence[str]) -> NetworkFile:
     """Return one of the networks of a topology.yaml.
 
-    Parameters
-    ----------
-    value
-        The document, in which all numbers are texts.
-    name
-        Which one; that of ``cluster_default`` if empty, or the only one.
-    nodes
-        All nodes of the machine, for a flat network, which names none.
-
-    Raises
-    ------
-    FormatError
-        If the document is not of its form, there is no such network, or it cannot be represented.
+    Raises `FormatError` if the document is not of its form, there is no such network, or it cannot be
+    represented. In the document all numbers are texts. Without a name it is the network of
+    ``cluster_default``, or the only one. `nodes` are all of the machine, for a flat network, which names
+    none.
     """
     if isinstance(value, dict) and "topology" in value:
         value = [value]
@@ -414,10 +402,7 @@ def is_sinfo(text: str) -> bool:
 def sinfo_lines(text: str, source: str) -> StatedNodes:
     """Return the nodes of ``sinfo -h -N -o '%N %T'``.
 
-    Raises
-    ------
-    FormatError
-        If a line is not a node, or a hostlist, and a state.
+    Raises `FormatError` if a line is not a node, or a hostlist, and a state.
     """
     is_free = dict[str, bool]()
     for number, line in enumerate(text.splitlines(), 1):

@@ -55,18 +55,9 @@ def _is_hypernode(document: Document) -> bool:
 def volcano_network(documents: Sequence[Document], nodes: Sequence[str]) -> NetworkFile:
     """Return the network of HyperNodes.
 
-    Parameters
-    ----------
-    documents
-        Objects of Kubernetes; other kinds than HyperNode and Node are passed over.
-    nodes
-        The names of the nodes, where there is no Node among the objects.
-
-    Raises
-    ------
-    FormatError
-        If a member is not of its form, nothing tells the nodes that it chooses among, or the HyperNodes are
-        no tree, or several.
+    Raises `FormatError` if a member is not of its form, nothing tells the nodes that it chooses among, or the
+    HyperNodes are no tree, or several. Other kinds than HyperNode and Node are passed over. `nodes` are the
+    names of the nodes, where there is no Node among the objects.
     """
     everything = [*objects(documents)]
     there = named_nodes(filter(is_node, everything))

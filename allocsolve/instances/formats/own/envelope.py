@@ -1,28 +1,14 @@
-r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the digest that ties them together.
+r"""The file format ``allocsolve/1``: problems, solutions and certificates, and the digest that ties them.
 
-::
-
-    {"format": "allocsolve/1", "kind": "<family>", ...fields of the problem, "meta": {...}}
-    {"format": "allocsolve/1", "kind": "<answer>", "problem": "<digest>", ...its fields, "meta": {...}}
-
-The fields are those of the family's kind of file, such as `allocsolve.instances.formats.own.evolution`. All
-integers are at most 2^53; ``problem`` and ``meta`` of a solution may be absent. Unknown fields are refused
-(extra data belongs in ``meta``), so are duplicate keys, NaN, Infinity, and what is nested deeper than 100.
+The fields are those of the family's kinds of files, such as `allocsolve.instances.formats.own.evolution`, and
+of the envelope: docs/formats.md shows them. Unknown fields are refused (extra data belongs in ``meta``).
 
 The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
 ``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with all fields of its kind
 but ``name`` and ``meta`` (of the top level), the defaults filled in.
 
-A certificate is what proves a lower bound, without an answer beside it::
-
-    {"format": "allocsolve/1", "kind": "certificate", "problem": "<digest>", "objective": ["<term>", ...],
-     "certificate": {...}, "meta": {...}}
-
-``certificate`` is that of a `Result`: its own ``kind`` says which one, and the judge of the family
-recomputes the bound from it (see `allocsolve.judge.certify`). ``problem`` is the digest of the problem that
-is bounded, ``objective`` the terms, of which the first is bounded. Files whose names end in ``.gz`` are
-packed by gzip; packed ones are read whatever their names are.
+Files whose names end in ``.gz`` are packed by gzip; packed ones are read whatever their names are.
 """
 
 from __future__ import annotations
@@ -35,15 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidProblem
 from allocsolve.families import Fields, families, family_of
-from allocsolve.instances.formats.files import (
-    Checker,
-    Document,
-    canonical,
-    load,
-    replace_file,
-    save,
-    show,
-)
+from allocsolve.instances.formats.files import Checker, Document, canonical, load, replace_file, save, show
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.tables import certain_format
 from allocsolve.instances.formats.reader import read_answer_fields, read_fields, read_problem_fields
@@ -151,8 +129,7 @@ def problem_columns(problem: Problem) -> dict[str, Any]:
     """
     family = family_of(problem)
     if family.codec.problem_table is None:
-        msg = f"{family.kind} problems have no tables"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"{family.kind} problems have no tables")
     return dict(family.codec.problem_table.columns(problem))
 
 
@@ -225,8 +202,6 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
 
     Parameters
     ----------
-    problem
-        That it answers.
     tell
         Called with a line that readers of a table in this format should know, if there is one.
 
@@ -253,8 +228,6 @@ def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: 
     ----------
     columns
         As `problem_from_columns` takes them.
-    problem
-        That it answers.
 
     Raises
     ------
@@ -303,8 +276,6 @@ def parse_solution(
     ----------
     document
         As `solution_document` returns it.
-    problem
-        That it answers.
     problem_digest
         The `digest` of the problem where it has been computed before; None computes it.
 
@@ -391,8 +362,6 @@ def write_certificate(
     ----------
     problem, objective
         What was solved.
-    certificate
-        That of the result.
     meta
         What else readers may want to know, such as the bound; nobody believes it.
     """
@@ -507,21 +476,18 @@ def _content_schema() -> tuple[Document, dict[str, Document]]:
     without_kind = []
     is_open = False  # whether a family does not tell its kinds
     for family in families():
-        if family.codec.certificates is None:
-            is_open |= family.rules.certified_bound is not None
-            continue
-        for kind, schema in family.codec.certificates().items():
-            name = kind or f"{family.kind}-certificate"
+        for kind in family.rules.certificates:
+            if kind.schema is None:
+                is_open = True
+                continue
+            name, schema = kind.name or f"{family.kind}-certificate", kind.schema()
             kinds[name] = {"anyOf": [kinds[name], schema]} if name in kinds else schema
-            if not kind:
+            if not kind.name:
                 without_kind.append(reference(name))
     named = [name for name in kinds if reference(name) not in without_kind]
     has_kind = {"required": ["kind"]}
     cases: list[Document] = [
-        {
-            "if": {"properties": {"kind": {"const": name}}, **has_kind},
-            "then": reference(name),
-        }
+        {"if": {"properties": {"kind": {"const": name}}, **has_kind}, "then": reference(name)}
         for name in named
     ]
     description = "which certificate it is; some families have one without"

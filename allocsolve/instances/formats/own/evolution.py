@@ -1,27 +1,7 @@
-"""The fields of the kinds ``evolution`` (a problem) and ``evolution-schedule`` (its answer).
+"""The kinds ``evolution`` (a problem) and ``evolution-schedule`` (its answer), and their tables.
 
-Times are in seconds; ``expand_limit`` is null for no limit; ``name``, ``expand_limit``, ``meta`` and an
-application's ``name`` and ``release`` may be absent. The applications of an answer may be in any order::
-
-    {"format": "allocsolve/1", "kind": "evolution", "name": "...", "num_nodes": 100, "expand_limit": null,
-     "applications": [{"name": "a0", "release": 0, "steps": [[duration, nodes], ...]}, ...], "meta": {...}}
-    {"format": "allocsolve/1", "kind": "evolution-schedule", "problem": "<digest>",
-     "applications": [{"name": "a0", "start": 2000, "durations": [515, 3600]}, ...], "meta": {...}}
-
-In the digest ``applications`` are in the order of the file, each with ``name``, ``release``, ``steps``;
-``expand_limit`` is null for no limit, an integer where it is integral, else the shortest decimal that reads
-back as the same double (1.5).
-
-A document is checked whole: every fault is collected with the path of its field, such as
-``applications[3].steps[1][0]: duration 0 is below 1``, and all are raised together.
-`allocsolve.instances.formats.own.envelope` reads the text, checks the envelope and calls these functions.
-
-As a table, a problem or a schedule has one row for each step of each application. A problem has the columns
-``application``, ``duration``, ``nodes`` (of the step) and ``num_nodes`` (of the cluster, the same in all
-rows), and may have ``step`` (from 0 or 1 on; the order of the rows without it), ``release`` (the same in
-all rows of an application) and ``expand_limit`` (the same in all rows; empty or ``Inf`` for none). A
-schedule has ``application``, ``step``, ``start`` and ``duration``: when each step starts, and for how long
-it holds its ``nodes``, which may be left out.
+Their schemas state the fields; docs/formats.md shows them, the columns of the tables, and what is in the
+digest.
 """
 
 from __future__ import annotations
@@ -163,8 +143,7 @@ def _schedule_values(problem: EvolutionProblem, schedule: EvolutionSchedule) -> 
     packed = problem.packed
     for what in ("offsets", "nodes"):
         if not np.array_equal(getattr(schedule, what), getattr(packed, what)):
-            msg = f"the schedule does not belong to the problem: its steps have other {what}"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"the schedule does not belong to the problem: its steps have other {what}")
     durations, offsets = schedule.durations.tolist(), packed.offsets.tolist()
     return {
         "applications": [
@@ -214,15 +193,12 @@ def _by_application(rows: Rows) -> dict[Any, list[int]]:
 def _problem_columns(problem: EvolutionProblem) -> dict[str, Any]:
     """Return the columns of a problem.
 
-    Raises
-    ------
-    InvalidProblem
-        If there is no application: a table without rows does not tell how many nodes there are.
+    Raises `InvalidProblem` if there is no application: a table without rows does not tell how many nodes
+    there are.
     """
     packed = problem.packed
     if not len(packed.releases):
-        msg = "a problem without applications cannot be written as a table: it has no rows"
-        raise InvalidProblem(msg)
+        raise InvalidProblem("a problem without applications cannot be written as a table: it has no rows")
     count = len(packed.durations)
     return {
         **_steps(problem),
@@ -346,11 +322,11 @@ PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of)
 ANSWER: Final = FileKind(schedule_fields, _schedule_of, _schedule_values, {"applications": _faultless})
 
 
-def certificates() -> dict[str, Document]:
-    """Return the schema of each kind of certificate."""
+def certificate_schema(kind: str) -> Document:
+    """Return the schema of a kind of certificate."""
     point = cells(whole(0), whole(0), description="application and step, counted from 0")
     log = "the items of the log: base 64 of what zlib has compressed"
-    return {
+    schemas = {
         "area": certificate("area", {}, "the judge adds up the areas of the applications"),
         "learned-clauses": certificate(
             "learned-clauses",
@@ -361,3 +337,4 @@ def certificates() -> dict[str, Document]:
             "why no schedule ends by a horizon",
         ),
     }
+    return schemas[kind]

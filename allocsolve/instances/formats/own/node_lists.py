@@ -40,14 +40,8 @@ def chosen_nodes_kind(
 ) -> FileKind[A]:
     """Return the kind of answers that are nodes.
 
-    Parameters
-    ----------
-    family
-        Its name, which is also the noun for a set of nodes.
-    answer
-        Makes one of node ids, which has them as ``nodes``.
-    num_nodes
-        How many nodes the machine of a problem has.
+    The name of the family is also the noun for a set of nodes; `answer` makes one of node ids, which has them
+    as ``nodes``.
     """
     fields = Fields(
         f"A solution of a {family} problem",
@@ -65,10 +59,8 @@ def chosen_nodes_kind(
 def encode_nodes(nodes: IntArray, num_nodes: int, answer: str) -> Document:
     """Return the field of the chosen nodes.
 
-    Raises
-    ------
-    InvalidAnswer
-        If a node is none of 0..`num_nodes` - 1; the message calls the set by the noun `answer`.
+    Raises `InvalidAnswer` if a node is none of 0..`num_nodes` - 1; the message calls the set by the noun
+    `answer`.
     """
     last = num_nodes - 1
     strange = next((node for node in nodes.tolist() if not 0 <= node <= last), None)

@@ -1,26 +1,7 @@
-"""The fields of the kinds ``partition`` (a problem) and ``partition-set`` (its answer).
+"""The kinds ``partition`` (a problem) and ``partition-set`` (its answer), and their tables.
 
-A node id is x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``complete`` (no axis), ``contiguous`` (false),
-``box`` (false, true or the sides) and ``meta`` may be absent; ``complete`` and ``box`` are written where they
-say something. The nodes of an answer may be in any order; in the digest ``busy`` is in increasing order::
-
-    {"format": "allocsolve/1", "kind": "partition", "name": "...",
-     "topology": {"shape": [16, 8], "wrap": [false, false]}, "busy": [node, ...], "size": 32,
-     "contiguous": false, "meta": {...}}
-    {"format": "allocsolve/1", "kind": "partition-set", "problem": "<digest>", "nodes": [node, ...],
-     "meta": {...}}
-
-A document is checked whole: every fault is collected with the path of its field, such as
-``busy[3]: node 128 is above the last node 127``, and all are raised together.
-`allocsolve.instances.formats.own.envelope` reads the text, checks the envelope and calls these functions.
-
-As a table, a problem or an answer has one row for each node. A problem has the columns ``node``, its
-coordinates ``x``, ``y``, ``z``, ``axis4``, ... (as many as the machine has axes, each from 0 on), ``free`` (0
-or 1) and ``size`` (how many nodes to choose, the same in all rows), and may have ``contiguous`` and for each
-axis ``wrap_x``, ... (whether it is a ring; 0 or 1, the same in all rows, 0 without it) and ``complete_x``,
-... (whether it is complete), and ``box`` (0 or 1) or, for each axis, ``box_x``, ... (the side of the box).
-All nodes of the machine must be there, in any order. An answer has ``node``, one row for each that is chosen;
-coordinates may be there, too.
+Their schemas state the fields; docs/formats.md shows them, the columns of the tables, and what is in the
+digest. Of the fields that may be absent ``complete`` and ``box`` are written where they say something.
 """
 
 from __future__ import annotations
@@ -218,11 +199,7 @@ PROBLEM_TABLE: Final = TableFormat(
     columns=_problem_columns,
 )
 PARTITION_TABLE: Final = TableFormat(
-    required=("node",),
-    optional=_AXES,
-    texts=(),
-    fields=_partition_fields,
-    columns=_partition_columns,
+    required=("node",), optional=_AXES, texts=(), fields=_partition_fields, columns=_partition_columns
 )
 
 
@@ -275,8 +252,8 @@ PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of)
 ANSWER: Final = chosen_nodes_kind("partition", Partition, lambda problem: problem.topology.num_nodes)
 
 
-def certificates() -> dict[str, Document]:
-    """Return the schema of each kind of certificate; multipliers alone have no kind."""
+def certificate_schema(kind: str) -> Document:
+    """Return the schema of a kind of certificate."""
     number: Document = {"type": "integer", "minimum": 1 - 2**63, "maximum": 2**63 - 1}
     bound: Document = {"description": "in hops: no answer is below it", "type": "integer"}
     medians = listing(number, "one layer for each axis in the order of axes; if all are lines, but the first")
@@ -285,7 +262,7 @@ def certificates() -> dict[str, Document]:
     steps = "the tree, depth first: three integers for each step"
     root = {"medians": medians, "multipliers": listing(number, flat), "steps": listing(number, steps)}
     by_axis = listing(listing(number), "a list for each axis but the first: one for each layer, and one more")
-    return {
+    schemas = {
         "boxes": certificate("boxes", {"bound": bound}, "the judge looks at all boxes that cost less"),
         "cut-tree": certificate(
             "cut-tree",
@@ -312,6 +289,7 @@ def certificates() -> dict[str, Document]:
             "multipliers of a partition, without a tree",
         ),
     }
+    return schemas[kind]
 
 
 def _roots(fields: dict[str, Document], description: str) -> Document:

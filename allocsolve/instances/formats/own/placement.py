@@ -121,7 +121,7 @@ PROBLEM: Final = FileKind(lambda: _PROBLEM, _problem_of, _values_of)
 ANSWER: Final = chosen_nodes_kind("placement", Placement, lambda problem: problem.tree.num_nodes)
 
 
-def certificates() -> dict[str, Document]:
+def certificate_schema() -> Document:
     """Return the schema of the only kind of certificate."""
     bound = "no placement is below it: a whole number, or any of a bottleneck"
     form = certificate(
@@ -133,4 +133,4 @@ def certificates() -> dict[str, Document]:
         "the judge finds the optimum again",
     )
     is_peak = {"properties": {"term": {"const": "bottleneck"}}}
-    return {"knapsack": {**form, "if": is_peak, "else": {"properties": {"bound": {"type": "integer"}}}}}
+    return {**form, "if": is_peak, "else": {"properties": {"bound": {"type": "integer"}}}}

@@ -1,22 +1,7 @@
-"""The fields of the kinds ``reservation`` (a problem) and ``reservation-schedule`` (its answer).
+"""The kinds ``reservation`` (a problem) and ``reservation-schedule`` (its answer).
 
-Times are seconds, those of a problem whole ones; a node id is x + y*X + z*X*Y. ``wrap`` (no rings),
-``shape`` ("any"), ``programs`` (none), ``program_seed`` (0), ``leaking`` (false), ``name`` and ``meta`` may
-be absent, and of a job ``name``, ``program`` (null) and ``weight`` (1)::
-
-    {"format": "allocsolve/1", "kind": "reservation", "name": "...",
-     "topology": {"shape": [16, 8], "wrap": [false, false]}, "shape": "any",
-     "programs": {"pair": [[["fork", 1, 0.5], ["compute", 2], ["join", 1]], [["compute", 3]]]},
-     "program_seed": 0, "leaking": false,
-     "jobs": [{"name": "j0", "arrival": 0, "nodes": 4, "runtime": 600, "deadline": 3600,
-               "program": 2, "weight": 1}, ...], "meta": {...}}
-    {"format": "allocsolve/1", "kind": "reservation-schedule", "problem": "<digest>",
-     "jobs": [{"name": "j0", "outcome": "rejected"},
-              {"name": "j1", "outcome": "booked", "start": 0, "end": 600, "nodes": [node, ...]},
-              {"name": "j2", "outcome": "cancelled", "end": 600.5, "computed": 1200.25,
-               "holds": [[node, start, end], ...]}, ...], "meta": {...}}
-
-A document is checked whole, as those of partition problems are: every fault is raised with its place.
+Their schemas state the fields, and docs/formats.md shows them. A job that has all its nodes for the same time
+is written with ``start``, ``end`` and ``nodes``, others with ``end``, ``computed`` and ``holds``.
 """
 
 from __future__ import annotations
@@ -311,12 +296,12 @@ PROBLEM: Final = FileKind(problem_fields, _problem_of, _values_of)
 ANSWER: Final = FileKind(schedule_fields, _schedule_of, _schedule_values)
 
 
-def certificates() -> dict[str, Document]:
-    """Return the schema of certificates, which have a method in place of a kind."""
+def certificate_schema() -> Document:
+    """Return the schema of the only kind of certificate."""
     fields = {
         "method": {"const": "prices", "description": "the only one"},
         "edges": edges(),
         "prices": prices("of a node in each slot"),
         "unit": unit(),
     }
-    return {"": certificate("", fields, "prices of node-seconds of reservations, slot by slot")}
+    return certificate("", fields, "prices of node-seconds of reservations, slot by slot")

@@ -1,33 +1,9 @@
-"""The fields of the kinds ``workload`` (a problem) and ``workload-schedule`` (its answer).
+"""The kinds ``workload`` (a problem) and ``workload-schedule`` (its answer).
 
-Times are in seconds, integers or not; the pieces of an answer are ``[start, end, nodes]``, the jobs of an
-answer may be in any order::
-
-    {"format": "allocsolve/1", "kind": "workload", "name": "...", "num_nodes": 64,
-     "jobs": [{"name": "j0", "submit": 0, "nodes": 4, "runtime": 600, "limit": 900}, ...], "meta": {...}}
-    {"format": "allocsolve/1", "kind": "workload-schedule", "problem": "<digest>",
-     "jobs": [{"name": "j0", "pieces": [[100, 700, 4]]}, ...], "meta": {...}}
-
-A job has ``submit``, ``nodes`` and ``runtime``, of which the last two may be left out where a profile says
-both, or a table or phases say the run time. It may have ``name`` (``j0``, ``j1``, ... by position),
-``limit`` (null or left out: not given), ``user``, ``weight`` (1). A moldable job has ``speedup`` besides, and
-may have ``min_nodes`` and ``max_nodes`` (those of its table or profile, else ``nodes``). Laws of speedup are
-``{"amdahl": 0.99}``, ``{"power": 0.9}``, ``{"table": [[nodes, seconds], ...]}`` and ``{"overhead": 0.01}``;
-``runtime`` is that on ``nodes`` nodes, and a table has that row.
-A malleable job has ``"kind": "malleable"`` (else ``moldable`` with a speedup, ``rigid`` without) and may have
-``points`` (0: its size may change at any time). Either may have ``size_set``: an integer of which sizes are
-multiples (1), or ``"powers-of-two"``. An evolving job (``"kind": "evolving"``, which may be left out) has one
-of ``requests``: ``[[remaining share, change], ...]`` (and a speedup), ``phases``:
-``[[node-seconds, most useful nodes or null], ...]`` (and may have ``release_delay``), and ``profile``:
-``[[seconds, nodes], ...]`` (and may have ``expand_limit``). What changes cost is
-``"stall": {"fixed", "per_node", "shared", "holds"}`` or ``"join": {"start", "grow", "shrink"}``.
-`allocsolve.instances.formats.own.workload_machine` has the fields of machines with more than nodes.
-
-In the digest ``jobs`` are in the order of the file; of each there are ``name``, ``submit``, ``nodes`` and
-``runtime``, and the other fields only where they differ from what they are when left out. Numbers are
-integers where they are integral, else the shortest decimals that read back as the same doubles.
-
-`allocsolve.instances.formats.own.envelope` reads the text, checks the envelope and calls these functions.
+`workload_schema` states the fields, and docs/formats.md shows them. In the digest ``jobs`` are in the order
+of the file; of each there are ``name``, ``submit``, ``nodes`` and ``runtime``, and the other fields only
+where they differ from what they are when left out. Numbers are integers where they are integral, else the
+shortest decimals that read back as the same doubles.
 """
 
 from __future__ import annotations
@@ -440,8 +416,7 @@ def _sound_jobs(items: Any, _problem: WorkloadProblem) -> list[Document] | None:
 def schedule_values(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Document:
     """Return the jobs of a schedule without the envelope."""
     if len(schedule.offsets) != len(problem.jobs) + 1:
-        msg = f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted")
     starts, ends = plain_numbers(schedule.starts), plain_numbers(schedule.ends)
     rows = [[*row] for row in zip(starts, ends, schedule.nodes.tolist(), strict=True)]
     bounds = schedule.offsets.tolist()

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _EARLIEST: Final = -MAX_INTEGER // 1024
 
 
-def certificates() -> dict[str, Document]:
-    """Return the schema of each kind of certificate."""
+def certificate_schema(kind: str) -> Document:
+    """Return the schema of a kind of certificate."""
     term = choice(("turnaround", "slowdown", "wait"), "the first term of the objective, which is bounded")
     rules = ("longest", "area", "wide")
     by_job = {
@@ -44,7 +44,7 @@ def certificates() -> dict[str, Document]:
         "prices": prices("of all jobs, one after the other"),
     }
     tree = _tree()
-    return {
+    schemas = {
         "time-prices": certificate(
             "time-prices",
             {"term": term, "edges": edges(), "prices": prices("of a node in each slot"), "unit": unit()},
@@ -99,6 +99,7 @@ def certificates() -> dict[str, Document]:
             "prices of counted resources, slot by slot: one more edge than prices of each",
         ),
     }
+    return schemas[kind]
 
 
 def _by_job(fields: dict[str, Document]) -> Document:

@@ -1,11 +1,7 @@
-"""The fields of workloads that say more of the machine than its nodes, and what jobs need of it.
+"""What workloads say of a machine beside its nodes, and what jobs need of it.
 
-A problem may have ``resources``: ``{"gpus": 32, ...}``, and ``closed``: ``[{"start": 86400, "end": 115200,
-"nodes": 50, "gpus": 16}, ...]``; a window without amounts closes everything. A job may have ``needs``:
-``{"gpus": 8}``, ``partition`` (a resource of which it needs as much as it has nodes), ``eligible`` (seconds:
-it does not start before) and ``boost`` (its head start in the queue, seconds). All are left out where they
-say nothing. In tables of jobs there are columns ``need_gpus`` instead of ``needs``, and ``num_gpus`` beside
-``num_nodes``; closed windows have no place in them.
+All of it is left out where it says nothing. In tables of jobs there are columns ``need_gpus`` instead of
+``needs``, and ``num_gpus`` beside ``num_nodes``; closed windows have no place in them.
 """
 
 from __future__ import annotations
@@ -94,14 +90,10 @@ def machine_of_rows(rows: Rows, jobs: list[Document]) -> Document:
 def machine_columns(problem: WorkloadProblem) -> dict[str, Any]:
     """Return the columns of a table of jobs that say what they need and what there is.
 
-    Raises
-    ------
-    InvalidProblem
-        If a part of the machine is closed for a time: a row is a job.
+    Raises `InvalidProblem` if a part of the machine is closed for a time: a row is a job.
     """
     if problem.closed:
-        msg = f"the {problem.closed[0].place} has no place in a table of jobs"
-        raise InvalidProblem(msg)
+        raise InvalidProblem(f"the {problem.closed[0].place} has no place in a table of jobs")
     asked, count = problem.jobs.requirements, len(problem.jobs)
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for needs in asked.needs for name, _ in needs):

@@ -194,8 +194,5 @@ def schedule_fields() -> Fields:
         "A solution of a workload",
         {"jobs": listing(record(job, tuple(job)), "in any order")},
         ("jobs",),
-        (
-            "problem is the digest of the problem",
-            "each job of the problem stands there once, and no other",
-        ),
+        ("problem is the digest of the problem", "each job of the problem stands there once, and no other"),
     )

@@ -1,13 +1,8 @@
 """Workloads of Batsim: JSON files of jobs and of the profiles that say what they do.
 
-A job names a profile that waits for its run time (``delay`` in Batsim 4, ``DelayProfile`` in Batsim 5); what
-Batsim has no field for is in ``extra_data``, a JSON text that schedulers get: ``{"allocsolve": {...}}`` with
-the fields of a job of `allocsolve.instances.formats.own.workload`. Batsim ends a job at its ``walltime``: one
-with a limit below its run time is written without, and a profile that waits longer is read as it would run,
-or, if limits are kept, with its own time.
-
-Profiles that compute, communicate or replay traces take a time that follows from a platform; they are not
-read.
+What Batsim has no field for is in ``extra_data``, a JSON text that schedulers get: ``{"allocsolve": {...}}``
+with the fields of a job of `allocsolve.instances.formats.own.workload`. docs/formats.md tells which profiles
+are read, and what becomes of limits.
 """
 
 from __future__ import annotations

@@ -138,49 +138,33 @@ CONVERSIONS: Final[dict[str, Conversion]] = {
 def format_by_name(path: Path) -> str:
     """Return the format that the name of a file or folder tells.
 
-    Raises
-    ------
-    InvalidOption
-        If it tells none.
+    Raises `InvalidOption` if it tells none.
     """
     by_end = {".json": "json", ".csv": "csv", ".swf": "swf"}
     end = unpacked_path(path).suffix.lower()
     if path.is_dir() or not end:
         return "elastisim"
     if end not in by_end:
-        msg = f"{path}: its name tells no format; --format is one of {', '.join(CONVERSIONS)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{path}: its name tells no format; --format is one of {', '.join(CONVERSIONS)}")
     return by_end[end]
 
 
 def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Path, name: str) -> Unheld:
     """Write a problem in one of `CONVERSIONS`, with a schedule where the format has room for one.
 
-    Returns
-    -------
-    Unheld
-        What the format cannot hold.
-
-    Raises
-    ------
-    InvalidOption
-        If the format takes no problems of this family, needs a schedule, or holds none.
-    InvalidProblem
-        If it cannot hold a job at all.
+    Raises `InvalidOption` if the format takes no problems of this family, needs a schedule, or holds none;
+    `InvalidProblem` if it cannot hold a job at all. Returns what the format cannot hold.
     """
     conversion = CONVERSIONS[name]
     if not isinstance(problem, WorkloadProblem):
         if conversion.write is not _write_own:
-            msg = f"--format {name} is for workloads"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"--format {name} is for workloads")
         write_problem(problem, path)
         return Unheld()
     if schedule is None and conversion.answer == "needed":
-        msg = f"--format {name} shows a schedule: --answer FILE tells which"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--format {name} shows a schedule: --answer FILE tells which")
     if schedule is not None and conversion.answer == "never":
-        msg = f"--answer: there is no room for a schedule in --format {name}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--answer: there is no room for a schedule in --format {name}")
     return conversion.write(problem, schedule, path)
 
 
@@ -189,35 +173,17 @@ def read_workload(
 ) -> tuple[str, Problem, Unheld]:
     """Read a problem from a file of any format that tells one, found out by what is in it.
 
-    Parameters
-    ----------
-    path
-        A problem of this program, a log of any format that is told by its content (limits stay as they are
-        there, and second 0, too, if its times do not count from 1970), a workload of Batsim, or jobs of
-        ElastiSim (the file or its folder).
-    num_nodes
-        Nodes of the machine where the file does not tell them, or to have another number.
-    limits
-        ``cut``: a job that outlives its limit ends there. ``keep``: it runs to its end. None cuts workloads
-        of Batsim only, which kills such jobs.
-    time_unit
-        Of points in time that a log writes as plain numbers, see `read_table_log`; seconds if left out.
-
-    Returns
-    -------
-    tuple
-        The format, the problem, and what of the file it does not hold.
-
-    Raises
-    ------
-    InvalidOption
-        If a number of nodes is given for a problem of this program, or limits for another one than a
-        workload.
+    Raises `InvalidOption` if a number of nodes is given for a problem of this program, or limits for another
+    one than a workload. The path is that of a problem of this program, a log of any format that is told by
+    its content (limits stay as they are there, and second 0, too, if its times do not count from 1970), a
+    workload of Batsim, or jobs of ElastiSim (the file or its folder). A number of nodes is for files that do
+    not tell it, or to have another one. A job that outlives its limit ends there by ``cut``, and runs to its
+    end by ``keep``; None cuts workloads of Batsim only, which kills such jobs. `time_unit` is that of
+    `read_table_log`. Returns the format, the problem, and what of the file it does not hold.
     """
     name, problem, unheld = _read(path, num_nodes, "cut" if limits is None else limits, time_unit)
     if limits is not None and not isinstance(problem, WorkloadProblem):
-        msg = f"--limits is for workloads, and {path} is none"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--limits is for workloads, and {path} is none")
     if isinstance(problem, WorkloadProblem) and limits == "cut":
         beyond = int((problem.packed.runtime > problem.jobs.limit).sum())
         unheld.add("jobs that outlive their limit, cut there", beyond)
@@ -237,15 +203,13 @@ def _read(
     if name == "sacct":
         return name, *_parts(_read_log(path, name, num_nodes, time_unit))
     if time_unit is not None:
-        msg = f"--time-unit is for logs, and {path} is none"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--time-unit is for logs, and {path} is none")
     if name == "elastisim":
         return name, *_parts(read_elastisim(path, num_nodes=num_nodes))
     if name == "batsim":
         return name, *_parts(read_batsim(path, num_nodes=num_nodes, limits=batsim_limits))
     if num_nodes is not None:
-        msg = f"--nodes is not for problems of allocsolve: {path} tells the number of nodes"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"--nodes is not for problems of allocsolve: {path} tells the number of nodes")
     if is_table(path):
         return "csv", read_problem(path), Unheld()
     return "json", parse_problem(document, str(path)), Unheld()

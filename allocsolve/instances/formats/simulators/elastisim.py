@@ -89,8 +89,6 @@ def write_elastisim(
         An answer to the problem, written as ``schedule.csv``; it tells first starts and last ends.
     tick
         Seconds of work, above 0, between two scheduling points of malleable jobs that may change at any time.
-    zmq_url
-        Where simulator and scheduler meet.
 
     Returns
     -------
@@ -103,8 +101,7 @@ def write_elastisim(
         If a job has phases or a profile.
     """
     if not 0 < tick < math.inf:
-        msg = f"tick {tick} is not above 0"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"tick {tick} is not above 0")
     unheld = Unheld()
     models: dict[str, Document] = {}
     rows = [_job(problem, idx, tick, models, unheld) for idx in range(len(problem.jobs))]
@@ -304,8 +301,7 @@ def _statistics(problem: WorkloadProblem, schedule: WorkloadSchedule, unheld: Un
     """Return a schedule with the columns of ElastiSim's statistics, but all digits of times."""
     packed = problem.packed
     if len(schedule.offsets) != len(problem.jobs) + 1:
-        msg = f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted")
     lines = ["ID,Type,Submit Time,Start Time,End Time,Wait Time,Makespan,Turnaround Time,Status"]
     for number, idx in enumerate(np.argsort(packed.submit, kind="stable").tolist()):
         pieces, submit = schedule.pieces(idx), float(packed.submit[idx])
@@ -373,21 +369,9 @@ def read_application(
 ) -> Application:
     """Read the application of one job.
 
-    Parameters
-    ----------
-    model
-        The application model.
-    arguments
-        Of the job: each is put into formulas as a text, as ElastiSim does.
-    limits
-        ``num_nodes_min`` and ``num_nodes_max``.
-    flops
-        Operations that a host does in a second.
-
-    Raises
-    ------
-    InvalidOption
-        If the model is not understood; the message names the place in it and the value.
+    Raises `InvalidOption` if the model is not understood; the message names the place in it and the value.
+    Each argument of the job is put into formulas as a text, as ElastiSim does; the limits are
+    ``num_nodes_min`` and ``num_nodes_max``; a host does `flops` operations in a second.
     """
     reader = _Reader(arguments, limits, Fraction(flops))
     application = Application()
@@ -405,8 +389,7 @@ def read_application(
             application.passed_over.add("on_reconfiguration beyond its fixed part")
     phases = model.get("phases")
     if not isinstance(phases, list) or not phases:
-        msg = f"phases: must be a list of at least one phase, not {show(phases)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"phases: must be a list of at least one phase, not {show(phases)}")
     for idx, phase in enumerate(phases):
         place = f"phases[{idx}]"
         tasks = _tasks(phase, place)
@@ -425,12 +408,10 @@ def read_application(
 
 def _tasks(phase: object, place: str) -> list[Any]:
     if not isinstance(phase, dict):
-        msg = f"{place}: must be an object, not {show(phase)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{place}: must be an object, not {show(phase)}")
     tasks = phase.get("tasks")
     if not isinstance(tasks, list):
-        msg = f"{place}.tasks: must be a list, not {show(tasks)}"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{place}.tasks: must be a list, not {show(tasks)}")
     return tasks
 
 
@@ -447,8 +428,7 @@ class _Reader:
         if isinstance(value, int | float) and not isinstance(value, bool):
             text = format(value, ".6f") if isinstance(value, float) else str(value)
         if not isinstance(text, str):
-            msg = f"{place}: must be a number or a formula, not {show(value)}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{place}: must be a number or a formula, not {show(value)}")
         if names is not _REQUEST_NAMES:
             for name, argument in self._arguments:
                 text = text.replace(name, argument)
@@ -469,8 +449,7 @@ class _Reader:
     def iterations(self, value: object, place: str) -> int:
         count = self._formula(value, place, frozenset())(0)
         if not 1 <= math.trunc(count) <= _MOST_ITERATIONS:
-            msg = f"{place}: {show(value)} are not in 1..{_MOST_ITERATIONS}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{place}: {show(value)} are not in 1..{_MOST_ITERATIONS}")
         return math.trunc(count)
 
     def request(self, value: object, place: str) -> Callable[[int, int], int]:
@@ -484,8 +463,7 @@ class _Reader:
 
     def _task(self, task: object, place: str, passed_over: set[str]) -> Callable[[int], Fraction]:
         if not isinstance(task, dict):
-            msg = f"{place}: must be an object, not {show(task)}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{place}: must be an object, not {show(task)}")
         kind = str(task.get("type")).lower()
         times = self._formula(task.get("iterations", 1), f"{place}.iterations")
         if kind == "sequence":
@@ -498,8 +476,7 @@ class _Reader:
             seconds = self._load(task, "delay", "pattern", place)
             return lambda nodes: math.trunc(times(nodes)) * seconds(nodes)
         if kind != "cpu":
-            msg = f"{place}.type: {show(task.get('type'))} is none of ElastiSim's"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{place}.type: {show(task.get('type'))} is none of ElastiSim's")
         if task.get("bytes") is not None:
             passed_over.add("communication")
         if task.get("flops") is None:
@@ -527,8 +504,7 @@ class _Reader:
             "odd_ranks": lambda nodes: max(nodes // 2, 1),
         }
         if how not in shares:
-            msg = f"{place}.{pattern}: {show(task.get(pattern))} is none of ElastiSim's"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{place}.{pattern}: {show(task.get(pattern))} is none of ElastiSim's")
         share = shares[how]
         return lambda nodes: value(nodes) / share(nodes)
 

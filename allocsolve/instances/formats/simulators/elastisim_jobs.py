@@ -173,12 +173,7 @@ def _radical(text: str, source: str) -> int:
 
 
 def _job(
-    check: Checker,
-    item: object,
-    place: str,
-    context: tuple[int, int, float],
-    models: _Models,
-    unheld: Unheld,
+    check: Checker, item: object, place: str, context: tuple[int, int, float], models: _Models, unheld: Unheld
 ) -> Job | None:
     """Return a job; None if it has a fault, which is noted."""
     idx, machine, flops = context
@@ -231,8 +226,7 @@ def _job(
 
 def _no_run_time(application: Application, runtime: float) -> None:
     passed = f" without {', '.join(sorted(application.passed_over))}" if application.passed_over else ""
-    msg = f"a job of {runtime:g} s{passed} has no run time of its own"
-    raise InvalidOption(msg)
+    raise InvalidOption(f"a job of {runtime:g} s{passed} has no run time of its own")
 
 
 def _number(check: Checker, text: str, place: str) -> float:
@@ -283,8 +277,7 @@ def _listed(attributes: Mapping[str, str], low: int, high: int) -> list[int]:
     """Return the sizes of a table, if the job tells them."""
     words = attributes.get("sizes", "").split()
     if not all(word.isdigit() and len(word) < 16 for word in words):
-        msg = f"attributes.sizes {show(attributes['sizes'])} are no numbers"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"attributes.sizes {show(attributes['sizes'])} are no numbers")
     return sorted({int(word) for word in words if low <= int(word) <= high})
 
 

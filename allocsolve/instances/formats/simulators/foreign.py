@@ -1,13 +1,7 @@
 """Schedules of workloads as other programs write them: tables that are read, never written.
 
-Batsim and evalys (``jobs.csv``) have a row for each job, or for each piece of one: ``job_id``,
-``starting_time``, ``finish_time``, and ``allocated_resources`` (``0-2 5``) or
-``requested_number_of_resources``. ElastiSim (``job_statistics.csv``) has a row for each: ``ID`` (from 0 in
-order of submission), ``Submit Time``, ``Start Time``, ``End Time``, but no sizes: jobs have theirs.
-
-Times count from second 0 of the problem. A job without a row, or that was rejected there, gets no piece: the
-judge says that it never runs. Programs of other people write columns of other names besides; these are passed
-over.
+docs/formats.md shows their columns. Times count from second 0 of the problem; a job without a row, or that
+was rejected there, gets no piece: the judge says that it never runs. Columns of other names are passed over.
 
 Pictures and files of other tools want nodes by number, where a schedule says only how many nodes a job has.
 They are given out here, to each piece as few intervals of numbers as a greedy rule achieves. What a file of
@@ -29,7 +23,7 @@ from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import show
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model.job_kinds import job_kind
-from allocsolve.model.machine import packed_machine
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,15 +117,13 @@ def interval_count(intervals: str) -> str:
     if not intervals.strip():
         return ""
     if not _INTERVALS.fullmatch(intervals.strip()):
-        msg = f"{show(intervals)} are no intervals such as 0-2 5"
-        raise ValueError(msg)
+        raise ValueError(f"{show(intervals)} are no intervals such as 0-2 5")
     total = 0
     for part in re.split(r"[ ,]+", intervals.strip()):
         first, dash, last = part.partition("-")
         size = int(last) - int(first) + 1 if dash else 1
         if size < 1:
-            msg = f"{part} ends before it begins"
-            raise ValueError(msg)
+            raise ValueError(f"{part} ends before it begins")
         total += size
     return str(total)
 
@@ -159,8 +151,7 @@ def _elastisim_fields(rows: Rows, problem: WorkloadProblem) -> Document:
 
 def _not_written(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Mapping[str, Any]:
     del problem, schedule
-    msg = "tables of other programs are read, not written"
-    raise InvalidAnswer(msg)
+    raise InvalidAnswer("tables of other programs are read, not written")
 
 
 _BATSIM: Final = TableFormat(
@@ -199,17 +190,8 @@ def pieces_within(
 ) -> tuple[IntArray, IntArray]:
     """Return the pieces that lie in a window of time at least in part, in order of their starts.
 
-    Parameters
-    ----------
-    schedule
-        Of any jobs; pieces that end no later than they start are left out.
-    window
-        First and last instant in seconds; None for all pieces.
-
-    Returns
-    -------
-    tuple
-        Index and job of each piece, both of the shape (pieces,).
+    Pieces that end no later than they start are left out; the window is its first and last instant in
+    seconds, None for all. Returns index and job of each piece, both of the shape (pieces,).
     """
     jobs = np.repeat(np.arange(len(schedule.offsets) - 1), np.diff(schedule.offsets))
     there = schedule.ends > schedule.starts
@@ -223,20 +205,8 @@ def pieces_within(
 def lanes(starts: Sequence[float], ends: Sequence[float]) -> list[int]:
     """Give each interval a lane such that no two in one lane overlap: the lowest that is free.
 
-    Parameters
-    ----------
-    starts, ends
-        Of the intervals, by increasing start. One may begin where another ends.
-
-    Returns
-    -------
-    list
-        A lane for each, from 0.
-
-    Notes
-    -----
-    *Complexity*: O(n log n). *Guarantee*: as many lanes as intervals overlap at the worst instant, the least
-    possible number.
+    Intervals come by increasing start; one may begin where another ends. Lanes count from 0, and there are as
+    many as intervals overlap at the worst instant, the least possible number. O(n log n).
     """
     running: list[tuple[float, int]] = []
     free: list[int] = []
@@ -263,26 +233,10 @@ def node_intervals(
 
     A piece takes the smallest interval of free nodes that suffices, the lowest of these; if none does, the
     lowest free nodes. Where a schedule holds more nodes than there are, as those that machines record may,
-    the numbers go on. What is closed for a time is the highest nodes that are free then.
-
-    Parameters
-    ----------
-    schedule
-        Of its jobs.
-    pieces
-        As `pieces_within` returns them.
-    closed
-        From which second to which how many nodes are closed.
-
-    Returns
-    -------
-    list
-        Of each time in which some are closed, and then of each piece, the first and last number of each
-        interval of nodes: disjoint, sorted, none beside another. Nodes are numbered from 0.
-
-    Notes
-    -----
-    *Complexity*: O(pieces times free intervals).
+    the numbers go on. What is closed for a time is the highest nodes that are free then. Pieces are those of
+    `pieces_within`; `closed` tells from which second to which how many nodes are closed. Returns of each time
+    in which some are closed, and then of each piece, the first and last number of each interval of nodes:
+    disjoint, sorted, none beside another, numbered from 0. O(pieces times free intervals).
     """
     free = _FreeNodes(problem.num_nodes)
     running: list[tuple[float, int]] = []
@@ -376,16 +330,7 @@ def start_reasons(problem: WorkloadProblem, schedule: WorkloadSchedule) -> list[
 
     The queue is in order of submission minus head start; a job is *backfilled* if one that came before it
     starts later. The first such job is the head that it was backfilled past. Who was not eligible on its
-    submission is no head here.
-
-    Returns
-    -------
-    list
-        One reason for each job.
-
-    Notes
-    -----
-    *Complexity*: O(n log n).
+    submission is no head here. O(n log n).
     """
     starts, machine = schedule.first_starts, packed_machine(problem)
     submit, release = problem.jobs.packed.submit, machine.release

@@ -90,8 +90,7 @@ class _Parser:
     def whole(self) -> Formula:
         value = self._choice()
         if self._at < len(self._tokens):
-            msg = f"{self._tokens[self._at]!r} is not expected"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{self._tokens[self._at]!r} is not expected")
         return value
 
     def _take(self, *expected: str) -> str | None:
@@ -104,14 +103,12 @@ class _Parser:
     def _need(self, token: str) -> None:
         if self._take(token) is None:
             actual = repr(self._tokens[self._at]) if self._at < len(self._tokens) else "the end"
-            msg = f"{token!r} is expected, not {actual}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{token!r} is expected, not {actual}")
 
     def _choice(self) -> Formula:
         self._depth += 1
         if self._depth > _DEEPEST:
-            msg = f"is nested deeper than {_DEEPEST}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"is nested deeper than {_DEEPEST}")
         value = self._binary(0)
         if self._take("?"):
             first = self._choice()
@@ -150,8 +147,7 @@ class _Parser:
             return self._call(token)
         if token in self._names:
             return lambda names: Fraction(names[token])
-        msg = f"{token!r} is not known" if token else "ends too early"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{token!r} is not known" if token else "ends too early")
 
     def _call(self, name: str) -> Formula:
         self._need("(")
@@ -161,26 +157,15 @@ class _Parser:
         self._need(")")
         count, function = FUNCTIONS[name]
         if count and count != len(arguments):
-            msg = f"{name} takes {count} values, not {len(arguments)}"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{name} takes {count} values, not {len(arguments)}")
         return lambda names: function(*(argument(names) for argument in arguments))
 
 
 def parse_formula(text: str, names: frozenset[str]) -> Formula:
     """Read a formula.
 
-    Parameters
-    ----------
-    text
-        The formula.
-    names
-        The names that may stand in it.
-
-    Raises
-    ------
-    InvalidOption
-        If it is none; the message says what is wrong with it. The function that is returned raises it, too,
-        where there is no finite value.
+    Raises `InvalidOption` if it is none; the message says what is wrong with it. The function that is
+    returned raises it, too, where there is no finite value. Only these names may stand in it.
 
     Examples
     --------
@@ -195,22 +180,19 @@ def parse_formula(text: str, names: frozenset[str]) -> Formula:
             return value(given)
         except (ArithmeticError, ValueError):
             shown = ", ".join(f"{name} = {given[name]}" for name in sorted(given))
-            msg = f"has no value for {shown}"
-            raise InvalidOption(msg) from None
+            raise InvalidOption(f"has no value for {shown}") from None
 
     return evaluate
 
 
 def _tokens(text: str) -> list[str]:
     if len(text) > _LONGEST:
-        msg = f"is longer than {_LONGEST} characters"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"is longer than {_LONGEST} characters")
     tokens, at, text = [], 0, text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            msg = f"{text[at:].lstrip()[:1]!r} is not expected"
-            raise InvalidOption(msg)
+            raise InvalidOption(f"{text[at:].lstrip()[:1]!r} is not expected")
         tokens.append(match[1])
         at = match.end()
     return tokens
@@ -218,8 +200,7 @@ def _tokens(text: str) -> list[str]:
 
 def _number(token: str) -> Fraction:
     if not math.isfinite(float(token)):
-        msg = f"{token} is no finite number"
-        raise InvalidOption(msg)
+        raise InvalidOption(f"{token} is no finite number")
     # What a double takes for 0 has a denominator that would take long to write down.
     return Fraction(token) if float(token) else Fraction(0)
 

@@ -4,13 +4,7 @@ Of the 18 fields these are filled: job number, submission, wait (-1 without a sc
 8), requested time, status and user. The others are -1. There is no room for more: what is elastic about a job
 is not held. See `allocsolve.instances.read_swf_log` for reading.
 
-Tables of workloads are here, too: one row for each job, and for each piece of a job. A problem has the
-columns ``submit``, ``nodes``, ``runtime`` and ``num_nodes`` (of the cluster, the same in all rows), and may
-have ``job`` (its name), ``limit``, ``user``, ``weight``, ``min_nodes``, ``max_nodes``, and ``amdahl``,
-``power`` or ``overhead`` of a moldable job, ``kind``, ``points`` and ``size_set``; further
-``need_R`` and ``num_R`` of a counted resource R (what a job needs, and what there is, the same in all rows),
-``partition``, ``eligible`` and ``boost``. Tables of speedups, evolving jobs, the costs of changing sizes and
-closed windows are left to the JSON format. A schedule has ``job``, ``start``, ``end`` and ``nodes``.
+Tables of workloads are here, too; docs/formats.md shows their columns.
 """
 
 from __future__ import annotations
@@ -68,14 +62,9 @@ def swf_with_unheld(
 ) -> tuple[str, Unheld]:
     """Return a problem, or a schedule of it, as a log, and what that does not hold.
 
-    Parameters
-    ----------
-    problem
-        The problem. Its jobs are written in order of submission.
-    schedule
-        An answer to it, feasible or not, from which sizes, waits and run times are taken.
-    window
-        First and last instant in seconds: only jobs that run then; None for all.
+    Jobs are written in order of submission. Sizes, waits and run times are taken from the schedule, feasible
+    or not, if there is one; of a window, its first and last instant in seconds, only jobs that run then are
+    there.
     """
     packed, jobs = problem.packed, problem.jobs
     order = np.argsort(packed.submit, kind="stable")
@@ -103,7 +92,9 @@ def swf_with_unheld(
         status = _COMPLETED if schedule is None or wait >= 0 else _UNKNOWN
         lines.append(" ".join([*fields, "-1", str(status), str(users[idx]), *["-1"] * 6]))
     unheld.add("jobs with fractions of seconds, which some readers refuse", fractions)
-    header = _HEADER.format(name=_line(problem.name), count=len(lines), num_nodes=problem.num_nodes)
+    header = _HEADER.format(
+        name=" ".join(problem.name.split()), count=len(lines), num_nodes=problem.num_nodes
+    )
     return header + "".join(f"{line}\n" for line in lines), unheld
 
 
@@ -147,26 +138,13 @@ def _users(users: Sequence[str | None], unheld: Unheld) -> list[int]:
     return [-1 if user is None else number_of[user] for user in users]
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _text(value: float) -> str:
     return str(plain(value))
 
 
 _PLAIN: Final = (
-    "submit",
-    "nodes",
-    "runtime",
-    "limit",
-    "user",
-    "weight",
-    "min_nodes",
-    "max_nodes",
-    "kind",
-    "points",
-    "size_set",
+    *("submit", "nodes", "runtime"),
+    *("limit", "user", "weight", "min_nodes", "max_nodes", "kind", "points", "size_set"),
     *REQUIREMENT_FIELDS[1:],
 )
 
@@ -189,17 +167,13 @@ def _problem_fields(rows: Rows) -> Document:
 def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
     """Return the columns of a problem.
 
-    Raises
-    ------
-    InvalidProblem
-        If there is no job, whose row would tell how many nodes there are, or a job has a table of speedups,
-        evolves, or has costs of changes, or a part of the machine is closed for a time.
+    Raises `InvalidProblem` if there is no job, whose row would tell how many nodes there are, or a job has a
+    table of speedups, evolves, or has costs of changes, or a part of the machine is closed for a time.
     """
     packed, jobs = problem.jobs.packed, problem.jobs
     count = len(jobs)
     if not count:
-        msg = "a problem without jobs cannot be written as a table: it has no rows"
-        raise InvalidProblem(msg)
+        raise InvalidProblem("a problem without jobs cannot be written as a table: it has no rows")
     if (packed.speedup == SPEEDUP_TABLE).any():
         idx = int(np.argmax(packed.speedup == SPEEDUP_TABLE))
         msg = f"job {jobs.names[idx]!r} has a table of speedups, which a table of jobs cannot hold"
@@ -207,8 +181,7 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
     for what, column in (("evolves", jobs.evolutions), ("has costs of changes", jobs.reconfigurations)):
         if column:
             idx = next(idx for idx, value in enumerate(column) if value is not None)
-            msg = f"job {jobs.names[idx]!r} {what}, which a table of jobs cannot hold"
-            raise InvalidProblem(msg)
+            raise InvalidProblem(f"job {jobs.names[idx]!r} {what}, which a table of jobs cannot hold")
     columns: dict[str, Any] = {
         "job": _texts(jobs.names),
         "submit": packed.submit,

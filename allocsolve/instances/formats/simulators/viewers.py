@@ -21,7 +21,7 @@ from allocsolve.instances.formats.simulators.foreign import (
     pieces_within,
     start_reasons,
 )
-from allocsolve.model.machine import packed_machine
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
@@ -44,19 +44,10 @@ def evalys_rows(
 ) -> list[dict[str, Any]]:
     """Return a schedule as rows of `EVALYS_COLUMNS`.
 
-    Parameters
-    ----------
-    schedule
-        An answer to it, feasible or not.
-    window
-        First and last instant in seconds; None for all. Jobs that run in it in part are there as a whole.
-
-    Returns
-    -------
-    list
-        A row for each piece, in order of starts. Times are in seconds; stretch is turnaround over run time,
-        without a floor. The nodes of a piece are given out greedily by number: disjoint sorted intervals,
-        such as ``0-2 5 10-50``.
+    There is a row for each piece, in order of starts, of jobs that run in the window, its first and last
+    instant in seconds, at least in part. Times are in seconds; stretch is turnaround over run time, without a
+    floor. The nodes of a piece are given out greedily by number: disjoint sorted intervals, such as ``0-2 5
+    10-50``.
     """
     pieces, jobs = pieces_within(schedule, window)
     packed, names = problem.packed, problem.jobs.names
@@ -112,23 +103,10 @@ def perfetto_events(
 ) -> dict[str, Any]:
     """Return a schedule as a document of the trace event format.
 
-    Parameters
-    ----------
-    schedule
-        An answer to it, feasible or not.
-    window
-        First and last instant in seconds; None for all. Jobs that run in it in part are there as a whole.
-
-    Returns
-    -------
-    dict
-        Slices of the jobs (``X``; their category is why they started: ``in turn``, ``at once``,
-        ``backfilled``), instants of their submissions (``i``), counters of free nodes and waiting jobs
-        (``C``), names (``M``). Times are in microseconds from time 0 of the problem.
-
-    Notes
-    -----
-    *Complexity*: O(n log n).
+    Jobs and windows are those of `evalys_rows`. There are slices of the jobs (``X``; their category is why
+    they started: ``in turn``, ``at once``, ``backfilled``), instants of their submissions (``i``), counters
+    of free nodes and waiting jobs (``C``), names (``M``). Times are in microseconds from time 0 of the
+    problem. O(n log n).
     """
     pieces, jobs = pieces_within(schedule, window)
     events: list[dict[str, Any]] = [
@@ -190,10 +168,7 @@ def perfetto_text(
 ) -> str:
     """Return the file that trace viewers open; see `perfetto_events`.
 
-    Raises
-    ------
-    InvalidOption
-        If so many jobs run in the window that viewers would not take the file.
+    Raises `InvalidOption` if so many jobs run in the window that viewers would not take the file.
     """
     count = len(pieces_within(schedule, window)[0])
     if count > _MOST_PIECES:

@@ -1,0 +1,204 @@
+"""The commands `reproduce ...` that keep records: tables, JSON, CSV, pictures, and what they refuse."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from cli_tools import refused, run, run_json
+
+from allocsolve import bench
+from allocsolve.bench import RecordStore
+from allocsolve.bench.runs.execution import failed_outcome
+from allocsolve.instances import lublin1999
+from allocsolve.model import Job, WorkloadProblem
+from reproductions import lina2022, zojer2025
+from reproductions.linnert2024 import ADMISSIONS, PROGRAMS, STRATEGIES, TERMS
+from reproductions.posner2024 import READINGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+LINA = ("reproduce", "lina2022", "--shares", "10,100", "--seeds", 1, "--seconds", 0.3)
+LINNERT = ("reproduce", "linnert2024", "--loads", "heavy", "--seeds", 1, "--length", 30, "--seconds", 0.5)
+POSNER = ("reproduce", "posner2024", "--count", 1, "--shares", "0,100", "--seconds", 1)
+ZOJER = ("reproduce", "zojer2025", "--shares", "0", "--policies", "first-fit", "--seconds", 0.5)
+#: Strategies and readings of one kind of programs of Linnert, without what is asked for twice.
+EXECUTED = 4 + 2 + 4 + 2 + 4
+
+
+@pytest.fixture(autouse=True)
+def small_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the commands on real logs take small workloads."""
+    problem = lublin1999(1, num_jobs=30)
+    logs = lina2022.Log("KIT", problem, full=False), lina2022.Log("KIT_full", problem, full=True)
+    taken = "reproductions.lina2022.command.paper_logs"
+    monkeypatch.setattr(taken, lambda _, names: logs if "KIT" in names else logs[1:])
+    rng = np.random.default_rng(5)
+    drawn = zip(rng.integers(1, 33, 144).tolist(), rng.integers(60, 20_000, 144).tolist(), strict=True)
+    jobs = [Job(1800 * idx, nodes, seconds) for idx, (nodes, seconds) in enumerate(drawn)]
+    log = WorkloadProblem(32, jobs, name="small", meta={"lines": 144})
+    monkeypatch.setattr("reproductions.zojer2025.command.cori_knl", lambda _: log)
+
+
+class Shown:
+    """What a command says in all its ways, the second time without running anything again."""
+
+    def __init__(self, capsys: Capture, out: Path, *command: object, plot: bool = True) -> None:
+        picture, records = out / "x.svg", out / "records.sqlite"
+        args = (*command, "--out", out)
+        self.found = run_json(capsys, *args, *(("--plot", picture) if plot else ()))
+        assert (self.found["records"], self.found["failures"]) == (str(records), [])
+        assert not plot or picture.read_text().startswith("<svg")
+        with RecordStore(records, read_only=True) as store:
+            self.kept = list(store)
+        with (out / "runs.csv").open(newline="") as file:
+            self.rows = list(csv.DictReader(file))
+        self.text = run(capsys, *args)
+        with RecordStore(records, read_only=True) as store:
+            assert list(store) == self.kept, "nothing was run again"
+        assert "nan" not in self.text
+        assert f"Records: {records}" in self.text
+        self.lines = [line.split() for line in self.text.splitlines()]
+
+
+def test_lina2022(tmp_path: Path, capsys: Capture) -> None:
+    shown = Shown(capsys, tmp_path, *LINA, plot=False)
+    found = shown.found
+    # first-fit and easy of the one rigid problem once; 24 and 4 of each share; three bounds
+    assert len(shown.kept) == 2 + 2 * (24 + 4) + 3
+    assert (found["seeds"], found["paper"]) == (1, "lina2022")
+    values = {(cell["log"], cell["share"], cell["algorithm"], cell["rule"]): cell for cell in found["cells"]}
+    assert len(values) == len(found["cells"]) == 2 * 2 + 2 * (24 + 4)
+    for row in shown.rows:
+        cell = values[row["log"], float(row["share"]), row["algorithm"], row["rule"]]
+        assert float(row["turnaround"]) == cell["figures"]["turnaround"]
+    assert [(row["log"], row["share"]) for row in found["bounds"]] == [("KIT", 0), ("KIT", 0.1), ("KIT", 1)]
+    assert all(row["bound"] <= row["best"] for row in found["bounds"])
+    assert {row["metric"] for row in found["orders"]} == set(lina2022.METRICS)
+    assert "19 claims: " in shown.text
+    assert "Gain / Random 5.7 % at 70 %" in shown.text
+
+
+def test_linnert2024(tmp_path: Path, capsys: Capture) -> None:
+    shown = Shown(capsys, tmp_path, *LINNERT)
+    found = shown.found
+    assert len(shown.kept) == EXECUTED * len(PROGRAMS) + len(ADMISSIONS) + len(TERMS)
+    assert (found["loads"], found["jobs"]) == (["heavy"], 30)
+    accepted = {row["allocator"]: row for row in found["accepted"]}
+    bounds = {row["term"]: row for row in found["bounds"]}
+    for row in accepted.values():
+        assert row["jobs"]["mean"] / 30 <= bounds["rejected"]["most"]["mean"] + 1e-9
+        assert row["area"]["mean"] <= bounds["rejected-area"]["most"]["mean"] + 1e-9
+    for row in found["executed"]:
+        if row["strategy"] in accepted:
+            assert row["accepted"] == accepted[row["strategy"]]["jobs"]
+        elif row["reading"] != "no queue":
+            assert row["accepted"]["mean"] == 30
+    assert {one["verdict"] for one in found["claims"]} >= {"not run"}
+    assert len(shown.rows) == len(PROGRAMS) * len(STRATEGIES) * 5 + len(ADMISSIONS)
+    assert "28 claims" in shown.text
+
+
+def test_posner2024(tmp_path: Path, capsys: Capture) -> None:
+    shown = Shown(capsys, tmp_path, *POSNER)
+    found = shown.found
+    assert len(shown.kept) == 4 + 4 + 9 + 2
+    assert found["batches"] == ["evotree-s42"]
+    published = [row for row in found["rows"] if row["reading"] == READINGS[0].name]
+    figures = {(row["scheduler"], row["share"]): row["figures"] for row in published}
+    assert figures["EasyBackfilling", 0] == figures["EvolvEasyBack", 0]
+    assert figures["EvolvEasyBack", 1]["makespan"] == pytest.approx(921.6, abs=0.05)
+    bounds = {(row["scheduler"], row["share"]): row for row in found["bounds"]}
+    for (scheduler, share), figure in figures.items():
+        bound = bounds["EvolvEasyBack" if scheduler == "static-price" else scheduler, share]
+        assert bound["turnaround"] <= bound["claimed"] <= bound["best"] + 1e-9
+        assert bound["best"] <= figure["turnaround"] + 1e-9
+        assert bound["makespan"] <= figure["makespan"]
+    assert bounds["EvolvEasyBack", 1]["turnaround"] > 150
+    assert bounds["EvolvEasyBack", 1]["best"] < figures["static-price", 1]["turnaround"] * 0.95
+    assert len(shown.rows) == 4 * len(READINGS) + 1
+    assert "35 sentences" in shown.text
+    assert ["EvolvEasyBack", "921.6"] in [line[:2] for line in shown.lines]
+    assert ["rigid", "EasyBackfilling,", "paper", "1507"] in [line[:4] for line in shown.lines]
+
+
+def test_zojer2025(tmp_path: Path, capsys: Capture) -> None:
+    shown = Shown(capsys, tmp_path, *ZOJER)
+    found = shown.found
+    assert [record.solver for record in shown.kept] == ["first-fit", "easy", "prices"]
+    values = {record.solver: record.value for record in shown.kept}
+    for row in found["policies"]:
+        assert row["figures"]["all_turnaround"]["mean"] == values[row["policy"]]
+        assert row["thesis"]["turnaround"] == "4551"
+    (bound,) = found["bounds"]
+    assert bound["bound"]["mean"] == max(record.certified_bound for record in shown.kept)
+    assert (found["seeds"], found["log"]["lines"]) == (10, 144)
+    assert {one["verdict"] for one in found["sentences"]} >= {"does not hold", "cannot be tested", "not run"}
+    written = {row["policy"]: float(row["all_turnaround"]) for row in shown.rows}
+    assert written == {name: values[name] for name in ("first-fit", "easy")}
+    assert ["0", "%", "thesis", "4551", "85", "%"] in shown.lines
+    assert any(line[:1] == ["easy"] and f"{values['easy']:.1f}" in line for line in shown.lines)
+
+
+def test_a_failed_run_is_told_and_the_rest_is_shown(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(tasks: list[bench.Task], *, store: RecordStore, **_: Any) -> list[bench.Record]:
+        for task in tasks:
+            store.append(failed_outcome(task, "RuntimeError: boom", 0.1).record, task.problem, None)
+        return [store[task.key] for task in tasks]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench, "run", failing)
+        text = run(capsys, *ZOJER, "--out", tmp_path, status=1)
+    assert "easy failed on small-elastic0-s1: RuntimeError: boom" in text
+    assert "nan" not in text
+    told = run_json(capsys, *ZOJER, "--out", tmp_path, "--retry-failed")
+    assert told["failures"] == []
+    assert "unknown solver of these runs" in refused(capsys, *ZOJER, "--out", tmp_path, "--rerun", "fcfs")
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "fault"),
+    [
+        (LINA, ("--shares", "0,10"), "not all are above 0"),
+        (LINA, ("--shares", "20,20"), "nothing, or some twice"),
+        (LINA, ("--seeds", 0), "is below 1"),
+        (LINA, ("--executor", "moon"), "executor 'moon' is not local"),
+        (LINNERT, ("--loads", "idle"), "'idle'"),
+        (LINNERT, ("--seeds", 0), "is below 1"),
+        (LINNERT, ("--length", 0), "is below 1"),
+        (LINNERT, ("--plot", "gone/x.svg"), "there is no directory"),
+        (POSNER, ("--shares", "0,120"), "is not in 0..1"),
+        (POSNER, ("--shares", "20,20"), "a share twice"),
+        (POSNER, ("--count", 0), "is below 1"),
+        (POSNER[:2], ("--batches", "gone.json"), "gone.json"),
+        (POSNER[:2], ("--batches", "gone.json", "--seed", 3), "one of the two"),
+        (POSNER, ("--plot", "gone/x.svg"), "there is no directory"),
+        (ZOJER, ("--shares", "0,120"), "is not in 0..1"),
+        (ZOJER, ("--shares", "a"), "'a' is not a number"),
+        (ZOJER, ("--shares", "20,20"), "nothing, or some twice"),
+        (ZOJER, ("--policies", "malleable-maximal"), "unknown solver"),
+        (ZOJER, ("--seeds", 0), "is below 1"),
+        (ZOJER, ("--executor", "moon"), "executor 'moon' is not local"),
+        (ZOJER, ("--plot", "gone/x.svg"), "there is no directory"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    command: tuple[object, ...], options: tuple[object, ...], fault: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert fault in refused(capsys, *command, "--out", tmp_path / "out", *options)
+
+
+def test_without_the_log_the_message_says_where_it_is(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reproductions.zojer2025.command.cori_knl", zojer2025.cori_knl)
+    err = refused(capsys, *ZOJER, "--traces", tmp_path, "--out", tmp_path / "out")
+    assert "elastic-sim" in err
+    assert not (tmp_path / "out").exists()
