@@ -18,7 +18,7 @@ from allocsolve.model import Jobs, WorkloadProblem, WorkloadSchedule
 from allocsolve.simulation import Engine, Start, Wake, simulate
 
 if TYPE_CHECKING:
-    from allocsolve.simulation import QueueView
+    from allocsolve.simulation import Decision, QueueView
 
 HOUR = 3600.0
 
@@ -32,9 +32,9 @@ class Watched:
         self.looks_at = 0.0
         self.first: int | None = None
 
-    def decide(self, view: QueueView) -> list[Start | Wake]:
+    def decide(self, view: QueueView) -> list[Decision]:
         """Return what starts now, and when to look at the queue again."""
-        wake = []
+        wake: list[Decision] = []
         if view.now >= self.looks_at:
             self.look(view)
             self.looks_at = (view.now // HOUR + 1) * HOUR

@@ -8,12 +8,15 @@ CHUNK) for each chunk at which it is stopped.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.kernels.jit import inner_kernel
 from allocsolve.kernels.records import Record, Records, record, records
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: Steps of a chunk.
 CHUNK: Final = 128
@@ -70,6 +73,28 @@ def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
     numbers["used"] = chunks[0]["last"] = 1
     steps[0]["free"] = num_nodes
     return FreeNodes(numbers, chunks, steps)
+
+
+def free_steps(times: NDArray[np.float64], nodes: NDArray[np.int64], num_jobs: int) -> FreeNodes:
+    """Return a cluster on which so many nodes are free from each time on, with room as `new_free_nodes` has.
+
+    Each time counts as a job in that.
+
+    Parameters
+    ----------
+    times, nodes
+        Shape (steps,): seconds, rising, and nodes, each number another than the one before it.
+    """
+    free = new_free_nodes(0, num_jobs)
+    for used, first in enumerate(range(0, len(times), CHUNK // 2)):
+        chunk, part = free.chunks[used], slice(first, first + CHUNK // 2)
+        count, room = len(times[part]), chunk["room"]
+        steps: Any = free.steps[room : room + count]
+        steps["time"], steps["free"] = times[part], nodes[part]
+        chunk["begin"], chunk["first"], chunk["last"] = times[first], room, room + count
+        chunk["low"], chunk["high"] = nodes[part].min(), nodes[part].max()
+        free.numbers["used"] = used + 1
+    return free
 
 
 @inner_kernel

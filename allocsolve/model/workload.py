@@ -149,8 +149,8 @@ class WorkloadProblem(Rebuilt):
         return self.jobs.packed
 
     def check_plain(self) -> None:
-        """Raise `UnsupportedProblem` if the problem is not plain, see `is_plain`."""
-        if not self.is_plain:
+        """Raise `UnsupportedProblem` if the problem is not plain."""
+        if self.beyond_plain:
             msg = f"the workload has {self.beyond_plain}, which are not taken into account here"
             raise UnsupportedProblem(msg)
 
@@ -216,10 +216,8 @@ class WorkloadProblem(Rebuilt):
             reading = self.jobs.evolving.reading
             longest = np.where(reading == REACTIVE, self.run_times(np.ones_like(packed.nodes)), longest)
             longest = np.where(reading == PROFILE, packed.runtime, longest)
-        latest = packed.submit.max(initial=0)
-        if not self.is_plain:
-            eligible = np.nan_to_num(self.jobs.requirements.eligible)
-            latest = max([latest, *eligible.tolist(), *(window.end for window in self.closed)])
+        latest = self.jobs.requirements.release(packed.submit).max(initial=0)
+        latest = max([latest, *(window.end for window in self.closed)])
         return float(latest + longest.sum())
 
     @property
@@ -257,10 +255,9 @@ class WorkloadProblem(Rebuilt):
         rounded &= packed.min_nodes < packed.max_nodes
         if self.is_elastic or rounded.any():
             return False
-        times = [packed.submit, packed.runtime, packed.table_seconds]
-        if not self.is_plain:
-            edges = [edge for window in self.closed for edge in (window.start, window.end)]
-            times += [np.nan_to_num(self.jobs.requirements.eligible), np.array(edges)]
+        edges = [edge for window in self.closed for edge in (window.start, window.end)]
+        eligible = np.nan_to_num(self.jobs.requirements.eligible)
+        times = [packed.submit, packed.runtime, packed.table_seconds, eligible, np.array(edges)]
         return are_exact(times, self.horizon)
 
     def cut_at_limits(self) -> WorkloadProblem:

@@ -307,7 +307,7 @@ def _describe(problem: WorkloadProblem) -> str:
     if not problem.is_rigid:
         counts = np.bincount(problem.jobs.packed.kind, minlength=len(JOB_KINDS)).tolist()
         kinds = "".join(f", {count} {kind}" for kind, count in zip(JOB_KINDS, counts, strict=True) if count)
-    more = "" if problem.is_plain else f", {problem.beyond_plain}"
+    more = f", {problem.beyond_plain}" if problem.beyond_plain else ""
     return f"{jobs}, {nodes}{over}{kinds}{more}"
 
 

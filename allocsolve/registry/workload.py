@@ -94,7 +94,11 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
         "evolving_jobs": int((packed.kind == EVOLVING).sum()),
         "load": problem.area / (problem.num_nodes * span) if span else None,
         "widest_share": float(packed.nodes.max(initial=0)) / problem.num_nodes,
-        **({} if problem.is_plain else {"resources": len(problem.resources), "windows": len(problem.closed)}),
+        **(
+            {"resources": len(problem.resources), "windows": len(problem.closed)}
+            if problem.beyond_plain
+            else {}
+        ),
     }
 
 

@@ -172,9 +172,9 @@ def _compiled_starts(
         starts = policy.starts_from(problem, running, now, runtimes)
         if starts is not None:
             return _now_or_later(starts, now)
-    if not problem.is_plain:
+    if problem.beyond_plain:
         name = getattr(policy, "__name__", type(policy).__name__)
-        others = "fcfs, first-fit, easy and conservative take account of them"
+        others = "fcfs, first-fit, easy, slurm-backfill and conservative take account of them"
         msg = f"the policy {name} is for plain machines, and this one has {problem.beyond_plain}: {others}"
         raise UnsupportedProblem(msg)
     return None

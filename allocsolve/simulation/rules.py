@@ -72,17 +72,17 @@ class EngineRules(Options):
         `UnsupportedProblem` if it does not and a job asks, or if sizes are to change at once, but a job
         changes its size only at points.
         """
-        evolves = problem.packed.kind == EVOLVING
+        evolves = problem.jobs.packed.kind == EVOLVING
         if not answers:
             why = "is evolving: it asks for nodes, and this policy does not answer requests"
             problem.jobs.refuse(evolves, why)
         if self.resize_takes_effect != "at_once":
             return
         # Work in one part has no point before its end: such a job never changes its size.
-        pointed = problem.packed.points > 1
+        pointed = problem.jobs.packed.points > 1
         if pointed.any():
             job = int(np.argmax(pointed))
-            name, points = problem.jobs.names[job], problem.packed.points[job]
+            name, points = problem.jobs.names[job], problem.jobs.packed.points[job]
             msg = (
                 f"resize_takes_effect='at_once': job {name!r} changes its size only between its {points} "
                 "points; with points 0 a job may do so at any time"

@@ -13,6 +13,7 @@ from allocsolve.kernels.free_nodes import (
     change,
     earliest,
     forget_past,
+    free_steps,
     least_free,
     limit_free,
     new_free_nodes,
@@ -139,3 +140,24 @@ def test_a_plan_that_is_written_anew_is_the_list_of_seconds(seed: int, count: in
             limit_to(profile, float(start), float(end), nodes)
             free[start:end] = np.minimum(free[start:end], nodes)
             assert by_second(profile, horizon)[now:] == free[now:].tolist()
+
+
+@given(seed=st.integers(0, 2**32), steps=st.sampled_from([1, 3, 64, 65, 300]))
+def test_steps_that_are_given_are_those_of_the_list(seed: int, steps: int) -> None:
+    """Also after changes, for which there is room."""
+    rng = np.random.default_rng(seed)
+    times = np.cumsum(rng.integers(1, 4, steps)).astype(np.float64) - 1.0
+    times[0] = 0.0
+    nodes = np.cumsum(rng.choice([-1, 1], steps)) + steps
+    horizon = int(times[-1]) + 50
+    profile, naive = free_steps(times, nodes, steps + 20), FreeBySecond(0, horizon)
+    for time, free in zip(times.tolist(), nodes.tolist(), strict=True):
+        naive.free[int(time) :] = free
+    assert by_second(profile, horizon) == naive.free.tolist()
+    for _ in range(20):
+        start = int(rng.integers(0, horizon - 1))
+        end, less = int(rng.integers(start + 1, horizon)), -int(rng.integers(1, 5))
+        change_nodes(profile, float(start), float(end), less)
+        naive.change(start, end, less)
+        assert earliest_time(profile, 0, steps, 3, horizon) == naive.earliest(0, steps, 3, horizon)
+    assert by_second(profile, horizon) == naive.free.tolist()

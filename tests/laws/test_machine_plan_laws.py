@@ -18,7 +18,7 @@ from allocsolve.exact import Prices, WorkloadCpSat
 from allocsolve.exact.workload import _windows as windows
 from allocsolve.heuristics import Reinsertion, SerialGeneration
 from allocsolve.heuristics.workload._kernels_serial import PUT_EARLIEST, Placed
-from allocsolve.heuristics.workload.free_capacity import FreeNodesOnly, FreeOfEach, free_capacity
+from allocsolve.heuristics.workload.free_over_time import FreeOverTime
 from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import Plan, job_sizes, serial_order
 from allocsolve.judge import certified_bound, workload_violations
@@ -77,7 +77,7 @@ def test_resources_that_nobody_needs_change_no_plan(problem: WorkloadProblem, da
     order = np.array(data.draw(st.permutations(range(len(problem.jobs)))), dtype=np.int64)
     more = WorkloadProblem(problem.num_nodes, problem.jobs, resources={"gpus": 3})
     starts = []
-    for free in (free_capacity(problem), free_capacity(more)):
+    for free in (FreeOverTime(problem), FreeOverTime(more)):
         placed = Placed(np.zeros(len(order)), sizes.offsets[:-1].copy())
         free.change(sizes, order, placed, PUT_EARLIEST)
         starts.append(placed.starts.tolist())
@@ -86,12 +86,6 @@ def test_resources_that_nobody_needs_change_no_plan(problem: WorkloadProblem, da
     both = [Reinsertion(objective)(case, Budget(iterations=200)) for case in (problem, more)]
     assert both[0].objective == both[1].objective
     assert both[0].answer == both[1].answer
-
-
-def test_of_nodes_alone_the_plain_kernels_know_windows() -> None:
-    window = [ClosedWindow(0, 4)]
-    assert isinstance(free_capacity(WorkloadProblem(4, [], closed=window)), FreeNodesOnly)
-    assert isinstance(free_capacity(WorkloadProblem(4, [], resources={"gpus": 1})), FreeOfEach)
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -15,17 +15,13 @@ from strategies import workload_problems
 from tiers import examples
 
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
-from allocsolve.heuristics.workload._kernels_machines import run_on_machine
-from allocsolve.heuristics.workload._kernels_reservations import RESERVING
-from allocsolve.heuristics.workload.conservative import _CODES, conservative_plan
-from allocsolve.heuristics.workload.machines import conservative_plan_on_machine, machine_state
-from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, _prepared, run_queue
+from allocsolve.heuristics.workload._kernels_queue import RESERVING
+from allocsolve.heuristics.workload.conservative import COMPRESSIONS, conservative_plan
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, run_queue
 from allocsolve.judge import workload_violations
-from allocsolve.model import WorkloadSchedule, packed_machine
-from allocsolve.simulation.kernels import NOBODY, initial_state
+from allocsolve.model import ClosedWindow, Job, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:
-    from allocsolve.model import WorkloadProblem
     from allocsolve.simulation import Simulation
 
 POLICIES = {"fcfs": Fcfs(), "first-fit": FirstFit(), "easy": Easy()}
@@ -57,6 +53,16 @@ def test_starts_are_those_of_the_definition(name: str, problem: WorkloadProblem)
     assert workload_violations(problem, schedule) == ()
     estimates = problem.jobs.packed.estimate.tolist()
     assert schedule.first_starts.tolist() == naive_resources.naive_starts(problem, name, estimates)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(problem=general(), scan_limit=st.integers(0, 3))
+def test_who_starts_lets_another_one_be_looked_at_in_the_next_call(
+    problem: WorkloadProblem, scan_limit: int
+) -> None:
+    estimates = problem.jobs.packed.estimate.tolist()
+    starts = Easy(scan_limit=scan_limit).simulated(problem).schedule.first_starts.tolist()
+    assert starts == naive_resources.naive_starts(problem, "easy", estimates, scan_limit=scan_limit)
 
 
 @settings(max_examples=examples(1000), deadline=None)
@@ -119,31 +125,17 @@ def test_of_any_number_of_reservations_one_is_easy_and_all_are_a_plan_made_anew(
     many=st.sampled_from([1, 2, 3, "all"]),
     source=st.sampled_from(["limit", "actual", "user-average"]),
     coalesce=st.booleans(),
+    compression=st.sampled_from(COMPRESSIONS),
 )
-def test_on_a_machine_that_is_all_there_any_order_and_reservations_are_those_of_the_plain_kernel(
-    problem: WorkloadProblem, order: Any, many: Any, source: Any, coalesce: bool
+def test_a_resource_that_nobody_needs_changes_nothing(
+    problem: WorkloadProblem, order: Any, many: Any, source: Any, coalesce: bool, compression: Any
 ) -> None:
-    """A resource that nobody needs takes the general kernel."""
-    easy = Easy(order=order, reservations=many, estimate=source, coalesce=coalesce)
+    """With it, kernels are compiled for machines."""
     beside = dataclasses.replace(problem, resources=(("licences", 1),))
-    assert seen(easy.simulated(beside)) == seen(easy.simulated(problem))
-
-
-@pytest.mark.parametrize("name", [*POLICIES, "no-extra"])
-@settings(max_examples=examples(300), deadline=None)
-@given(problem=workload_problems(max_jobs=9, max_nodes=6, moldable=False), coalesce=st.booleans())
-def test_on_a_plain_machine_the_general_kernel_does_what_the_plain_one_does(
-    name: str, problem: WorkloadProblem, coalesce: bool
-) -> None:
-    policy = {**POLICIES, "no-extra": Easy(extra_nodes=False, strict=True)}[name].queue_policy
-    rules = Easy(coalesce=coalesce).rules
-    packed = packed_machine(problem)
-    state = initial_state(problem.num_nodes, packed.release, ordered=True)
-    estimates, _ = _prepared(problem, policy)
-    machine = machine_state(packed, problem.packed.submit, remember=True)
-    run_on_machine(problem.packed, state, estimates, policy.rule, machine, coalesce, NOBODY)
-    plain = run_queue(problem, policy, rules)
-    assert np.array_equal(state.job["start"], plain.schedule.first_starts)
+    strict = Easy(extra_nodes=False, strict=True)
+    easy = Easy(order=order, reservations=many, estimate=source, coalesce=coalesce)
+    for policy in (Fcfs(), FirstFit(), strict, easy, Conservative(compression)):
+        assert seen(policy.simulated(beside)) == seen(policy.simulated(problem))
 
 
 @pytest.mark.parametrize("compression", ["compress", "replan", "none"])
@@ -159,13 +151,25 @@ def test_reservations_are_those_of_the_definition(compression: Any, problem: Wor
     assert workload_violations(problem, WorkloadSchedule.of(problem, plan.starts)) == ()
 
 
-@pytest.mark.parametrize("compression", ["compress", "replan", "none"])
-@settings(max_examples=examples(300), deadline=None)
-@given(problem=workload_problems(max_jobs=9, max_nodes=6, moldable=False))
-def test_on_a_plain_machine_reservations_are_those_of_the_plain_kernel(
-    compression: Any, problem: WorkloadProblem
-) -> None:
-    plain = conservative_plan(problem, compression)
-    general = conservative_plan_on_machine(problem, problem.packed.estimate, _CODES[compression])
-    assert np.array_equal(plain.starts, general.starts)
-    assert np.array_equal(plain.promised, general.promised)
+@pytest.mark.parametrize("seed", range(3))
+def test_reservations_of_many_jobs_are_those_of_the_definition(seed: int) -> None:
+    """There are more facts of who finds no place than are kept."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        Job(
+            int(rng.integers(0, 40)),
+            int(rng.integers(1, 9)),
+            runtime := int(rng.integers(1, 30)),
+            runtime * float(rng.choice([1, 1.5, 3])),
+            needs={"gpus": int(rng.integers(0, 3))},
+            boost=int(rng.integers(-9, 9)),
+        )
+        for _ in range(50)
+    ]
+    closed = [ClosedWindow(20, 60, {"nodes": 6}), ClosedWindow(150, 170)]
+    problem = WorkloadProblem(10, jobs, resources={"gpus": 4}, closed=closed)
+    estimates = problem.jobs.packed.estimate.tolist()
+    for compression in COMPRESSIONS:
+        plan = conservative_plan(problem, compression)
+        starts, promised = naive_resources.naive_reservations(problem, compression, estimates)
+        assert (plan.starts.tolist(), plan.promised.tolist()) == (starts, promised)

@@ -22,7 +22,7 @@ from naive_workload_engine import (
 )
 from tiers import draws
 
-from allocsolve.heuristics.workload._kernels_reservations import RESERVING
+from allocsolve.heuristics.workload._kernels_queue import RESERVING
 from allocsolve.heuristics.workload.conservative import Conservative
 from allocsolve.heuristics.workload.policies import (
     EASY_PRESETS,

@@ -262,7 +262,7 @@ def test_windows_that_are_refused(simple: Path, capsys: Capture) -> None:
     hour = "2024-03-05T14:00+1h"
     assert "closes 5 nodes of 4" in refused(capsys, *args, f"{hour},nodes=5")
     assert "closes 1 gpus of 0" in refused(capsys, *args, f"{hour},gpus=1")
-    assert "is for plain machines" in refused(capsys, *args, hour, "--policy", "slurm-backfill")
+    assert "is for plain machines" in refused(capsys, *args, hour, "--policy", "malleable-min")
 
 
 @pytest.mark.parametrize("shift", ["one job", "later", "nobody waited"])

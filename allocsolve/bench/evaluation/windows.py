@@ -65,7 +65,7 @@ def read_logs(places: Sequence[Path]) -> list[tuple[Path, WorkloadProblem]]:
         problem = _read(path)
         if not isinstance(problem, WorkloadProblem):
             raise FormatError(str(path), ["this is a problem, but none of workloads"])
-        if not problem.is_plain:
+        if problem.beyond_plain:
             msg = f"{path}: the workload has {problem.beyond_plain}: policies are evaluated on plain machines"
             raise UnsupportedProblem(msg)
         if not problem.is_rigid:

@@ -401,10 +401,8 @@ def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
     if not len(packed.submit):
         return Grid(Fraction(0), Fraction(1), exact=True)
     origin = Fraction(float(packed.submit.min()))
-    instants = packed.submit
-    if not problem.is_plain:
-        edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-        instants = np.concatenate([instants, problem.jobs.requirements.release(instants), edges])
+    edges = [edge for window in problem.closed for edge in (window.start, window.end)]
+    instants = np.concatenate([packed.submit, problem.jobs.requirements.release(packed.submit), edges])
     # Run times by a law may be quarters, too, so this demands less than `WorkloadProblem.is_exact`.
     exact = all(bool((4 * times % 1 == 0).all()) for times in (instants, sizes.seconds))
     if not exact or problem.horizon > _MOST_SECONDS:

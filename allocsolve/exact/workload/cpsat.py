@@ -22,8 +22,8 @@ from allocsolve.exact.workload._windows import (
 )
 from allocsolve.exact.workload.chronological import ChronologicalParams, chronological_search
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
+from allocsolve.heuristics.workload.resources import check_rigid
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs
 from allocsolve.model import (
     MALLEABLE,

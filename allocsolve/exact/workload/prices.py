@@ -24,7 +24,6 @@ from allocsolve.exact.workload._windows import (
 )
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
 from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lists
-from allocsolve.heuristics.workload.free_capacity import check_rigid
 from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_schedules
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
 from allocsolve.heuristics.workload.reinsertion import (
@@ -34,6 +33,7 @@ from allocsolve.heuristics.workload.reinsertion import (
     dual_plans,
     serial_plans,
 )
+from allocsolve.heuristics.workload.resources import check_rigid
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (

@@ -379,7 +379,7 @@ def _one_call(
 ) -> None:
     """Make the decisions of one call: queued jobs start, running jobs shrink for others, or grow."""
     before = state.engine.started
-    one_pass(jobs, state, estimates, rule.queue, memory)
+    one_pass(jobs, state, estimates, rule.queue, memory, state.engine.tail - state.engine.submitted)
     for at in range(before, state.engine.started):
         _note(scratch, state.started[at], state.job[state.started[at]].size, STARTED_NOW)
     take_in(jobs, state, resizing)

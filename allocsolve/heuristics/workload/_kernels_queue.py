@@ -1,6 +1,6 @@
-"""Queue policies for kernels: one call, and the loop over a whole workload.
+"""Queue policies for kernels: one call.
 
-In a call, the head of the queue starts while it fits, then other jobs are backfilled around it. The module
+In it the head of the queue starts while it fits, then other jobs are backfilled around it. The module
 also holds the orders of the queue and the estimates that are learned from users.
 """
 
@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.heuristics.workload._kernels_resources import (
+    Machine,
+    can_start,
+    hold,
+    leaves_head,
+    reserve,
+    use_extra,
+)
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
     State,
-    advance,
     begin,
     largest_size,
     leave_queue,
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.columns import FloatArray
     from allocsolve.model.packed_jobs import PackedJobs
-    from allocsolve.simulation.kernels import Started
 
 #: Codes of the orders; from `FIRST_AGING` on, scores change with time. See
 #: `allocsolve.heuristics.workload.policies.QueueOrder` for their meaning.
@@ -73,6 +79,8 @@ def _aging_score(nodes: float, wait: float, estimate: float, order: int) -> floa
 def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int) -> float:
     """Return the score of a queued job, by which the least comes first; `estimate` is in seconds."""
     nodes = float(jobs.nodes[job])
+    if order == 0:
+        return float(jobs.submit[job])
     if order == 1:
         return estimate
     if order == 2:
@@ -87,42 +95,61 @@ def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int
 
 
 @inner_kernel
+def _is_before(
+    jobs: PackedJobs, scores: FloatArray, job: int, other: int, submit: FloatArray | None = None
+) -> bool:
+    """Return whether a job stands before another one in the queue."""
+    if scores[job] != scores[other]:
+        return bool(scores[job] < scores[other])
+    if jobs.submit[job] != jobs.submit[other]:
+        return bool(jobs.submit[job] < jobs.submit[other])
+    if submit is not None and submit[job] != submit[other]:
+        return bool(submit[job] < submit[other])
+    return job < other
+
+
+@inner_kernel
 def sort_queue(
-    jobs: PackedJobs, state: State, estimates: FloatArray, scores: FloatArray, order: int, first: int
-) -> None:
+    jobs: PackedJobs,
+    state: State,
+    estimates: FloatArray,
+    scores: FloatArray,
+    order: int,
+    first: int,
+    submit: FloatArray | None = None,
+) -> int:
     """Score the jobs from the place `first` of the queue on, and move each to its place in the order.
 
     The queue before `first` must be sorted already. Under an order that changes with time, the whole queue is
     scored and sorted again. Insertion sort is fast here, as the order changes little from event to event:
-    O(queue) if nothing changes.
+    O(queue) if nothing changes. Return the first place that has changed.
+
+    `submit` is given if head starts are part of ``jobs.submit``: when jobs are submitted, in seconds.
     """
     now, head, tail = state.engine.clock, state.engine.head, state.engine.tail
     if order >= FIRST_AGING:
         first = head
-    queue = state.queue
+    queue, changed = state.queue, tail
     for at in range(first, tail):
         job = queue[at]
         scores[job] = score_of(jobs, job, estimates[job], now, order)
     for at in range(first, tail):
-        job = queue[at]
-        score, submit = scores[job], jobs.submit[job]
-        place = at
-        while place > head:
-            before = queue[place - 1]
-            if scores[before] < score or (
-                scores[before] == score
-                and (jobs.submit[before] < submit or (jobs.submit[before] == submit and before < job))
-            ):
-                break
-            queue[place] = before
+        job, place = queue[at], at
+        while place > head and _is_before(jobs, scores, job, queue[place - 1], submit):
+            queue[place] = queue[place - 1]
             place -= 1
         queue[place] = job
+        changed = min(changed, place)
+    return int(changed)
 
 
 #: Codes of `QueueRule.kind`. The EASYs of other tools have further ones, see `_kernels_easy_variants`.
 FCFS: Final = 0
 FIRST_FIT: Final = 1
 EASY: Final = 2
+
+#: EASY with any number of reservations, see `_kernels_reservations`.
+RESERVING: Final = 6
 
 #: Codes of `QueueRule.moldable`, the choice of the size on which a job starts.
 MAX_SIZE: Final = 0
@@ -143,6 +170,8 @@ class QueueRule(NamedTuple):
     scan_limit: int
     #: Whether estimates are learned from completed jobs.
     learning: bool
+    #: How many jobs that cannot start have reservations, under the kind `RESERVING`.
+    reservations: int = 1
 
 
 class Blocked(NamedTuple):
@@ -175,7 +204,7 @@ class Estimates(NamedTuple):
     #: The run times that the policy expects of running jobs, and of waiting jobs.
     running: FloatArray
     queued: FloatArray
-    #: The scores of the order; empty if the queue is in the order of submission.
+    #: The scores of the order; written if the queue is not in the order of submission.
     scores: FloatArray
     #: The number of the user; -1 if the user is not known.
     user: IntArray
@@ -195,17 +224,28 @@ def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
 
 
 @inner_kernel
-def start(jobs: PackedJobs, state: State, estimates: Estimates, job: int, nodes: int, blocked: int) -> None:
+def start(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    job: int,
+    nodes: int,
+    blocked: int,
+    machine: Machine | None = None,
+) -> None:
     """Start a job that has left the queue, as its head (`blocked` is -1) or before a blocked job."""
     estimate = estimates.running[job] * time_ratio(jobs, job, nodes)
     why = AT_HEAD if blocked < 0 else BACKFILLED
-    begin(
-        state, job, nodes, run_time(jobs, job, nodes), estimate, state.engine.clock + estimate, why, blocked
-    )
+    until = state.engine.clock + estimate
+    begin(state, job, nodes, run_time(jobs, job, nodes), estimate, until, why, blocked)
+    if machine is not None:
+        hold(machine, job, nodes, until, 1)
 
 
 @inner_kernel
-def start_heads(jobs: PackedJobs, state: State, estimates: Estimates, moldable: int) -> None:
+def start_heads(
+    jobs: PackedJobs, state: State, estimates: Estimates, moldable: int, machine: Machine | None = None
+) -> None:
     """Start the head of the queue while it fits."""
     engine = state.engine
     while engine.head < engine.tail:
@@ -213,8 +253,12 @@ def start_heads(jobs: PackedJobs, state: State, estimates: Estimates, moldable: 
         nodes = size_now(jobs, job, engine.free, moldable)
         if not nodes:
             break
+        if machine is not None and not can_start(
+            machine, job, nodes, engine.clock + estimates.queued[job] * time_ratio(jobs, job, nodes)
+        ):
+            break
         engine.head += 1
-        start(jobs, state, estimates, job, nodes, -1)
+        start(jobs, state, estimates, job, nodes, -1, machine)
 
 
 @inner_kernel
@@ -246,15 +290,18 @@ def harmless_size(
     extra: int,
     now: float,
     rule: QueueRule,
+    machine: Machine | None = None,
 ) -> tuple[int, bool]:
     """Return the size, at most `limit`, for backfilling a job, or 0; and whether it uses extra nodes."""
     nodes = size_now(jobs, job, limit, rule.moldable)
     while nodes:
         end = now + estimate * time_ratio(jobs, job, nodes)
+        if machine is not None and not can_start(machine, job, nodes, end):
+            return 0, False
         if end < shadow_time or (end == shadow_time and not rule.strict):
             return nodes, False
-        if nodes <= extra:
-            return nodes, True
+        if nodes <= extra and (machine is None or leaves_head(machine, job, nodes, end, shadow_time)):
+            return nodes, machine is None or end > shadow_time
         if rule.moldable != FIT_SIZE:
             return 0, False
         # On fewer nodes a job runs longer, except by some tables: only these need every smaller size tried.
@@ -273,6 +320,7 @@ def backfill(
     shadow_time: float,
     extra: int,
     at: int,
+    machine: Machine | None = None,
 ) -> int:
     """Start jobs that end by the shadow time or need no more than the extra nodes, from the place `at` on.
 
@@ -282,40 +330,61 @@ def backfill(
     head = engine.head
     blocked = queue[head]
     stop = min(engine.tail, head + 1 + rule.scan_limit)
-    while at < stop and engine.free:
+    while at < stop and engine.free > 0:
         job = queue[at]
         if jobs.min_nodes[job] <= engine.free:
             nodes, uses_extra = harmless_size(
-                jobs, job, engine.free, estimates.queued[job], shadow_time, extra, now, rule
+                jobs, job, engine.free, estimates.queued[job], shadow_time, extra, now, rule, machine
             )
             if nodes:
                 if uses_extra:
                     extra -= nodes
+                    if machine is not None:
+                        use_extra(machine, job)
                 leave_queue(state, at)
-                start(jobs, state, estimates, job, nodes, blocked)
+                start(jobs, state, estimates, job, nodes, blocked, machine)
         at += 1
     return extra
 
 
 @inner_kernel
-def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked) -> None:
-    """Make the decisions of one call."""
+def one_pass(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    memory: Blocked,
+    new: int,
+    machine: Machine | None = None,
+) -> None:
+    """Make the decisions of one call; the queue has changed from the place `new` on since the last one."""
     engine = state.engine
-    if memory.flags[1] and not engine.completed and memory.shadow_time[0] >= engine.clock:
-        new = engine.tail - engine.submitted
-        memory.extra[0] = backfill(jobs, state, estimates, rule, memory.shadow_time[0], memory.extra[0], new)
+    if (
+        memory.flags[1]
+        and not engine.completed
+        and new > engine.head
+        and memory.shadow_time[0] >= engine.clock
+    ):
+        memory.extra[0] = backfill(
+            jobs, state, estimates, rule, memory.shadow_time[0], memory.extra[0], new, machine
+        )
         return
     memory.flags[1] = 0
-    start_heads(jobs, state, estimates, rule.moldable)
-    if rule.kind == FCFS or not engine.free or engine.head + 1 >= engine.tail:
+    start_heads(jobs, state, estimates, rule.moldable, machine)
+    if rule.kind == FCFS or engine.free <= 0 or engine.head + 1 >= engine.tail:
         return
     shadow_time, extra = np.inf, 0
     if rule.kind == EASY:
         head = state.queue[engine.head]
-        shadow_time, extra = reservation(state, jobs.min_nodes[head])
+        fewest = jobs.min_nodes[head]
+        if machine is None:
+            shadow_time, extra = reservation(state, fewest)
+        else:
+            seconds = estimates.queued[head] * time_ratio(jobs, head, fewest)
+            shadow_time, extra = reserve(state, machine, head, fewest, seconds)
         if not rule.extra_nodes:
             extra = 0
-    extra = backfill(jobs, state, estimates, rule, shadow_time, extra, engine.head + 1)
+    extra = backfill(jobs, state, estimates, rule, shadow_time, extra, engine.head + 1, machine)
     if memory.flags[0]:
         memory.flags[1] = 1
         memory.shadow_time[0], memory.extra[0] = shadow_time, extra
@@ -342,73 +411,3 @@ def learn(state: State, estimates: Estimates) -> None:
             elif last == last:  # noqa: PLR0124 - true unless it is NaN
                 estimate = min(estimate, last)
         estimates.running[job] = estimates.queued[job] = estimate
-
-
-@inner_kernel
-def take_in(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
-    """Learn from the jobs that have ended, and put those that were submitted in their places in the queue."""
-    if rule.learning:
-        learn(state, estimates)
-    if rule.order:
-        first = state.engine.tail - state.engine.submitted
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
-
-
-@inner_kernel
-def place(
-    jobs: PackedJobs, state: State, estimates: Estimates, running: IntArray, starts: FloatArray
-) -> None:
-    """Let jobs run that have started at these times, on the sizes that the state has of them."""
-    for at in range(len(running)):
-        job = running[at]
-        state.engine.clock = starts[at]
-        start(jobs, state, estimates, job, state.job[job].size, -1)
-
-
-@kernel
-def run(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    memory: Blocked,
-    coalesce: bool,
-    started: Started,
-) -> None:
-    """Run a workload to its end under a policy, after placing the jobs that have started."""
-    place(jobs, state, estimates, started.jobs, started.starts)
-    while advance(state, np.inf, coalesce):
-        take_in(jobs, state, estimates, rule)
-        one_pass(jobs, state, estimates, rule, memory)
-
-
-@inner_kernel
-def resume(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    running: IntArray,
-    starts: FloatArray,
-) -> None:
-    """Place the running jobs of a state with a filled queue, at its present time; sort the queue."""
-    now = state.engine.clock
-    place(jobs, state, estimates, running, starts)
-    state.engine.clock = now
-    if rule.order:
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)
-
-
-@kernel
-def decide(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    memory: Blocked,
-    running: IntArray,
-    starts: FloatArray,
-) -> None:
-    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
-    resume(jobs, state, estimates, rule, running, starts)
-    one_pass(jobs, state, estimates, rule, memory)

@@ -7,67 +7,52 @@ reservations as the rule says.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_capacity import (
+    book,
+    earliest_room,
+    expect_running,
+    others_have_room,
+)
 from allocsolve.heuristics.workload._kernels_queue import (
     FIT_SIZE,
-    place,
-    resume,
     size_now,
     start,
     start_heads,
-    take_in,
 )
-from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.free_nodes import FreeNodes, append, change, earliest, least_free, restart
+from allocsolve.heuristics.workload._kernels_resources import Machine, is_open
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.free_nodes import FreeNodes, least_free
 from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.kernels import advance, largest_size, leave_queue, time_ratio
+from allocsolve.simulation.kernels import largest_size, leave_queue, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
     from allocsolve.model.packed_jobs import PackedJobs
-    from allocsolve.simulation.kernels import Started, State
-
-#: A code of `QueueRule.kind`, beside those of `_kernels_queue` and `_kernels_easy_variants`.
-RESERVING: Final = 6
-
-
-@inner_kernel
-def expect_running(state: State, free: FreeNodes) -> None:
-    """Write the nodes that are free from now on, if running jobs end when they are expected to.
-
-    A job that has run longer than expected is expected to end now. O(running jobs).
-    """
-    now, last, held = state.engine.clock, state.engine.last, state.held
-    nodes, at = state.engine.free, state.engine.first
-    while at < last and held[at].key <= now:
-        nodes += held[at].nodes
-        at += 1
-    restart(free, now, nodes)
-    while at < last:
-        end, released = held[at].key, 0
-        while at < last and held[at].key == end:
-            released += held[at].nodes
-            at += 1
-        if released:
-            nodes += released
-            append(free, end, nodes)
+    from allocsolve.simulation.kernels import State
 
 
 @inner_kernel
 def _size_beside(
-    jobs: PackedJobs, job: int, idle: int, estimate: float, now: float, moldable: int, free: FreeNodes
+    jobs: PackedJobs,
+    job: int,
+    idle: int,
+    estimate: float,
+    now: float,
+    moldable: int,
+    free: FreeNodes,
+    machine: Machine | None = None,
 ) -> int:
     """Return the size, at most `idle`, on which a job delays no reservation if it starts now, or 0."""
     nodes = size_now(jobs, job, idle, moldable)
     while nodes:
-        least = least_free(free, now, now + estimate * time_ratio(jobs, job, nodes))
+        end = now + estimate * time_ratio(jobs, job, nodes)
+        least = least_free(free, now, end)
         if nodes <= least:
-            return nodes
+            return nodes if machine is None or others_have_room(machine, job, now, end) else 0
         if moldable != FIT_SIZE:
             return 0
         # On fewer nodes a job runs longer, except by some tables: only these need every smaller size tried.
@@ -76,87 +61,62 @@ def _size_beside(
 
 
 @inner_kernel
-def _last_that_fits(jobs: PackedJobs, state: State, limit: int) -> int:
-    """Return the last place of the queue, of those examined, whose job fits into the idle nodes; or the head.
+def fits_now(jobs: PackedJobs, state: State, job: int, machine: Machine | None = None) -> bool:
+    """Return whether what a job needs is there now, and nobody holds it."""
+    if machine is not None and not is_open(machine, job):
+        return False
+    return bool(jobs.min_nodes[job] <= state.engine.free)
+
+
+@inner_kernel
+def last_that_fits(jobs: PackedJobs, state: State, limit: int, machine: Machine | None = None) -> int:
+    """Return the last place of the queue, of those examined, whose job fits into what is idle; or the head.
 
     Jobs behind it cannot start in this call, so they need not be planned. O(queue).
     """
     engine = state.engine
     at = min(engine.tail, engine.head + 1 + limit) - 1
-    while at > engine.head and jobs.min_nodes[state.queue[at]] > engine.free:
+    while at > engine.head and not fits_now(jobs, state, state.queue[at], machine):
         at -= 1
     return int(at)
 
 
 @inner_kernel
-def _one_pass(
+def reserving_pass(
     jobs: PackedJobs,
     state: State,
     estimates: Estimates,
     rule: QueueRule,
-    reservations: int,
     free: FreeNodes,
+    machine: Machine | None = None,
 ) -> None:
     """Make the decisions of one call. O(running jobs + queue x steps of the plan) at worst."""
     engine, queue, now = state.engine, state.queue, state.engine.clock
-    start_heads(jobs, state, estimates, rule.moldable)
-    if not engine.free or engine.head + 1 >= engine.tail:
+    start_heads(jobs, state, estimates, rule.moldable, machine)
+    if engine.free <= 0 or engine.head + 1 >= engine.tail:
         return
-    last = _last_that_fits(jobs, state, rule.scan_limit)
+    last = last_that_fits(jobs, state, rule.scan_limit, machine)
     if last == engine.head:
         return
-    expect_running(state, free)
+    expect_running(state, free, machine)
     blocked, at, planned = queue[engine.head], engine.head, 0
-    while at <= last and engine.free:
+    while at <= last and engine.free > 0:
         job = queue[at]
         estimate, fewest = estimates.queued[job], jobs.min_nodes[job]
         nodes = 0
-        if fewest <= engine.free:
-            nodes = _size_beside(jobs, job, engine.free, estimate, now, rule.moldable, free)
-        if not nodes and planned < reservations:
+        fits = fits_now(jobs, state, job, machine)
+        if fits:
+            nodes = _size_beside(jobs, job, engine.free, estimate, now, rule.moldable, free, machine)
+        if not nodes and planned < rule.reservations:
             seconds = estimate * time_ratio(jobs, job, fewest)
-            begins = earliest(free, now, fewest, seconds, np.inf)
-            if begins == now and fewest <= engine.free:
+            begins = earliest_room(free, job, fewest, now, seconds, np.inf, machine)
+            if begins == now and fits:
                 nodes = fewest
             else:
-                change(free, begins, begins + seconds, -fewest)
+                book(free, job, fewest, begins, begins + seconds, -1, machine)
                 planned += 1
         if nodes:
-            change(free, now, now + estimate * time_ratio(jobs, job, nodes), -nodes)
+            book(free, job, nodes, now, now + estimate * time_ratio(jobs, job, nodes), -1, machine)
             leave_queue(state, at)
-            start(jobs, state, estimates, job, nodes, blocked)
+            start(jobs, state, estimates, job, nodes, blocked, machine)
         at += 1
-
-
-@kernel
-def run_reserving(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    reservations: int,
-    free: FreeNodes,
-    coalesce: bool,
-    started: Started,
-) -> None:
-    """Run a workload to its end under EASY with that many reservations, after placing who has started."""
-    place(jobs, state, estimates, started.jobs, started.starts)
-    while advance(state, np.inf, coalesce):
-        take_in(jobs, state, estimates, rule)
-        _one_pass(jobs, state, estimates, rule, reservations, free)
-
-
-@kernel
-def decide_reserving(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    reservations: int,
-    free: FreeNodes,
-    running: IntArray,
-    starts: FloatArray,
-) -> None:
-    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
-    resume(jobs, state, estimates, rule, running, starts)
-    _one_pass(jobs, state, estimates, rule, reservations, free)

@@ -1,4 +1,7 @@
-"""Serial generation on the free nodes over time, and moves that take jobs out and put them back."""
+"""Serial generation on what is free over time, and moves that take jobs out and put them back.
+
+The machine is None if nodes are all that jobs need: closed nodes are not free.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_capacity import book, earliest_room
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.free_nodes import FreeNodes, change, earliest
 from allocsolve.kernels.random import uniform
 from allocsolve.kernels.search import bisect_right, sort_by_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from allocsolve.heuristics.workload._kernels_resources import Machine
+    from allocsolve.kernels.free_nodes import FreeNodes
     from allocsolve.model import FloatArray, IntArray
 
 
@@ -29,7 +34,15 @@ class Sizes(NamedTuple):
 
 
 @inner_kernel
-def place(profile: FreeNodes, sizes: Sizes, first: int, last: int, submit: float) -> tuple[float, int]:
+def place(
+    profile: FreeNodes,
+    sizes: Sizes,
+    job: int,
+    first: int,
+    last: int,
+    submit: float,
+    machine: Machine | None = None,
+) -> tuple[float, int]:
     """Return the start and the index of the size with the earliest completion; ties go to the least area.
 
     The sizes with indices from `first` to before `last` are tried.
@@ -39,7 +52,7 @@ def place(profile: FreeNodes, sizes: Sizes, first: int, last: int, submit: float
         nodes, seconds = sizes.nodes[size], sizes.seconds[size]
         if submit + seconds > best_end:
             break
-        begin = earliest(profile, submit, nodes, seconds, np.inf)
+        begin = earliest_room(profile, job, nodes, submit, seconds, np.inf, machine)
         if begin + seconds < best_end or (begin + seconds == best_end and nodes * seconds < best_area):
             best_size, start, best_end, best_area = size, begin, begin + seconds, nodes * seconds
     return start, best_size
@@ -108,7 +121,13 @@ TAKE_OUT, PUT_BACK, PUT_EARLIEST, PUT_ON_ANY_SIZE = range(4)
 
 @kernel
 def change_plan(
-    profile: FreeNodes, sizes: Sizes, submit: FloatArray, order: IntArray, placed: Placed, what: int
+    profile: FreeNodes,
+    sizes: Sizes,
+    submit: FloatArray,
+    order: IntArray,
+    placed: Placed,
+    what: int,
+    machine: Machine | None = None,
 ) -> None:
     """Take the jobs of `order` out of the plan, or put them into it, one after the other; write their places.
 
@@ -120,10 +139,10 @@ def change_plan(
             first, last = size, size + 1
             if what == PUT_ON_ANY_SIZE:
                 first, last = sizes.offsets[job], sizes.offsets[job + 1]
-            start, size = place(profile, sizes, first, last, submit[job])
+            start, size = place(profile, sizes, job, first, last, submit[job], machine)
             placed.starts[job], placed.chosen[job] = start, size
-        nodes = sizes.nodes[size] if what == TAKE_OUT else -sizes.nodes[size]
-        change(profile, start, start + sizes.seconds[size], nodes)
+        sign = 1 if what == TAKE_OUT else -1
+        book(profile, job, sizes.nodes[size], start, start + sizes.seconds[size], sign, machine)
 
 
 @inner_kernel
@@ -195,6 +214,7 @@ def reinsert(
     placed: Placed,
     moves: Moves,
     count: int,
+    machine: Machine | None = None,
 ) -> int:
     """Make `count` moves, each of which stays if the plan costs no more; return how many made it cost less.
 
@@ -213,7 +233,7 @@ def reinsert(
             before += placed_cost(first, job, start, sizes.seconds[size])
             before_2 += placed_cost(second, job, start, sizes.seconds[size])
             least_to_come += first.least[job]
-            change(profile, start, start + sizes.seconds[size], sizes.nodes[size])
+            book(profile, job, sizes.nodes[size], start, start + sizes.seconds[size], 1, machine)
         slack = 1e-12 * before  # differences of costs up to this come from rounding
         after, after_2, inserted = 0.0, 0.0, 0
         while inserted < removed:
@@ -227,13 +247,13 @@ def reinsert(
                     begin += int(uniform(moves.random) * (end - begin))
                 if kind < 0.7:
                     end = begin + 1
-            start, size = place(profile, sizes, begin, end, submit[job])
+            start, size = place(profile, sizes, job, begin, end, submit[job], machine)
             after += placed_cost(first, job, start, sizes.seconds[size])
             after_2 += placed_cost(second, job, start, sizes.seconds[size])
             least_to_come -= first.least[job]
             if after + least_to_come > before + slack or start + sizes.seconds[size] > moves.latest_end[0]:
                 break
-            change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
+            book(profile, job, sizes.nodes[size], start, start + sizes.seconds[size], -1, machine)
             placed.starts[job], placed.chosen[job] = start, size
             inserted += 1
         less = after < before - slack
@@ -243,9 +263,9 @@ def reinsert(
         for idx in range(inserted):
             job = jobs[idx]
             size, start = placed.chosen[job], placed.starts[job]
-            change(profile, start, start + sizes.seconds[size], sizes.nodes[size])
+            book(profile, job, sizes.nodes[size], start, start + sizes.seconds[size], 1, machine)
         for idx in range(removed):
             job, size, start = jobs[idx], old_chosen[idx], old_starts[idx]
-            change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
+            book(profile, job, sizes.nodes[size], start, start + sizes.seconds[size], -1, machine)
             placed.starts[job], placed.chosen[job] = start, size
     return better

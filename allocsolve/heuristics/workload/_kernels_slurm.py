@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, sort_queue
-from allocsolve.heuristics.workload._kernels_reservations import expect_running
-from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.free_nodes import FreeNodes, change, earliest, least_free, limit_free
-from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.kernels import advance, begin, leave_queue
+from allocsolve.heuristics.workload._kernels_capacity import book, earliest_room, expect_running
+from allocsolve.heuristics.workload._kernels_queue import (
+    FIRST_AGING,
+    MAX_SIZE,
+    start,
+    start_heads,
+)
+from allocsolve.heuristics.workload._kernels_reservations import fits_now, last_that_fits
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.free_nodes import FreeNodes, change, least_free, limit_free
+from allocsolve.simulation.kernels import leave_queue
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
+    from allocsolve.heuristics.workload._kernels_resources import Machine
     from allocsolve.model.packed_jobs import PackedJobs
-    from allocsolve.simulation.kernels import Started, State
+    from allocsolve.simulation.kernels import State
 
 
 class Passes(NamedTuple):
@@ -29,131 +34,82 @@ class Passes(NamedTuple):
     resolution: float
     #: How many jobs of the queue are tested.
     max_jobs: int
-    #: The code of the order of the queue, see `_kernels_queue.ORDER_CODES`.
-    order: int
 
 
 @inner_kernel
-def _start(jobs: PackedJobs, state: State, job: int, blocked: int) -> None:
-    """Start a job that has left the queue, as its head (`blocked` is -1) or before a blocked job."""
-    estimate = jobs.estimate[job]
-    why = AT_HEAD if blocked < 0 else BACKFILLED
-    end = state.engine.clock + estimate
-    begin(state, job, jobs.nodes[job], jobs.runtime[job], estimate, end, why, blocked)
+def _plan(free: FreeNodes, now: float, start: float, limit: float, amount: int, passes: Passes) -> None:
+    """Enter a job into the plan of a resource, from the step in which it starts to the one in which it ends.
 
-
-@inner_kernel
-def _last_that_fits(jobs: PackedJobs, state: State, max_jobs: int) -> int:
-    """Return the last place of the queue, of those tested, whose job fits into the idle nodes; or the head.
-
-    Jobs behind it cannot start in this pass, so they need not be planned. O(queue).
-    """
-    engine = state.engine
-    at = min(engine.tail, engine.head + max_jobs) - 1
-    while at > engine.head and jobs.nodes[state.queue[at]] > engine.free:
-        at -= 1
-    return int(at)
-
-
-@inner_kernel
-def _reserve(free: FreeNodes, now: float, start: float, limit: float, nodes: int, passes: Passes) -> None:
-    """Enter a job into the plan, from the step in which it starts to the one in which it ends.
-
-    In its first step, before it starts, others may have what it leaves: it takes nodes that become free then
-    before idle ones. Others have to end before that step: so it is taken to begin an instant earlier.
+    In its first step, before it starts, others may have what it leaves: it takes what becomes free then
+    before what is idle. Others have to end before that step: so it is taken to begin an instant earlier.
     """
     step = passes.resolution
     window_end = math.floor((now + passes.window) / step) * step
     if start >= window_end:
         return
     first = np.nextafter(math.floor(start / step) * step, -np.inf)
-    limit_free(free, max(now, first), start, least_free(free, start, start) - nodes)
-    change(free, start, min(math.ceil((start + limit) / step) * step, window_end), -nodes)
+    limit_free(free, max(now, first), start, least_free(free, start, start) - amount)
+    change(free, start, min(math.ceil((start + limit) / step) * step, window_end), -amount)
 
 
 @inner_kernel
-def _backfill(jobs: PackedJobs, state: State, passes: Passes, last: int, free: FreeNodes) -> None:
+def _backfill(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    passes: Passes,
+    last: int,
+    free: FreeNodes,
+    machine: Machine | None = None,
+) -> None:
     """Make one pass over the queue up to the place `last`."""
     engine, queue, now = state.engine, state.queue, state.engine.clock
     if last == engine.head:
         return
-    expect_running(state, free)
+    expect_running(state, free, machine)
     blocked, at = queue[engine.head], engine.head
-    while at <= last and engine.free:
+    while at <= last and engine.free > 0:
         job = queue[at]
-        nodes, limit = jobs.nodes[job], jobs.estimate[job]
-        starts = earliest(free, now, nodes, limit, np.inf)
-        if starts == now and nodes <= engine.free:
-            change(free, now, now + limit, -nodes)
+        nodes, limit = jobs.nodes[job], estimates.queued[job]
+        starts = earliest_room(free, job, nodes, now, limit, np.inf, machine)
+        if starts == now and fits_now(jobs, state, job, machine):
+            book(free, job, nodes, now, now + limit, -1, machine)
             leave_queue(state, at)
-            _start(jobs, state, job, blocked)
+            start(jobs, state, estimates, job, nodes, blocked, machine)
         else:
-            _reserve(free, now, starts, limit, nodes, passes)
+            _plan(free, now, starts, limit, nodes, passes)
+            if machine is not None:
+                for need in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
+                    row = machine.resource[need] - 1
+                    left = FreeNodes(machine.numbers[row], machine.chunks[row], machine.steps[row])
+                    _plan(left, now, starts, limit, machine.amount[need], passes)
         at += 1
 
 
 @inner_kernel
-def _one_call(jobs: PackedJobs, state: State, passes: Passes, free: FreeNodes) -> float:
+def slurm_pass(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    passes: Passes,
+    free: FreeNodes,
+    machine: Machine | None = None,
+) -> float:
     """Make the decisions of one call; return the instant of the next pass, infinite if it is not needed.
 
     A pass does nothing as long as no job that is tested fits. Orders that change with time may bring any job
     to the front.
     """
     engine = state.engine
-    while engine.head < engine.tail and jobs.nodes[state.queue[engine.head]] <= engine.free:
-        job = state.queue[engine.head]
-        engine.head += 1
-        _start(jobs, state, job, -1)
+    start_heads(jobs, state, estimates, MAX_SIZE, machine)
     if engine.head == engine.tail:
         return np.inf
-    number = math.floor(engine.clock / passes.interval)
+    number, behind = math.floor(engine.clock / passes.interval), passes.max_jobs - 1
     if number * passes.interval == engine.clock:
-        _backfill(jobs, state, passes, _last_that_fits(jobs, state, passes.max_jobs), free)
-    aging = passes.order >= FIRST_AGING
-    if _last_that_fits(jobs, state, engine.tail if aging else passes.max_jobs) == engine.head:
+        _backfill(jobs, state, estimates, passes, last_that_fits(jobs, state, behind, machine), free, machine)
+    if rule.order >= FIRST_AGING:
+        behind = engine.tail
+    if last_that_fits(jobs, state, behind, machine) == engine.head:
         return np.inf
     return float((number + 1) * passes.interval)
-
-
-@kernel
-def run_slurm(
-    jobs: PackedJobs, state: State, passes: Passes, scores: FloatArray, free: FreeNodes, started: Started
-) -> None:
-    """Run a workload to its end, after placing the jobs that have started."""
-    for at in range(len(started.jobs)):
-        job, clock = started.jobs[at], started.starts[at]
-        state.engine.clock = clock
-        estimate = jobs.estimate[job]
-        begin(state, job, jobs.nodes[job], jobs.runtime[job], estimate, clock + estimate, AT_HEAD, -1)
-    wake = np.inf
-    while advance(state, wake, True):
-        if passes.order:
-            first = state.engine.tail - state.engine.submitted
-            sort_queue(jobs, state, jobs.estimate, scores, passes.order, first)
-        wake = _one_call(jobs, state, passes, free)
-
-
-@kernel
-def decide_slurm(
-    jobs: PackedJobs,
-    state: State,
-    passes: Passes,
-    scores: FloatArray,
-    free: FreeNodes,
-    running: IntArray,
-    starts: FloatArray,
-) -> float:
-    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs.
-
-    Return the instant of the next pass, infinite if it would do nothing.
-    """
-    now = state.engine.clock
-    for at in range(len(running)):
-        job = running[at]
-        state.engine.clock = starts[at]
-        estimate = jobs.estimate[job]
-        begin(state, job, state.job[job].size, np.inf, estimate, starts[at] + estimate, AT_HEAD, -1)
-    state.engine.clock = now
-    if passes.order:
-        sort_queue(jobs, state, jobs.estimate, scores, passes.order, state.engine.head)
-    return _one_call(jobs, state, passes, free)

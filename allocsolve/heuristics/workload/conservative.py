@@ -17,24 +17,25 @@ from allocsolve.heuristics.workload._kernels_conservative import (
     no_reservations,
     run_conservative,
 )
-from allocsolve.heuristics.workload.machines import conservative_plan_on_machine
-from allocsolve.model import WorkloadProblem, WorkloadSchedule
-from allocsolve.model.arrays import frozen
+from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels
+from allocsolve.kernels.free_nodes import new_free_nodes
+from allocsolve.kernels.heap import Entry
+from allocsolve.kernels.records import records
+from allocsolve.model import WorkloadProblem
 from allocsolve.model.checks import instance
 from allocsolve.simulation import EngineRules, Log, Simulation, Wake
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
     NOBODY,
     Continuation,
     Restart,
-    initial_state,
     start_of,
     waiting_state,
 )
 from allocsolve.simulation.outcome import log_of, schedule_of
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.workload.resources import Given
     from allocsolve.model import FloatArray
     from allocsolve.model.arrays import IntArray
     from allocsolve.simulation import Decision, QueueView
@@ -129,28 +130,19 @@ class Conservative(CompiledSolver):
 
     def plan(self, problem: WorkloadProblem) -> ConservativePlan:
         """Return when and why jobs start, and when they were promised to."""
-        if instance("problem", problem, WorkloadProblem).is_plain:
-            state, promised = self._run(problem)
-            return ConservativePlan(state.job["start"].copy(), promised, log_of(state))
-        jobs = problem.jobs.packed
-        expected = jobs.estimate if self.estimate == "limit" else jobs.runtime
-        plan = conservative_plan_on_machine(problem, expected, _CODES[self.compression])
-        reasons = np.where(plan.blocked < 0, AT_HEAD, BACKFILLED).astype(np.int64)
-        started = np.argsort(plan.starts, kind="stable")
-        log = Log(frozen(started), frozen(reasons), frozen(plan.blocked))
-        return ConservativePlan(plan.starts, plan.promised, log)
+        state, promised = self._run(problem)
+        return ConservativePlan(state.job["start"].copy(), promised, log_of(state))
 
     def _run(self, problem: WorkloadProblem) -> tuple[State, FloatArray]:
-        """Run a workload on a plain machine; return the state at its end, and what each job was promised."""
-        EngineRules().check(problem, answers=False)
-        packed = problem.packed
-        state = initial_state(problem.num_nodes, packed.submit, ordered=None)
-        order = state.arrivals["item"]
+        """Run a workload; return the state at its end, and what each job was promised."""
+        packed = instance("problem", problem, WorkloadProblem).jobs.packed
         expected = packed.estimate if self.estimate == "limit" else packed.runtime
-        plan = no_reservations(
-            problem.num_nodes, 0, packed.nodes[order], packed.runtime[order], expected[order]
-        )
-        run_conservative(state, _CODES[self.compression], plan, packed, NOBODY)
+        check_machine(problem, expected)
+        EngineRules().check(problem, answers=False)
+        given = given_to_kernels(problem, len(packed.submit))
+        state, order = _queue(given.state(problem, None, ordered=None), given, packed.submit)
+        plan = no_reservations(given.free, order, packed.nodes, packed.runtime, expected)
+        run_conservative(state, _CODES[self.compression], plan, packed, NOBODY, given.machine)
         promised = np.empty(len(packed.submit))
         promised[order] = plan.jobs["promised"][:-1]
         return state, promised
@@ -166,37 +158,20 @@ class Conservative(CompiledSolver):
 
         The jobs that wait get their reservations now, in the order of the queue.
         """
-        then = Continuation.of(problem, running, now)
-        packed = problem.jobs.packed
-        if not problem.is_plain:
-            return np.array(
-                [
-                    conservative_plan_on_machine(
-                        dataclasses.replace(problem, jobs=problem.jobs.with_runtimes(row)),
-                        packed.estimate if self.estimate == "limit" else row,
-                        _CODES[self.compression],
-                        then,
-                    ).starts
-                    for row in runtimes
-                ]
-            )
-        order, begun = then.waiting, np.empty(runtimes.shape)
-        state = then.state(problem, ordered=None)
-        plan = no_reservations(
-            problem.num_nodes,
-            len(running),
-            packed.nodes[order],
-            packed.runtime[order],
-            packed.estimate[order],
-        )
-        restart = Restart(state[:2], plan)
+        then, packed = Continuation.of(problem, running, now), problem.jobs.packed
+        given, begun = given_to_kernels(problem, len(packed.submit)), np.empty(runtimes.shape)
+        state, order = _queue(given.state(problem, then, ordered=None), given, packed.submit)
+        machine = given.machine
+        plan = no_reservations(given.free, order, packed.nodes, packed.runtime, packed.estimate)
+        restart = Restart(state[:2], plan, () if machine is None else tuple(machine))
         for row, runtime in enumerate(runtimes):
             restart()
             jobs = packed._replace(runtime=runtime)
             if self.estimate == "actual":
                 jobs = jobs._replace(estimate=runtime)
+            check_machine(problem, jobs.estimate, runtime, running=then.started.jobs)
             plan.jobs["runtime"][:-1], plan.jobs["estimate"][:-1] = runtime[order], jobs.estimate[order]
-            run_conservative(state, _CODES[self.compression], plan, jobs, then.started)
+            run_conservative(state, _CODES[self.compression], plan, jobs, then.started, machine)
             begun[row] = state.job["start"]
         return begun
 
@@ -213,11 +188,20 @@ class Conservative(CompiledSolver):
         if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
             raise InvalidOption(msg)
-        if instance("problem", problem, WorkloadProblem).is_plain:
-            state, _ = self._run(problem)
-            return Simulation(schedule_of(state), log_of(state))
-        plan = self.plan(problem)
-        return Simulation(WorkloadSchedule.of(problem, plan.starts), plan.log)
+        state, _ = self._run(problem)
+        return Simulation(schedule_of(state), log_of(state))
+
+
+def _queue(state: State, given: Given, submit: FloatArray) -> tuple[State, IntArray]:
+    """Return a state in which jobs of one instant come in queue order, and the jobs to come in that order."""
+    jobs, times = np.ascontiguousarray(state.arrivals["item"]), state.arrivals["time"]
+    if given.machine is None:
+        return state, jobs
+    order = jobs[np.lexsort((jobs, submit[jobs], given.jobs.submit[jobs]))]
+    place = np.empty_like(submit)
+    place[order] = np.arange(len(order))
+    by = np.lexsort((place[jobs], times))
+    return state._replace(arrivals=records(Entry, len(by), frozen=True, time=times[by], item=jobs[by])), order
 
 
 def conservative_plan(
@@ -296,13 +280,9 @@ class OnlineConservative:
             raise InvalidOption(msg)
         early = bool((known.start[ended] + lengths[ended] > view.now).any())
         state = waiting_state(view)
-        plan = no_reservations(
-            view.free + int(view.held.sum()),
-            len(view.held),
-            known.nodes[queue],
-            known.runtime[queue],
-            lengths[queue],
-        )
+        free = new_free_nodes(view.free + int(view.held.sum()), len(queue) + len(view.held))
+        places = np.arange(len(queue))
+        plan = no_reservations(free, places, known.nodes[queue], known.runtime[queue], lengths[queue])
         plan.jobs["start"][:-1] = [self._reserved.get(job, np.inf) for job in queue.tolist()]
         code = _CODES[self.policy.compression]
         decide_conservative(state, code, plan, view.held, view.expected_ends, early)

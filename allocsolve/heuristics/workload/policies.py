@@ -6,12 +6,12 @@ whole workload, and one view) and the solvers, with the EASYs of other tools as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_easy_variants import (
     HPCOPT,
     MJS2023,
@@ -20,48 +20,50 @@ from allocsolve.heuristics.workload._kernels_easy_variants import (
     run_variant,
 )
 from allocsolve.heuristics.workload._kernels_long_queue import run_long
+from allocsolve.heuristics.workload._kernels_policies import decide, run
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
     FIRST_FIT,
     ORDER_CODES,
+    RESERVING,
     Blocked,
     Estimates,
     QueueRule,
-    decide,
     nothing_blocked,
-    run,
-)
-from allocsolve.heuristics.workload._kernels_reservations import (
-    RESERVING,
-    decide_reserving,
-    run_reserving,
 )
 from allocsolve.heuristics.workload.long_queue import long_queue
-from allocsolve.heuristics.workload.machines import queue_starts_on_machine, run_queue_on_machine
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
+from allocsolve.heuristics.workload.resources import (
+    check_machine,
+    given_to_kernels,
+    held_now,
+    on_own_nodes,
+)
 from allocsolve.kernels.free_nodes import new_free_nodes
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
 from allocsolve.model.options import Options, Within
-from allocsolve.simulation import EngineRules
+from allocsolve.simulation import EngineRules, Wake
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.kernels import (
     NOBODY,
     Continuation,
     Restart,
-    initial_state,
+    Started,
     queue_state,
     start_of,
 )
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_slurm import Passes
+    from allocsolve.heuristics.workload.resources import Given
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.columns import FloatArray
-    from allocsolve.simulation import QueueView
-    from allocsolve.simulation.decisions import Start
+    from allocsolve.simulation import Decision, QueueView
 
 #: Which job comes first; ties go to the job that was submitted first. Let r be the estimate (s) of a job, n
 #: its size (nodes), s its submission (s, at least 1) and w its wait so far (s):
@@ -102,6 +104,9 @@ EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 #: The scan limit and the number of reservations, in jobs, that stand for all: more than any queue holds.
 ALL_JOBS: Final = 2**62
 
+#: The users where nothing is learned from them.
+_NO_USERS: Final = np.empty(0, dtype=np.int64)
+
 #: Kinds of policies that have kernels of their own.
 _VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
 #: Kinds of policies that need running jobs in the order of their expected ends.
@@ -116,8 +121,20 @@ class QueuePolicy:
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
     coalesce: bool = True
-    #: How many jobs that cannot start have reservations, under the kind ``RESERVING``.
-    reservations: int = 1
+    #: The passes in which it plans; None if it makes no passes.
+    passes: Passes | None = None
+
+    @property
+    def plans(self) -> bool:
+        """Whether jobs are planned on what is free over time."""
+        return self.passes is not None or self.rule.kind == RESERVING
+
+    def given(self, problem: WorkloadProblem) -> Given:
+        """Return what kernels take of a workload: of a planned job in passes three steps at most."""
+        if self.passes is None:
+            return given_to_kernels(problem, len(problem.jobs) * self.plans)
+        given = given_to_kernels(problem, 2 * len(problem.jobs))
+        return given._replace(jobs=on_own_nodes(given.jobs))
 
     @property
     def rules(self) -> EngineRules:
@@ -125,7 +142,10 @@ class QueuePolicy:
         return EngineRules(self.coalesce, "actual" if "actual" in {self.running, self.queued} else "estimate")
 
     def check(self, rules: EngineRules) -> None:
-        """Refuse rules that hide what the policy needs."""
+        """Refuse rules that hide what the policy needs, or that call it more often than it makes passes."""
+        if self.passes is not None and not rules.coalesce:
+            msg = "coalesce=False: Slurm's passes are made once an instant"
+            raise InvalidOption(msg)
         if rules.knowledge != "actual" and "actual" in {self.running, self.queued}:
             msg = f"knowledge {rules.knowledge!r} hides actual run times, which the policy needs"
             raise InvalidOption(msg)
@@ -134,33 +154,21 @@ class QueuePolicy:
 def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules) -> Simulation:
     """Run a workload to its end under a policy."""
     policy.check(rules)
-    problem = rules.applied(problem)
-    if not problem.is_plain:
-        return run_queue_on_machine(
-            problem,
-            policy.rule,
-            policy.reservations,
-            _prepared(problem, policy)[0],
-            coalesce=rules.coalesce,
-        )
-    rules.check(problem, answers=False)
-    packed = problem.packed
+    problem, rule = rules.applied(problem), policy.rule
     estimates, memory = _prepared(problem, policy)
-    state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _ORDERED)
-    if policy.rule.kind in _VARIANTS:
-        run_variant(packed, state, estimates, policy.rule, rules.coalesce)
-    elif policy.rule.kind == RESERVING:
-        free = new_free_nodes(problem.num_nodes, len(packed.submit))
-        run_reserving(
-            packed, state, estimates, policy.rule, policy.reservations, free, rules.coalesce, NOBODY
-        )
+    _check(problem, rule, estimates)
+    rules.check(problem, answers=False)
+    given = policy.given(problem)
+    jobs, machine, free = given.jobs, given.machine, given.free if policy.plans else None
+    state = given.state(problem, None, ordered=rule.kind in _ORDERED)
+    tree = machine is None and _can_be_tree(rule) and problem.is_rigid and has_long_queue(problem)
+    queue = long_queue(jobs, estimates.queued, rule.order) if tree else None
+    if rule.kind in _VARIANTS:
+        run_variant(jobs, state, estimates, rule, rules.coalesce)
+    elif queue is not None:
+        run_long(jobs, state, estimates, rule, memory, queue, rules.coalesce)
     else:
-        tree = _can_be_tree(policy.rule) and problem.is_rigid and has_long_queue(problem)
-        queue = long_queue(packed, estimates.queued, policy.rule.order) if tree else None
-        if queue is None:
-            run(packed, state, estimates, policy.rule, memory, rules.coalesce, NOBODY)
-        else:
-            run_long(packed, state, estimates, policy.rule, memory, queue, rules.coalesce)
+        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free, policy.passes)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -169,46 +177,50 @@ def queue_starts_from(
 ) -> FloatArray:
     """Return the start of each job in each scenario if those `running` have started and a policy goes on."""
     then, rule = Continuation.of(problem, running, now), policy.rule
-    if not problem.is_plain:
-        problems = (replace(problem, jobs=problem.jobs.with_runtimes(row)) for row in runtimes)
-        return np.array(
-            [
-                queue_starts_on_machine(one, rule, policy.reservations, _prepared(one, policy)[0], then)
-                for one in problems
-            ]
-        )
-    packed, begun = problem.packed, np.empty(runtimes.shape)
+    begun = np.empty(runtimes.shape)
     estimates, memory = _prepared(problem, policy)
-    state = then.state(problem, ordered=rule.kind in _ORDERED)
-    free = new_free_nodes(problem.num_nodes, len(packed.submit) if rule.kind == RESERVING else 0)
+    given = policy.given(problem)
+    machine, free = given.machine, given.free if policy.plans else None
+    state = given.state(problem, then, ordered=rule.kind in _ORDERED)
     learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
-    restart, coalesce = Restart(state[:2], learned, memory.flags), True
+    restart, coalesce = Restart(state[:2], learned, memory.flags, held_now(machine)), True
     for row, runtime in enumerate(runtimes):
         restart()
-        jobs = packed._replace(runtime=runtime)
+        jobs = given.jobs._replace(runtime=runtime)
         if policy.running == "actual":
             estimates.running[:] = runtime
         if policy.queued == "actual":
             estimates.queued[:] = runtime
-        if rule.kind == RESERVING:
-            run_reserving(jobs, state, estimates, rule, policy.reservations, free, coalesce, then.started)
-        else:
-            run(jobs, state, estimates, rule, memory, coalesce, then.started)
+        _check(problem, rule, estimates, runtime, then.started.jobs)
+        run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free, policy.passes)
         begun[row] = state.job["start"]
     return begun
+
+
+def _check(
+    problem: WorkloadProblem,
+    rule: QueueRule,
+    estimates: Estimates,
+    runtime: FloatArray | None = None,
+    running: IntArray = NOBODY.jobs,
+) -> None:
+    """Refuse a machine for which a rule is not made; `runtime` (s) replaces the run times of the jobs."""
+    if rule.kind in _VARIANTS and problem.beyond_plain:
+        msg = f"the workload has {problem.beyond_plain}: like must be as it is by default"
+        raise UnsupportedProblem(msg)
+    check_machine(problem, estimates.queued, runtime, learning=rule.learning, running=running)
 
 
 def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates, Blocked]:
     """Return the estimates and the memory with which a run begins."""
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
-    users = user_numbers(problem) if policy.rule.learning else np.empty(0, dtype=np.int64)
+    users = user_numbers(problem) if policy.rule.learning else _NO_USERS
     estimates = _estimates(
         packed.estimate,
         sources[policy.running],
         sources[policy.queued],
         users,
-        scored=policy.rule.order != 0,
     )
     # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
     # behind.
@@ -216,34 +228,31 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     return estimates, nothing_blocked(usable=problem.is_rigid and lasting)
 
 
-def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
+def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
     """Return the decisions of a policy on a view. O(running^2 + queue) at worst, plus the cost of the policy.
 
     A policy that learns from users also examines all jobs that have ended.
     """
     jobs, state, running, starts, listed = queue_state(view)
+    if policy.passes is not None:
+        jobs = on_own_nodes(jobs)
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
     if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime).any():
         msg = "the view hides actual run times, which the policy needs"
         raise InvalidOption(msg)
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
-    estimates = _estimates(
-        jobs.estimate,
-        sources[policy.running],
-        sources[policy.queued],
-        np.empty(0, dtype=np.int64),
-        scored=policy.rule.order != 0,
-    )
+    estimates = _estimates(jobs.estimate, sources[policy.running], sources[policy.queued], _NO_USERS)
+    free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
+    wake = np.inf
     if policy.rule.kind in _VARIANTS:
         decide_variant(jobs, state, estimates, policy.rule, running, starts)
-    elif policy.rule.kind == RESERVING:
-        free = new_free_nodes(view.num_nodes, len(listed))
-        decide_reserving(jobs, state, estimates, policy.rule, policy.reservations, free, running, starts)
     else:
-        decide(jobs, state, estimates, policy.rule, nothing_blocked(usable=False), running, starts)
+        memory, begun = nothing_blocked(usable=False), Started(frozen(running), frozen(starts))
+        wake = decide(jobs, state, estimates, policy.rule, memory, begun, free, policy.passes)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
-    return tuple(start_of(state, job, listed) for job in chosen)
+    starting = tuple(start_of(state, job, listed) for job in chosen)
+    return (*starting, Wake(wake)) if wake < np.inf else starting
 
 
 def _looks_at_all(rule: QueueRule) -> bool:
@@ -257,14 +266,13 @@ def _can_be_tree(rule: QueueRule) -> bool:
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
-def _estimates(
-    limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray, *, scored: bool
-) -> Estimates:
+def _estimates(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
+    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs."""
     return Estimates(
         limit=limit,
         running=running.copy(),
         queued=queued.copy(),
-        scores=np.empty(len(limit) if scored else 0),
+        scores=np.empty(len(limit)),
         user=users,
         last_runs=np.full((int(users.max(initial=-1)) + 1, 2), np.nan),
     )
@@ -294,7 +302,7 @@ Preset: TypeAlias = Literal["", "flux", "accasim", "cqsim", "mjs2023", "hpcopt",
 EASY_PRESETS: tuple[Preset, ...] = get_args(Preset)[1:]
 
 
-class _QueueSolver(CompiledSolver):
+class QueueSolver(CompiledSolver):
     """The base of the queue policies."""
 
     __slots__ = ()
@@ -309,8 +317,8 @@ class _QueueSolver(CompiledSolver):
         """The rules of a simulation under this policy, unless others are given."""
         return self.queue_policy.rules
 
-    def decide(self, view: QueueView) -> tuple[Start, ...]:
-        """Return the jobs that start now; this method is a policy for `allocsolve.simulation.run_policy`."""
+    def decide(self, view: QueueView) -> tuple[Decision, ...]:
+        """Return who starts now, and when to call it; a policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self.queue_policy)
 
     def starts_from(
@@ -332,7 +340,7 @@ class _QueueSolver(CompiledSolver):
 
 
 @dataclass(frozen=True, slots=True)
-class Fcfs(_QueueSolver):
+class Fcfs(QueueSolver):
     """First come, first served: who does not fit blocks all that were submitted later.
 
     Parameters
@@ -359,11 +367,11 @@ class Fcfs(_QueueSolver):
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(_rule(FCFS, self.moldable))
+        return QueuePolicy(queue_rule(FCFS, self.moldable))
 
 
 @dataclass(frozen=True, slots=True)
-class FirstFit(_QueueSolver):
+class FirstFit(QueueSolver):
     """Backfilling without a reservation: in the order of submission, every job starts that fits.
 
     Wide jobs may wait for as long as narrow ones come. What several tools call EASY behaves so.
@@ -392,11 +400,11 @@ class FirstFit(_QueueSolver):
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(_rule(FIRST_FIT, self.moldable))
+        return QueuePolicy(queue_rule(FIRST_FIT, self.moldable))
 
 
 @dataclass(frozen=True, slots=True)
-class Easy(_QueueSolver):
+class Easy(QueueSolver):
     """EASY backfilling: the first job that does not fit has a reservation, others may not delay it.
 
     The head of the queue starts while it fits. The first one that does not is expected to start at the shadow
@@ -502,7 +510,7 @@ class Easy(_QueueSolver):
         """What the loop of events takes."""
         if self.like:
             return _PRESETS[self.like]
-        rule = _rule(
+        rule = queue_rule(
             EASY if self.reservations == 1 else RESERVING,
             self.moldable,
             extra_nodes=self.extra_nodes,
@@ -510,12 +518,12 @@ class Easy(_QueueSolver):
             order=order_code(self.order),
             scan_limit=ALL_JOBS if self.scan_limit is None else min(self.scan_limit, ALL_JOBS),
             learning=self.estimate == "user-average",
+            reservations=ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS),
         )
-        reservations = ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS)
-        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce, reservations)
+        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce)
 
 
-def _rule(
+def queue_rule(
     kind: int,
     moldable: Moldable = "max",
     *,
@@ -524,21 +532,24 @@ def _rule(
     order: int = 0,
     scan_limit: int = ALL_JOBS,
     learning: bool = False,
+    reservations: int = 1,
 ) -> QueueRule:
-    return QueueRule(kind, extra_nodes, strict, order, _MOLDABLE.index(moldable), scan_limit, learning)
+    """Return a rule for kernels."""
+    sizes = _MOLDABLE.index(moldable)
+    return QueueRule(kind, extra_nodes, strict, order, sizes, scan_limit, learning, reservations)
 
 
 #: How the EASYs of other tools behave, defects included, see `Easy`.
 _PRESETS: Final = {
-    "flux": QueuePolicy(_rule(EASY)),
-    "accasim": QueuePolicy(_rule(FIRST_FIT)),
-    "cqsim": QueuePolicy(_rule(EASY, extra_nodes=True), queued="actual"),
-    "mjs2023": QueuePolicy(_rule(MJS2023), coalesce=False),
-    "hpcopt": QueuePolicy(_rule(HPCOPT), running="actual"),
-    "raps": QueuePolicy(_rule(RAPS)),
+    "flux": QueuePolicy(queue_rule(EASY)),
+    "accasim": QueuePolicy(queue_rule(FIRST_FIT)),
+    "cqsim": QueuePolicy(queue_rule(EASY, extra_nodes=True), queued="actual"),
+    "mjs2023": QueuePolicy(queue_rule(MJS2023), coalesce=False),
+    "hpcopt": QueuePolicy(queue_rule(HPCOPT), running="actual"),
+    "raps": QueuePolicy(queue_rule(RAPS)),
 }
 
 #: First fit, for which least areas come first, by true run times.
 SMALLEST_AREA_FIRST: Final = QueuePolicy(
-    _rule(FIRST_FIT, order=order_code("smallest-area")), running="actual", queued="actual"
+    queue_rule(FIRST_FIT, order=order_code("smallest-area")), running="actual", queued="actual"
 )

@@ -23,7 +23,8 @@ from allocsolve.heuristics.workload._kernels_serial import (
     Placed,
     Sizes,
 )
-from allocsolve.heuristics.workload.free_capacity import check_rigid, free_capacity
+from allocsolve.heuristics.workload.free_over_time import FreeOverTime
+from allocsolve.heuristics.workload.resources import check_rigid
 from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule, shown_values
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
@@ -193,7 +194,7 @@ def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tupl
     """
     count = len(problem.jobs)
     placed = Placed(np.zeros(count), sizes.offsets[:-1].copy())
-    free_capacity(problem).change(sizes, order, placed, PUT_ON_ANY_SIZE)
+    FreeOverTime(problem).change(sizes, order, placed, PUT_ON_ANY_SIZE)
     return placed.starts, placed.chosen
 
 
@@ -358,7 +359,7 @@ class Plan:
     def __init__(self, problem: WorkloadProblem, sizes: Sizes, starts: FloatArray, chosen: IntArray) -> None:
         self.problem, self.sizes = problem, sizes
         self.placed = Placed(starts.copy(), chosen.copy())
-        self.free = free_capacity(problem)
+        self.free = FreeOverTime(problem)
         self._change(np.argsort(starts, kind="stable"), PUT_BACK)
 
     @classmethod
@@ -370,7 +371,7 @@ class Plan:
         plan = cls.__new__(cls)
         plan.problem, plan.sizes = problem, sizes
         plan.placed = Placed(np.zeros(len(chosen)), chosen.copy())
-        plan.free = free_capacity(problem)
+        plan.free = FreeOverTime(problem)
         plan.put(order)
         return plan
 

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import numpy as np
-
-from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.workload._kernels_slurm import Passes, decide_slurm, run_slurm
-from allocsolve.heuristics.workload.policies import QueueOrder, order_code
-from allocsolve.kernels.free_nodes import new_free_nodes
-from allocsolve.model.options import Within
-from allocsolve.simulation import EngineRules, Wake
-from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import (
-    NOBODY,
-    Continuation,
-    Restart,
-    initial_state,
-    queue_state,
-    start_of,
+from allocsolve.heuristics.workload._kernels_queue import RESERVING
+from allocsolve.heuristics.workload._kernels_slurm import Passes
+from allocsolve.heuristics.workload.policies import (
+    QueueOrder,
+    QueuePolicy,
+    QueueSolver,
+    order_code,
+    queue_rule,
 )
-from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
-
-if TYPE_CHECKING:
-    from allocsolve.kernels.free_nodes import FreeNodes
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.simulation import Decision, QueueView
+from allocsolve.model.options import Within
 
 
 @dataclass(frozen=True, slots=True)
-class SlurmBackfill(CompiledSolver):
+class SlurmBackfill(QueueSolver):
     """Slurm with sched/backfill: heads start at events, all others in passes at fixed intervals.
 
     The *main scheduler* runs whenever a job ends or is submitted, and before each pass: the head of the queue
@@ -68,8 +52,10 @@ class SlurmBackfill(CompiledSolver):
     ``bf_max_time`` and ``bf_yield_interval``, which say what happens in a long pass, have no meaning, and the
     main scheduler goes through the queue as far as it can (``default_queue_depth`` is not a limit). Slurm
     counts an interval from the end of a pass; here passes are at the multiples. Not modelled are nodes that
-    are not alike, nodes by name, partitions, preemption, and the grouping of ends of running jobs
-    (``bf_window_linear``). A moldable job runs on `allocsolve.model.Job.nodes` nodes.
+    are not alike, nodes by name, preemption, and the grouping of ends of running jobs
+    (``bf_window_linear``). A moldable job runs on `allocsolve.model.Job.nodes` nodes. On a machine with
+    counted resources or closed windows a job fits, and has a plan, in all that it needs, no job starts that
+    would run for its limit into what is closed, and heads start also when windows begin or end.
 
     *Guarantee*: feasible; the head does not wait while it fits. Where nobody runs longer than estimated, no
     pass delays a job that has a plan. *Complexity*: O(running jobs + tested jobs x steps of the plan) for
@@ -95,64 +81,9 @@ class SlurmBackfill(CompiledSolver):
     order: QueueOrder = "submission"
 
     @property
-    def rules(self) -> EngineRules:
-        """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules()
-
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts.
-
-        Raises
-        ------
-        InvalidOption
-            If the rules say that the policy is called once an event, or do not fit the workload.
-        """
-        rules = rules or self.rules
-        if not rules.coalesce:
-            msg = "coalesce=False: Slurm's passes are made once an instant"
-            raise InvalidOption(msg)
-        rules.check(problem, answers=False)
-        problem = rules.applied(problem)
-        packed = problem.packed
-        state = initial_state(problem.num_nodes, packed.submit, ordered=True)
-        run_slurm(packed, state, *self._given(problem.num_nodes, len(packed.submit)), NOBODY)
-        return Simulation(schedule_of(state), log_of(state))
-
-    def starts_from(
-        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
-    ) -> FloatArray | None:
-        """Return the start of each job in each scenario, see `allocsolve.simulation.forecast.Continuing`.
-
-        None on a machine with counted resources or closed windows.
-        """
-        if not problem.is_plain:
-            return None
-        then, packed, begun = Continuation.of(problem, running, now), problem.packed, np.empty(runtimes.shape)
-        state = then.state(problem, ordered=True)
-        given = self._given(problem.num_nodes, len(packed.submit))
-        restart = Restart(state[:2], given)
-        for row, runtime in enumerate(runtimes):
-            restart()
-            run_slurm(packed._replace(runtime=runtime), state, *given, then.started)
-            begun[row] = state.job["start"]
-        return begun
-
-    def decide(self, view: QueueView) -> tuple[Decision, ...]:
-        """Return the jobs that start now, and when the next pass is, if one is needed."""
-        jobs, state, running, begun, listed = queue_state(view)
-        wake = decide_slurm(jobs, state, *self._given(view.num_nodes, len(listed)), running, begun)
-        chosen = state.started[len(running) : state.engine["started"]].tolist()
-        starts = [start_of(state, job, listed) for job in chosen]
-        return (*starts, Wake(wake)) if wake < math.inf else tuple(starts)
-
-    def _given(self, num_nodes: int, num_jobs: int) -> tuple[Passes, FloatArray, FreeNodes]:
-        """Return the options for kernels, and room for scores and plans: three steps a job at most."""
-        order = order_code(self.order)
+    def queue_policy(self) -> QueuePolicy:
+        """What the loop of events takes."""
         passes = Passes(
-            float(self.bf_interval),
-            60.0 * self.bf_window,
-            float(self.bf_resolution),
-            self.bf_max_job_test,
-            order,
+            float(self.bf_interval), 60.0 * self.bf_window, float(self.bf_resolution), self.bf_max_job_test
         )
-        return passes, np.empty(num_jobs if order else 0), new_free_nodes(num_nodes, 2 * num_jobs)
+        return QueuePolicy(queue_rule(RESERVING, order=order_code(self.order)), passes=passes)

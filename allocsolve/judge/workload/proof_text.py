@@ -53,7 +53,7 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     if term not in _TERMS[kind]:
         msg = f"bounds on {term} by {kind} are not verified: those on {', '.join(_TERMS[kind])} are"
         raise UnsupportedProblem(msg)
-    if kind != "machine-prices" and not problem.is_plain:
+    if kind != "machine-prices" and problem.beyond_plain:
         msg = f"the workload has {problem.beyond_plain}: its bounds are not verified"
         raise UnsupportedProblem(msg)
     ticks = _ticks(problem)

@@ -60,10 +60,9 @@ def requirement_columns(listed: Sequence[Document]) -> dict[str, Any] | None:
 
 def machine_values(problem: WorkloadProblem, rows: list[Document]) -> Document:
     """Return the fields of the machine of a problem, and add those of its jobs to their rows."""
-    if problem.is_plain:
-        return {}
-    for idx, row in enumerate(rows):
-        row.update(problem.jobs.requirements.of_job(idx))
+    if problem.jobs.requirements:
+        for idx, row in enumerate(rows):
+            row.update(problem.jobs.requirements.of_job(idx))
     fields: Document = {"resources": dict(problem.resources)} if problem.resources else {}
     if problem.closed:
         fields["closed"] = [

@@ -1,0 +1,176 @@
+"""What is free over time, for kernels that plan: nodes, and each other resource of a machine.
+
+Nodes are `FreeNodes`, and so is what each other resource has left. Capacities and what jobs hold, or will
+hold by their reservations, are both in it. Without other resources, the machine is None for these kernels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.free_nodes import (
+    FreeNodes,
+    append,
+    change,
+    earliest,
+    forget_past,
+    least_free,
+    restart,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_resources import Machine
+    from allocsolve.simulation.kernels import State
+
+
+@inner_kernel
+def book(
+    free: FreeNodes, job: int, nodes: int, begin: float, end: float, sign: int, machine: Machine | None = None
+) -> None:
+    """Take what a job needs out of the plan between two instants (sign -1), or put it back (sign 1)."""
+    change(free, begin, end, sign * nodes)
+    if machine is not None:
+        for at in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
+            row = machine.resource[at] - 1
+            left = FreeNodes(machine.numbers[row], machine.chunks[row], machine.steps[row])
+            change(left, begin, end, sign * machine.amount[at])
+
+
+@inner_kernel
+def others_have_room(machine: Machine, job: int, begin: float, end: float) -> bool:
+    """Return whether all that a job needs beyond nodes is free from one instant to another."""
+    for at in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
+        row = machine.resource[at] - 1
+        left = FreeNodes(machine.numbers[row], machine.chunks[row], machine.steps[row])
+        if least_free(left, begin, end) < machine.amount[at]:
+            return False
+    return True
+
+
+@inner_kernel
+def earliest_room(
+    free: FreeNodes,
+    job: int,
+    nodes: int,
+    start: float,
+    seconds: float,
+    known: float,
+    machine: Machine | None = None,
+) -> float:
+    """Return the first instant from `start` on from which a job has room for `seconds`, or `known`.
+
+    From `known` on, infinite for never, it has room anyway: the answer is not later. Resource after resource
+    says from when on it has room, until all say the same.
+    """
+    start = earliest(free, start, nodes, seconds, known)
+    if machine is not None:
+        begin, end = machine.offsets[job], machine.offsets[job + 1]
+        at, agreed = begin + 1, 1
+        while agreed < end - begin and start < known:
+            if at == end:
+                at = begin
+            first = start
+            if at == begin:
+                first = earliest(free, start, nodes, seconds, known)
+            else:
+                row = machine.resource[at] - 1
+                left = FreeNodes(machine.numbers[row], machine.chunks[row], machine.steps[row])
+                first = earliest(left, start, machine.amount[at], seconds, known)
+            if first > start:
+                start, agreed = first, 0
+            agreed += 1
+            at += 1
+    return min(start, known)
+
+
+@inner_kernel
+def begin_at(free: FreeNodes, now: float, machine: Machine | None = None) -> None:
+    """Let the plan begin now; what was before is forgotten."""
+    forget_past(free, now)
+    if machine is not None:
+        for row in range(len(machine.numbers)):
+            forget_past(FreeNodes(machine.numbers[row], machine.chunks[row], machine.steps[row]), now)
+
+
+@inner_kernel
+def _release_until(state: State, machine: Machine, at: int, time: float) -> tuple[int, int]:
+    """Add to what is free what jobs hold that are expected to end by an instant, but for nodes.
+
+    Return the nodes that they hold, and the place of the next one.
+    """
+    held, nodes = state.held, 0
+    while at < state.engine.last and held[at].key <= time:
+        nodes += held[at].nodes
+        if held[at].job >= 0:
+            for place in range(machine.offsets[held[at].job] + 1, machine.offsets[held[at].job + 1]):
+                machine.level[machine.resource[place]] += machine.amount[place]
+        at += 1
+    return nodes, at
+
+
+@inner_kernel
+def _write(free: FreeNodes, time: float, level: int) -> None:
+    """From an instant on, after all written ones, so much is free."""
+    chunk = free.chunks[free.numbers.used - 1]
+    if free.steps[chunk.last - 1].free + chunk.shift != level:
+        append(free, time, level)
+
+
+@inner_kernel
+def _expect_steps(state: State, free: FreeNodes, machine: Machine) -> None:
+    """Write what is free from now on of a machine. O((running jobs + steps) x resources)."""
+    engine, times, capacity = state.engine, machine.times, machine.capacity
+    step, level = machine.step[0], machine.level
+    for resource in range(1, len(level)):
+        level[resource] = capacity[step, resource] - machine.held[resource]
+    released, at = _release_until(state, machine, engine.first, engine.clock)
+    nodes = engine.free + released
+    restart(free, engine.clock, nodes)
+    for row in range(len(level) - 1):
+        left = FreeNodes(machine.numbers[row], machine.chunks[row], machine.steps[row])
+        restart(left, engine.clock, level[row + 1])
+    while at < engine.last or step + 1 < len(times):
+        time = np.inf
+        if at < engine.last:
+            time = state.held[at].key
+        if step + 1 < len(times):
+            time = min(time, times[step + 1])
+        released, at = _release_until(state, machine, at, time)
+        nodes += released
+        if step + 1 < len(times) and times[step + 1] == time:
+            step += 1
+            nodes += capacity[step, 0] - capacity[step - 1, 0]
+            for resource in range(1, len(level)):
+                level[resource] += capacity[step, resource] - capacity[step - 1, resource]
+        _write(free, time, nodes)
+        for row in range(len(level) - 1):
+            left = FreeNodes(machine.numbers[row], machine.chunks[row], machine.steps[row])
+            _write(left, time, level[row + 1])
+
+
+@inner_kernel
+def expect_running(state: State, free: FreeNodes, machine: Machine | None = None) -> None:
+    """Write what is free from now on, if running jobs end when they are expected to.
+
+    A job that has run longer than expected is expected to end now. O(running jobs).
+    """
+    if machine is not None:
+        _expect_steps(state, free, machine)
+        return
+    now, last, held = state.engine.clock, state.engine.last, state.held
+    nodes, at = state.engine.free, state.engine.first
+    while at < last and held[at].key <= now:
+        nodes += held[at].nodes
+        at += 1
+    restart(free, now, nodes)
+    while at < last:
+        end, released = held[at].key, 0
+        while at < last and held[at].key == end:
+            released += held[at].nodes
+            at += 1
+        if released:
+            nodes += released
+            append(free, end, nodes)
