@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 #: The most cells of the table of a slot: amounts are coarsened to them, since time grows with their number.
 _MOST_CELLS: Final = 1 << 16
+#: The most cells times jobs times slots of a job, of which there are about so many, with and without a limit
+#: of time: about a second for a step, and a tenth of that.
+_SLOTS_OF_A_JOB: Final = 60
+_WORK, _WORK_UNLIMITED = 3e8, 3e7
 
 #: The length of a slot at first, as a share of the mean run time, and the most slots that are made at once.
 _LENGTH, _MOST_SLOTS = 1 / 6, 2_000
@@ -88,13 +92,13 @@ class MachineJobs(NamedTuple):
     horizon: float
 
     @classmethod
-    def of(cls, problem: WorkloadProblem, term: WorkloadTerm) -> MachineJobs:
-        """Return the jobs of a problem with their costs under a term."""
+    def of(cls, problem: WorkloadProblem, term: WorkloadTerm, most_cells: float = _MOST_CELLS) -> MachineJobs:
+        """Return the jobs of a problem with their costs under a term, in units for so many cells."""
         costs, packed, machine = job_costs(problem, term), problem.jobs.packed, packed_machine(problem)
         counted = np.flatnonzero(costs.slope > 0)
         needs = np.zeros((len(packed.submit), len(machine.names)), dtype=np.int64)
         needs[np.repeat(np.arange(len(needs)), np.diff(machine.offsets)), machine.resource] = machine.amount
-        units = _units(needs, machine.capacity.max(axis=0))
+        units = _units(needs, machine.capacity.max(axis=0), min(most_cells, _MOST_CELLS))
         jobs = DualJobs(
             packed.submit, packed.runtime, costs.slope, costs.floor, frozen(needs[:, 0] // units[0])
         )
@@ -120,14 +124,14 @@ class MachineJobs(NamedTuple):
         return units
 
 
-def _units(needs: IntArray, most: IntArray) -> IntArray:
+def _units(needs: IntArray, most: IntArray, cells: float) -> IntArray:
     """Return by what to divide amounts: a common divisor, with which nothing is lost, or more.
 
     Of what nobody needs one unit is more than there is.
     """
     common: IntArray = np.gcd.reduce(needs, axis=0)
     units = np.where(common > 0, common, most + 1)
-    while math.prod((most // units + 1).tolist()) > _MOST_CELLS:
+    while math.prod((most // units + 1).tolist()) > max(cells, 1):
         units[int(np.argmax(most // units))] *= 2
     return units
 
@@ -218,11 +222,12 @@ def machine_job_prices(
     it needs more than is there, which bars starts before windows that are closed to it.
 
     *Complexity* of a step: O(prices * product of what is there of each resource); that product is coarsened
-    to at most 65,536, which costs quality, not validity.
+    to at most 65,536, and less for more jobs or without a limit of time, which costs quality, not validity.
     """
     if not problem.is_rigid or term not in MEAN_TERMS or not problem.jobs.packed.weight.any():
         return start
-    jobs = MachineJobs.of(problem, term)
+    work = _WORK if clock.divisible < math.inf else _WORK_UNLIMITED
+    jobs = MachineJobs.of(problem, term, work / (_SLOTS_OF_A_JOB * len(problem.jobs)))
     interrupted = start.interrupted
     windows = _first_windows(jobs, start)
     best: tuple[float, JobWindows] | None = None
