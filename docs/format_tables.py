@@ -1,6 +1,7 @@
-"""Write the tables of the fields of files into the page on formats, from the schemas by which files are read.
+"""Write tables of pages from values: the fields of files (formats), the kinds of certificates (trust).
 
-Run ``python docs/format_tables.py`` after a change of a schema; a test holds the page against them.
+They come from the schemas by which files are read, and from the kinds of certificates. Run
+``python docs/format_tables.py`` after a change of these; a test holds the pages against them.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.cli.schema import schemas
+from allocsolve.families import families
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 PAGE: Final = Path(__file__).with_name("formats.md")
+#: The page with the table of certificates.
+TRUST: Final = Path(__file__).with_name("trust.md")
 
 #: A table of the page: its head, the line below, and its rows.
 TABLE: Final = re.compile(r"^\| field of `([a-z-]+)` \|.*\n\|[-|]+\n(?:\|.*\n)*", re.MULTILINE)
@@ -26,6 +30,18 @@ def written(page: str) -> str:
     """Return the text of the page with all tables as the schemas have them."""
     known = schemas()
     return TABLE.sub(lambda match: table(match[1], known[match[1]]), page)
+
+
+def with_kinds(page: str) -> str:
+    """Return the text of a page with the table of all kinds of certificates as the families have them."""
+    head = "| certificate | problems | bounds | by the verified checker |\n|---|---|---|---|\n"
+    lines = "".join(
+        f"| {f'`{kind.name}`' if kind.name else 'without a kind'}: {kind.title} | {family.kind} "
+        f"| {', '.join(kind.terms)} | {kind.verified_for or 'no: the judge only'} |\n"
+        for family in families()
+        for kind in family.rules.certificates
+    )
+    return re.sub(re.escape(head) + r"(?:\|.*\n)*", lambda _: head + lines, page)
 
 
 def table(kind: str, schema: dict[str, Any]) -> str:
@@ -93,3 +109,4 @@ def default(name: str, field: dict[str, Any], required: Collection[str]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    TRUST.write_text(with_kinds(TRUST.read_text(encoding="utf-8")), encoding="utf-8")

@@ -206,3 +206,10 @@ def test_tables_of_fields_are_those_of_the_schemas() -> None:
     """`python docs/format_tables.py` writes them."""
     page = (DOCS / "formats.md").read_text(encoding="utf-8")
     assert _module("format_tables").written(page) == page
+
+
+def test_the_table_of_certificates_is_that_of_the_families() -> None:
+    """`python docs/format_tables.py` writes it."""
+    page = (DOCS / "trust.md").read_text(encoding="utf-8")
+    assert page.count("| certificate | problems |") == 1
+    assert _module("format_tables").with_kinds(page) == page
