@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
 from allocsolve.model.machine import NODES
 from allocsolve.model.packed_machine import packed_machine
+from allocsolve.pictures._time import binned, time_unit
 from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 
@@ -18,27 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.formats.simulators.foreign import StartReason
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
-
-
-class TimeUnit(NamedTuple):
-    """A unit of time with its seconds, and up to how many seconds it is used on an axis."""
-
-    name: str
-    seconds: float
-    up_to: float
-
-    def axis(self, low: float, high: float, *, title: bool = True) -> Axis:
-        """Return the axis from one time to another, both in seconds."""
-        end = high if high > low else low + self.seconds
-        return Axis(f"time [{self.name}]" if title else "", low / self.seconds, end / self.seconds)
-
-
-_UNITS: Final = (
-    TimeUnit("s", 1, 600),
-    TimeUnit("min", 60, 7200),
-    TimeUnit("h", 3600, 4 * 86400),
-    TimeUnit("d", 86400, float("inf")),
-)
 
 
 #: An axis is logarithmic if one value is this multiple of another, or more.
@@ -61,30 +41,10 @@ def level_axis(title: str, highest: Sequence[float], least: float) -> Axis:
     return Axis.around(title, [top], steps=_STEPS)
 
 
-def time_unit(seconds: float) -> TimeUnit:
-    """Return the unit of an axis of this length, in seconds."""
-    return next(unit for unit in _UNITS if seconds < unit.up_to)
-
-
 def span(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> tuple[float, float]:
     """Return the time from the first submission to the last end of some schedules, in seconds."""
     first = float(problem.jobs.packed.submit.min(initial=np.inf)) if len(problem.jobs) else 0.0
     return first, max((float(schedule.ends.max(initial=first)) for schedule in schedules), default=first)
-
-
-def binned(times: FloatArray, changes: FloatArray, edges: FloatArray) -> FloatArray:
-    """Return the means of a step function over the bins between edges.
-
-    The function, 0 at first and at last, changes at these times; edges rise, shape (bins + 1,). O(changes log
-    changes + bins log changes).
-    """
-    if not len(times):
-        return np.zeros(len(edges) - 1)
-    order = np.argsort(times, kind="stable")
-    moments, level = times[order], np.cumsum(changes[order])
-    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(moments))])
-    means: FloatArray = np.diff(np.interp(edges, moments, area)) / np.diff(edges)
-    return np.maximum(means, 0.0)  # sums of many terms may end a rounding below 0
 
 
 def busy_nodes(schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:

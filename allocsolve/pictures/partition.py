@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.bounds import partition_bound
 from allocsolve.families import View
-from allocsolve.pictures._reservation_gantt import machine_text, slices
+from allocsolve.pictures._partition_machine import machine_text, slices
 from allocsolve.pictures.chart import Chart, Drawing, counted, head_of_nodes, too_many_nodes
 from allocsolve.pictures.hosts import HOSTS
 

@@ -9,16 +9,16 @@ import numpy as np
 from allocsolve.families import Exhibit, View
 from allocsolve.judge.reservation.rules import SIZE_CLASSES
 from allocsolve.model import CANCELLED, PROGRAM_KINDS, REJECTED, SUCCESSFUL
+from allocsolve.pictures._partition_machine import machine_text
 from allocsolve.pictures._reservation_gantt import (
     boxes_within,
     held_nodes,
-    machine_text,
     mesh_lines,
     mesh_strip,
     reservation_gantt,
     time_span,
 )
-from allocsolve.pictures._workload_series import time_unit
+from allocsolve.pictures._time import time_unit
 from allocsolve.pictures.chart import Axis, Chart, counted, duration, percent, size_classes, too_many_nodes
 
 if TYPE_CHECKING:

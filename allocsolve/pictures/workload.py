@@ -12,6 +12,7 @@ from allocsolve.instances.formats.logs.log import nodes_not_modelled
 from allocsolve.instances.formats.simulators.swf import swf_text
 from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
+from allocsolve.pictures._time import time_unit
 from allocsolve.pictures._workload_machine import PANELS
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,
@@ -22,7 +23,6 @@ from allocsolve.pictures._workload_series import (
     level_axis,
     node_prices,
     span,
-    time_unit,
     timeline,
 )
 from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent, size_classes

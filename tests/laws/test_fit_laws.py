@@ -12,7 +12,7 @@ from strategies import EXPAND_LIMITS, evolution_profiles, occupied_profiles
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics import PlacedProfile, compact, fit
-from allocsolve.heuristics.evolution._kernels_fit import Segments, add
+from allocsolve.heuristics._kernels_fit import Segments, add
 from allocsolve.kernels import kernel
 from allocsolve.model import EvolutionProfile, IntArray
 

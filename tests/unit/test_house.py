@@ -21,7 +21,7 @@ import pytest
 from allocsolve.families import families
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 #: One process has them all: each file is parsed once.
 pytestmark = pytest.mark.xdist_group("house")
@@ -126,19 +126,26 @@ def _dotted(module: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-#: Where the code of one family lives: folders, modules.
+#: Where the code of one family lives, besides folders and modules that are named after one.
 OF_A_FAMILY = (
-    *("kernels", "model", "backends", "bounds", "simulation", "heuristics", "exact", "prediction"),
-    *("judge/evolution", "judge/partition", "judge/workload", "judge/reservation"),
-    *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
-    *("instances/formats/own/evolution.py", "instances/formats/own/partition.py"),
-    *("instances/formats/own/reservation.py", "instances/formats/own/workload"),
+    *(
+        "kernels",
+        "model",
+        "backends",
+        "bounds",
+        "simulation",
+        "heuristics",
+        "exact",
+        "prediction",
+        "adaptors",
+    ),
     *("instances/formats/logs", "instances/formats/networks", "instances/formats/simulators"),
-    *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
-    *("instances/generators", "instances/library/regenerate.py", "adaptors"),
-    *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
-    *("registry/reservation.py", "registry/allocators.py", "registry/placement.py", "registry/place.py"),
-    *("judge/placement", "pictures/placement.py", "instances/formats/own/placement.py"),
+    *(
+        "instances/generators",
+        "instances/library/regenerate.py",
+        "registry/allocators.py",
+        "registry/place.py",
+    ),
     *("report/whatif", "cli/whatif.py"),  # pages of logs
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
@@ -147,10 +154,17 @@ OF_A_FAMILY = (
     # where partitions and reservations are those of Slurm
     *("cli/machine_options.py", "cli/when"),
 )
+KINDS = tuple(family.kind for family in families())
 #: Words that only code of a family says.
 FAMILY_WORDS = re.compile(
     r"(?i)evolution|partition|reservation|placement|expand_limit|topology|contiguous|makespan"
 )
+
+
+def _family(parts: Iterable[str]) -> str:
+    """Return the family that a folder, a module or a name of these belongs to; empty if to none."""
+    names = [part.lstrip("_").removesuffix(".py") for part in parts]
+    return next((kind for name in names for kind in KINDS if re.match(rf"{kind}(_|$)", name)), "")
 
 
 def _is_generic(module: Path) -> bool:
@@ -159,7 +173,8 @@ def _is_generic(module: Path) -> bool:
         return False
     if module == PACKAGE / "families" / "table.py":  # the one table
         return False
-    return not str(module.relative_to(PACKAGE)).startswith(OF_A_FAMILY)
+    place = module.relative_to(PACKAGE)
+    return not _family(place.parts[1:]) and not str(place).startswith(OF_A_FAMILY)
 
 
 def test_generic_modules_name_no_family() -> None:
@@ -170,6 +185,22 @@ def test_generic_modules_name_no_family() -> None:
         for said in _source(module).said
         if FAMILY_WORDS.search(said.text) and said.text not in others
     ]
+    assert not offenders, "\n".join(offenders)
+
+
+#: Machines of reservations are those of partitions: both are sets of nodes of a mesh.
+ALLOWED = {("reservation", "partition")}
+
+
+def test_families_know_nothing_of_one_another() -> None:
+    offenders = []
+    for module in MODULES:
+        own = _family(module.relative_to(PACKAGE).parts[1:])
+        for one in _source(module).imports:
+            first, *parts = one.name.split(".")
+            other = _family(parts[1:]) if first == "allocsolve" and parts[:1] != ["model"] else ""
+            if own and other and other != own and (own, other) not in ALLOWED:
+                offenders.append(f"{_place(module, one.line)}: imports {one.name}")
     assert not offenders, "\n".join(offenders)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.bounds.ascent import ascend
 from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
-from allocsolve.bounds.workload.job_price_dual import ascend
 from allocsolve.judge import certified_bound
 from allocsolve.model.arrays import frozen
 

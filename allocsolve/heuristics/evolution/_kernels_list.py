@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, add, compact, first_busy, place
+from allocsolve.heuristics._kernels_fit import Request, Segments, add, compact, first_busy, place
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.random import uniform
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.heuristics.evolution._kernels_fit import Request, compact
+from allocsolve.heuristics._kernels_fit import Request, compact
 from allocsolve.heuristics.evolution._kernels_peak_index import PeakIndex, first_busy, has_room
 from allocsolve.heuristics.evolution._kernels_peaks import change
 from allocsolve.heuristics.evolution._kernels_windows import place_in

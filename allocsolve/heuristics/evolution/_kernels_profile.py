@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.heuristics.evolution._kernels_fit import compact
+from allocsolve.heuristics._kernels_fit import compact
 from allocsolve.heuristics.evolution._kernels_peak_index import PeakIndex, first_busy
 from allocsolve.heuristics.evolution._kernels_peaks import change
 from allocsolve.heuristics.evolution._kernels_windows import place_in
 from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.evolution._kernels_fit import Request
+    from allocsolve.heuristics._kernels_fit import Request
     from allocsolve.model import IntArray
 
 

@@ -16,7 +16,7 @@ from allocsolve.heuristics.evolution._kernels_peaks import class_of, next_leaf, 
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.evolution._kernels_fit import Request
+    from allocsolve.heuristics._kernels_fit import Request
     from allocsolve.model import IntArray
 
 #: Columns of the table of windows. EXACT is 0 for a composite, which only the index tests. VERIFIED is the

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact_request, fit_request
+from allocsolve.heuristics._kernels_fit import Request, Segments, compact_request, fit_request
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, expand_ratio, frozen, max_expanded_durations
 from allocsolve.model.checks import in_range, instance, integer, natural, shown
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact, place
+from allocsolve.heuristics._kernels_fit import Request, Segments, compact, place
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right
 
