@@ -247,7 +247,7 @@ def test_malformed_certificates_are_refused(change: dict[str, Any], message: str
 def test_certificates_are_of_the_makespan() -> None:
     problem = EvolutionProblem(2, (EvolutionProfile([(10, 1)]),) * 3, expand_limit=2)
     assert certified_bound(problem, {"kind": "area"}, MAKESPAN) == 15
-    with pytest.raises(InvalidAnswer, match="bounds makespan, not completion"):
+    with pytest.raises(InvalidAnswer, match="bound makespan, not completion"):
         certified_bound(problem, {"kind": "area"}, ("completion",))
     empty = EvolutionProblem(2, (), expand_limit=1)
     with pytest.raises(InvalidAnswer, match="start by themselves"):

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from tiers import examples
 from when_tools import conservative_plan
 
-from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackfill
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, MalleableMin, SlurmBackfill
 from allocsolve.model import ClosedWindow
 from allocsolve.prediction import shorter_limits
 from allocsolve.prediction.scenarios import waits_by_limits
@@ -248,6 +248,6 @@ def test_a_policy_without_windows_says_so() -> None:
     snapshot = QueueSnapshot(
         1, 10.0, nothing.astype(int), nothing, nothing, one, now, now, now, closed=(ClosedWindow(12, 20),)
     )
-    with pytest.raises(Exception, match="the policy SlurmBackfill is for plain machines"):
-        snapshot.starts(SlurmBackfill(), nothing, now)
+    with pytest.raises(Exception, match="the policy MalleableMin is for plain machines"):
+        snapshot.starts(MalleableMin(), nothing, now)
     assert snapshot.starts(Easy(), nothing, now).tolist() == [20]

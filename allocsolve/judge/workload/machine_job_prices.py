@@ -46,8 +46,10 @@ _EARLIER: Final = 2
 
 def any_job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> float:
     """Return the bound of prices per job on a plain or a general machine."""
-    bound = job_price_bound if problem.is_plain else machine_job_price_bound
-    return bound(problem, certificate, term)
+    if not problem.is_plain:
+        return machine_job_price_bound(problem, certificate, term)
+    _units(problem, certificate)  # of which there are none
+    return job_price_bound(problem, certificate, term)
 
 
 def machine_job_price_bound(
