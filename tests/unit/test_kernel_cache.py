@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import allocsolve
 from allocsolve.kernels import kernel
 from allocsolve.kernels.compilations import _kernels
-from allocsolve.kernels.sources import Source
+from allocsolve.kernels.free_nodes import FreeNodes
+from allocsolve.kernels.sources import Source, type_text
 
 PACKAGE = Path(allocsolve.__file__).parent
 
@@ -267,3 +270,11 @@ def _names_a_thing() -> int:
 def test_a_kernel_may_not_name_what_may_change_unseen() -> None:
     with pytest.raises(TypeError, match=r"a kernel may not name <.*_Thing object.*nobody could tell"):
         Source.of(_names_a_thing)
+
+
+def test_the_text_of_a_type_tells_where_its_class_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code looks the class of a named tuple up in its module."""
+    kind = numba.typeof(FreeNodes(*(np.zeros(1) for _ in FreeNodes._fields)))
+    before = type_text(kind)
+    monkeypatch.setattr(FreeNodes, "__module__", "elsewhere")
+    assert type_text(kind) != before
