@@ -14,13 +14,12 @@ from importlib import import_module
 from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 
 import allocsolve
 from allocsolve.kernels import kernel
 from allocsolve.kernels.compilations import _kernels
-from allocsolve.kernels.free_nodes import FreeNodes
+from allocsolve.kernels.free_nodes import FreeNodes, new_free_nodes
 from allocsolve.kernels.sources import Source, type_text
 
 PACKAGE = Path(allocsolve.__file__).parent
@@ -87,7 +86,6 @@ print(json.dumps(schedule.ends.tolist()))
 #: Kernels whose machine code needs something of Python or numba at run time.
 DEMANDING = """
 import json, math, sys
-import numpy as np
 from allocsolve.kernels import compilations, kernel
 
 @kernel
@@ -274,7 +272,7 @@ def test_a_kernel_may_not_name_what_may_change_unseen() -> None:
 
 def test_the_text_of_a_type_tells_where_its_class_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code looks the class of a named tuple up in its module."""
-    kind = numba.typeof(FreeNodes(*(np.zeros(1) for _ in FreeNodes._fields)))
+    kind = numba.typeof(new_free_nodes(4, 2))
     before = type_text(kind)
     monkeypatch.setattr(FreeNodes, "__module__", "elsewhere")
     assert type_text(kind) != before
