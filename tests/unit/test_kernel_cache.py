@@ -86,6 +86,7 @@ print(json.dumps(schedule.ends.tolist()))
 #: Kernels whose machine code needs something of Python or numba at run time.
 DEMANDING = """
 import json, math, sys
+import numpy as np
 from allocsolve.kernels import compilations, kernel
 
 @kernel
