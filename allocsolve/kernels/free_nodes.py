@@ -372,19 +372,21 @@ def earliest(  # noqa: C901, PLR0912 - in one pass, as `_change_within`
     From `known` on, infinite for never, they are free anyway: the answer is not later.
     """
     chunks, steps, used = profile.chunks, profile.steps, profile.numbers.used
-    at, k = 0, chunks[0].first
+    # Places have no sign here: of each signed one, numba asks whether it counts from the end.
+    at, one = 0, np.uint64(1)
+    k: Any = np.uint64(chunks[0].first)
     if submit > chunks[0].begin:
         at = _chunk_at(profile, submit)
-        k = _step_at(steps, chunks[at].first, chunks[at].last, submit)
+        k = np.uint64(_step_at(steps, chunks[at].first, chunks[at].last, submit))
     start, end, blocked = submit, min(submit + seconds, known), False
     while True:
         chunk = chunks[at]
         if used == 1 or (chunk.high >= nodes if blocked else chunk.low < nodes):
-            needed, last, whole = nodes - chunk.shift, chunk.last, k == chunk.first
+            needed, last, whole = nodes - chunk.shift, np.uint64(chunk.last), k == np.uint64(chunk.first)
             while True:
                 if blocked:
                     while k < last and steps[k].free < needed:
-                        k += 1
+                        k += one
                     if k == last:
                         if whole:  # nothing here is enough
                             chunk.high = nodes - 1
@@ -395,7 +397,7 @@ def earliest(  # noqa: C901, PLR0912 - in one pass, as `_change_within`
                     end = min(start + seconds, known)
                 else:
                     while k < last and steps[k].free >= needed and steps[k].time < end:
-                        k += 1
+                        k += one
                     if k == last:
                         if whole:  # all here is enough
                             chunk.low = nodes
@@ -403,13 +405,13 @@ def earliest(  # noqa: C901, PLR0912 - in one pass, as `_change_within`
                     if steps[k].time >= end:
                         return start
                     blocked = True
-                k += 1
+                k += one
                 whole = False
         at += 1
         until = known if blocked else end
         if at == used or chunks[at].begin >= until:
             return known if blocked else start
-        k = chunks[at].first
+        k = np.uint64(chunks[at].first)
 
 
 @inner_kernel
