@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_queue import learn, one_pass, sort_queue, start
+from allocsolve.heuristics.workload._kernels_queue import RESERVING, learn, one_pass, sort_queue, start
 from allocsolve.heuristics.workload._kernels_reservations import reserving_pass
 from allocsolve.heuristics.workload._kernels_resources import Machine, move_on, next_step
-from allocsolve.heuristics.workload._kernels_slurm import Passes, slurm_pass
+from allocsolve.heuristics.workload._kernels_slurm import slurm_pass
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.simulation.kernels import advance
 
@@ -63,26 +63,25 @@ def run(
     started: Started,
     machine: Machine | None = None,
     free: FreeNodes | None = None,
-    passes: Passes | None = None,
 ) -> None:
     """Run a workload to its end under a policy, after placing the jobs that have started.
 
-    With what is free over time, jobs are planned: in passes, if there are any, else anew in each call.
+    Policies that plan are given what is free over time.
     """
     _place(jobs, state, estimates, started, machine)
     wake = np.inf
     while advance(state, wake, coalesce):
         if machine is not None and move_on(state, machine):
             memory.flags[1] = 0
-        new = _take_in(jobs, state, estimates, rule, machine)
+        new, wake = _take_in(jobs, state, estimates, rule, machine), np.inf
         if free is None:
             one_pass(jobs, state, estimates, rule, memory, new, machine)
-        elif passes is None:
+        elif rule.kind == RESERVING:
             reserving_pass(jobs, state, estimates, rule, free, machine)
         else:
-            wake = slurm_pass(jobs, state, estimates, rule, passes, free, machine)
+            wake = slurm_pass(jobs, state, estimates, rule, free, machine)
         if machine is not None:
-            wake = next_step(state, machine) if passes is None else min(wake, next_step(state, machine))
+            wake = min(wake, next_step(state, machine))
 
 
 @kernel
@@ -94,7 +93,6 @@ def decide(
     memory: Blocked,
     started: Started,
     free: FreeNodes | None = None,
-    passes: Passes | None = None,
 ) -> float:
     """Make the decisions of one call, on a state with a filled queue, after placing its running jobs.
 
@@ -107,8 +105,8 @@ def decide(
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, head)
     if free is None:
         one_pass(jobs, state, estimates, rule, memory, head)
-    elif passes is None:
+    elif rule.kind == RESERVING:
         reserving_pass(jobs, state, estimates, rule, free)
     else:
-        return slurm_pass(jobs, state, estimates, rule, passes, free)
+        return slurm_pass(jobs, state, estimates, rule, free)
     return np.inf

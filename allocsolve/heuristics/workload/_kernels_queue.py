@@ -141,14 +141,26 @@ FCFS: Final = 0
 FIRST_FIT: Final = 1
 EASY: Final = 2
 
-#: EASY with any number of reservations, see `_kernels_reservations`.
+#: EASY with any number of reservations, see `_kernels_reservations`, and Slurm's two schedulers, see
+#: `_kernels_slurm`: these plan on what is free over time.
 RESERVING: Final = 6
+SLURM: Final = 7
 
 #: Codes of `QueueRule.moldable`, the choice of the size on which a job starts.
 MAX_SIZE: Final = 0
 MIN_SIZE: Final = 1
 FIT_SIZE: Final = 2
 PREFERRED_SIZE: Final = 3
+
+
+class Passes(NamedTuple):
+    """When passes are made under the kind `SLURM`, and how far they look; times in seconds."""
+
+    interval: float = 0.0
+    window: float = 0.0
+    resolution: float = 0.0
+    #: How many jobs of the queue are tested.
+    max_jobs: int = 0
 
 
 class QueueRule(NamedTuple):
@@ -165,6 +177,7 @@ class QueueRule(NamedTuple):
     learning: bool
     #: How many jobs that cannot start have reservations, under the kind `RESERVING`.
     reservations: int = 1
+    passes: Passes = Passes()
 
 
 class Blocked(NamedTuple):

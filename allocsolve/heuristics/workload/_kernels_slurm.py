@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,20 +15,10 @@ from allocsolve.kernels.free_nodes import FreeNodes, change, least_free, limit_f
 from allocsolve.simulation.kernels import leave_queue
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
+    from allocsolve.heuristics.workload._kernels_queue import Estimates, Passes, QueueRule
     from allocsolve.heuristics.workload._kernels_resources import Machine
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import State
-
-
-class Passes(NamedTuple):
-    """When passes are made, and how far they look; times in seconds."""
-
-    interval: float
-    window: float
-    resolution: float
-    #: How many jobs of the queue are tested.
-    max_jobs: int
 
 
 @inner_kernel
@@ -87,7 +77,6 @@ def slurm_pass(
     state: State,
     estimates: Estimates,
     rule: QueueRule,
-    passes: Passes,
     free: FreeNodes,
     machine: Machine | None = None,
 ) -> float:
@@ -96,7 +85,7 @@ def slurm_pass(
     A pass does nothing as long as no job that is tested fits. Orders that change with time may bring any job
     to the front.
     """
-    engine = state.engine
+    engine, passes = state.engine, rule.passes
     start_heads(jobs, state, estimates, MAX_SIZE, machine)
     if engine.head == engine.tail:
         return np.inf

@@ -27,6 +27,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     ORDER_CODES,
     RESERVING,
+    SLURM,
     Blocked,
     Estimates,
     QueueRule,
@@ -46,7 +47,6 @@ from allocsolve.simulation.kernels import NOBODY, Continuation, Restart, Started
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_slurm import Passes
     from allocsolve.heuristics.workload.resources import Given
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
@@ -98,7 +98,7 @@ _NO_USERS: Final = np.empty(0, dtype=np.int64)
 #: Kinds of policies that have kernels of their own.
 _VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
 #: Kinds of policies that need running jobs in the order of their expected ends.
-_ORDERED: Final = frozenset({EASY, HPCOPT, RAPS, RESERVING})
+_ORDERED: Final = frozenset({EASY, HPCOPT, RAPS, RESERVING, SLURM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +109,15 @@ class QueuePolicy:
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
     coalesce: bool = True
-    #: The passes in which it plans; None if it makes no passes.
-    passes: Passes | None = None
 
     @property
     def plans(self) -> bool:
         """Whether jobs are planned on what is free over time."""
-        return self.passes is not None or self.rule.kind == RESERVING
+        return self.rule.kind in {RESERVING, SLURM}
 
     def given(self, problem: WorkloadProblem) -> Given:
         """Return what kernels take of a workload: of a planned job in passes three steps at most."""
-        if self.passes is None:
+        if self.rule.kind != SLURM:
             return given_to_kernels(problem, len(problem.jobs) * self.plans)
         given = given_to_kernels(problem, 2 * len(problem.jobs))
         return given._replace(jobs=on_own_nodes(given.jobs))
@@ -131,7 +129,7 @@ class QueuePolicy:
 
     def check(self, rules: EngineRules) -> None:
         """Refuse rules that hide what the policy needs, or that call it more often than it makes passes."""
-        if self.passes is not None and not rules.coalesce:
+        if self.rule.kind == SLURM and not rules.coalesce:
             raise InvalidOption("coalesce=False: Slurm's passes are made once an instant")
         if rules.knowledge != "actual" and "actual" in {self.running, self.queued}:
             msg = f"knowledge {rules.knowledge!r} hides actual run times, which the policy needs"
@@ -155,7 +153,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     elif queue is not None:
         run_long(jobs, state, estimates, rule, memory, queue, rules.coalesce)
     else:
-        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free, policy.passes)
+        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -179,7 +177,7 @@ def queue_starts_from(
         if policy.queued == "actual":
             estimates.queued[:] = runtime
         _check(problem, rule, estimates, runtime, then.started.jobs)
-        run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free, policy.passes)
+        run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free)
         begun[row] = state.job["start"]
     return begun
 
@@ -215,7 +213,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
     A policy that learns from users also examines all jobs that have ended.
     """
     jobs, state, running, starts, listed = queue_state(view)
-    if policy.passes is not None:
+    if policy.rule.kind == SLURM:
         jobs = on_own_nodes(jobs)
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
     if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime).any():
@@ -229,7 +227,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
         decide_variant(jobs, state, estimates, policy.rule, running, starts)
     else:
         memory, begun = nothing_blocked(usable=False), Started(frozen(running), frozen(starts))
-        wake = decide(jobs, state, estimates, policy.rule, memory, begun, free, policy.passes)
+        wake = decide(jobs, state, estimates, policy.rule, memory, begun, free)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
     starting = tuple(start_of(state, job, listed) for job in chosen)
     return (*starting, Wake(wake)) if wake < np.inf else starting
