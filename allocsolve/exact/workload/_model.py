@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.heuristics.workload.serial import Sizes
-    from allocsolve.model import FloatArray, IntArray, PackedMachine, WorkloadProblem, WorkloadTerm
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
 #: Sums in models stay below this, as CP-SAT has integers of 64 bits.
 _MOST = 2**58
@@ -71,11 +71,8 @@ class WorkloadModel:
         self._intervals: list[cp_model.IntervalVar] = []
         self._demands: list[int] = []
         self._add_jobs()
-        self._machine = None if problem.is_plain else packed_machine(problem)
-        if self._machine is None:
-            self._add_capacity()
-        else:
-            self._add_resources(self._machine)
+        self._machine = packed_machine(problem)
+        self._add_resources()
         self._add_twins()
 
     # Variables
@@ -118,29 +115,22 @@ class WorkloadModel:
 
     # Constraints
 
-    def _add_capacity(self) -> None:
-        """At each instant: sum of the nodes of the jobs that run <= num_nodes."""
-        self.model.add_cumulative(self._intervals, self._demands, self.problem.num_nodes)
-        wide = [
-            interval
-            for interval, demand in zip(self._intervals, self._demands, strict=True)
-            if 2 * demand > self.problem.num_nodes
-        ]
-        if len(wide) > 1:
-            self.model.add_no_overlap(wide)
+    def _add_resources(self) -> None:
+        """At each instant and for each resource: sum of what running jobs need <= what is there.
 
-    def _add_resources(self, machine: PackedMachine) -> None:
-        """At each instant and for each resource: sum of what running rigid jobs need <= what is there.
-
-        What is closed is an interval that holds it.
+        What is closed is an interval that holds it. Only rigid jobs need others than nodes.
         """
+        machine = self._machine
         points = [self.grid.point(time) for time in machine.times.tolist()]
         owner = np.repeat(np.arange(len(self.starts)), np.diff(machine.offsets))
         for row in range(len(machine.names)):
             there = int(machine.capacity[:, row].max())
-            mine = machine.resource == row
-            held = [self._intervals[job] for job in owner[mine].tolist()]
-            demands = machine.amount[mine].tolist()
+            held, demands = [*self._intervals], [*self._demands]
+            if row:
+                mine = machine.resource == row
+                held = [self._intervals[job] for job in owner[mine].tolist()]
+                demands = machine.amount[mine].tolist()
+            wide = [job for job, demand in zip(held, demands, strict=True) if 2 * demand > there]
             for step in range(len(points) - 1):  # the last step is open
                 closed = there - int(machine.capacity[step, row])
                 length = points[step + 1] - points[step]
@@ -150,6 +140,8 @@ class WorkloadModel:
                     )
                     demands.append(closed)
             self.model.add_cumulative(held, demands, there)
+            if len(wide) > 1:
+                self.model.add_no_overlap(wide)
 
     def _add_twins(self) -> None:
         """start_i <= start_j for jobs of equal needs, time and weight, i submitted first: they can swap.
@@ -163,9 +155,8 @@ class WorkloadModel:
             if self.on_size[job]:
                 continue
             shape = (float(packed.nodes[job]), float(packed.runtime[job]), float(packed.weight[job]))
-            if machine is not None:
-                rows = slice(*machine.offsets[job : job + 2])
-                shape += (*machine.resource[rows].tolist(), *machine.amount[rows].tolist())
+            rows = slice(*machine.offsets[job : job + 2])
+            shape += (*machine.resource[rows].tolist(), *machine.amount[rows].tolist())
             if shape in last and release[last[shape]] <= release[job]:
                 self.model.add(self.starts[last[shape]] <= self.starts[job])
             last[shape] = job

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -172,8 +172,38 @@ def _searched(
 
 #: The most jobs that get prices of their own in any case.
 ALWAYS_BY_JOB = 100
-#: The most jobs that get prices of their own on a machine that is not plain.
-_MOST_BY_JOB_ON_MACHINE = 1_200
+
+
+class _Priced(NamedTuple):
+    """The bounds by prices that know a sort of machines."""
+
+    by_time: Callable[..., PriceBound]
+    #: Called with a problem, a term, a bound to start with, a clock and the number of workers.
+    by_jobs: Callable[[WorkloadProblem, WorkloadTerm, PriceBound, Clock, int], PriceBound]
+    of_certificate: Callable[[WorkloadProblem, WorkloadTerm, Mapping[str, object]], PriceBound]
+    #: The most jobs that get prices of their own.
+    most_jobs: float
+
+
+_PLAIN: Final = _Priced(
+    time_prices,
+    lambda problem, term, start, clock, workers: job_prices(
+        problem, term, start, clock=clock, workers=workers
+    ),
+    job_prices_of,
+    math.inf,
+)
+_GENERAL: Final = _Priced(
+    machine_prices,
+    lambda problem, term, start, clock, _: machine_job_prices(problem, term, start, clock=clock),
+    machine_job_prices_of,
+    1_200,
+)
+
+
+def _priced(problem: WorkloadProblem) -> _Priced:
+    """Return the bounds that know the machine of a problem."""
+    return _PLAIN if problem.is_plain else _GENERAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +238,7 @@ def bound_of_certificate(
 ) -> TermBound:
     """Return the bound that the judge computes from a certificate; those by time are for `bound_by_time`."""
     if certificate.get("kind") == "job-prices":
-        of_certificate = job_prices_of if problem.is_plain else machine_job_prices_of
-        prices = of_certificate(problem, term, certificate)
+        prices = _priced(problem).of_certificate(problem, term, certificate)
         return TermBound(prices.value, certificate, prices)
     if certificate.get("kind") in ("date-tree", "date-trees"):
         value = certified_bound(problem, certificate, (term,))
@@ -234,8 +263,8 @@ def bound_by_time(
         return TermBound(max(makespan.value, alone), makespan.certificate if problem.is_plain else None)
     if term not in MEAN_TERMS or (term == "wait" and not problem.is_rigid) or not len(problem.jobs):
         return TermBound(alone)
-    by_prices = time_prices if problem.is_plain else machine_prices
-    prices = by_prices(problem, term, clock=None if clock.remaining == math.inf else clock, start=start)
+    limit = None if clock.remaining == math.inf else clock
+    prices = _priced(problem).by_time(problem, term, clock=limit, start=start)
     if prices.interrupted:
         raise KeyboardInterrupt
     return TermBound(max(prices.value, alone), prices.certificate, prices, clock.remaining == 0)
@@ -248,14 +277,10 @@ def bound_by_jobs(
 
     It knows rigid jobs; of others, and of many on a machine that is not plain, the given bound is returned.
     """
-    if start.prices is None or not problem.is_rigid:
+    priced = _priced(problem)
+    if start.prices is None or not problem.is_rigid or len(problem.jobs) > priced.most_jobs:
         return start
-    if problem.is_plain:
-        prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)
-    elif len(problem.jobs) <= _MOST_BY_JOB_ON_MACHINE:
-        prices = machine_job_prices(problem, term, start.prices, clock=clock)
-    else:
-        return start
+    prices = priced.by_jobs(problem, term, start.prices, clock, workers)
     if prices.interrupted:
         raise KeyboardInterrupt
     timed_out = start.timed_out or clock.remaining == 0
