@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from naive_workload_engine import Machine
+
+from allocsolve.model import SpeedupTable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -22,12 +26,24 @@ def available(problem: WorkloadProblem, at: float) -> dict[str, int]:
     return {name: max(amount, 0) for name, amount in left.items()}
 
 
-def needs_of(job: Job) -> dict[str, int]:
-    """Return how much a job needs of each resource, nodes among them."""
-    needs = {"nodes": job.nodes, **(job.needs or {})}
+def needs_of(job: Job, nodes: int | None = None) -> dict[str, int]:
+    """Return how much a job needs of each resource, nodes among them; only rigid jobs need others."""
+    needs = {"nodes": job.nodes if nodes is None else nodes, **(job.needs or {})}
     if job.partition is not None:
         needs[job.partition] = job.nodes
     return needs
+
+
+def sizes_of(job: Job, moldable: str) -> list[int]:
+    """Return the numbers of nodes on which a job may start, the largest first."""
+    sizes = list(range(job.min_nodes or job.nodes, (job.max_nodes or job.nodes) + 1))
+    if isinstance(job.speedup, SpeedupTable):
+        sizes = [nodes for nodes, _ in job.speedup.rows]
+    elif job.size_set == "powers-of-two":
+        sizes = [nodes for nodes in sizes if nodes.bit_count() == 1]
+    elif job.speedup is not None:
+        sizes = [nodes for nodes in sizes if nodes % job.size_set == 0]
+    return sizes[:1] if moldable == "min" else sizes[::-1]
 
 
 def release_of(job: Job) -> float:
@@ -76,7 +92,103 @@ def place_in_queue(
     return scores[order](), s, job.submit, idx
 
 
-def naive_starts(  # noqa: C901 - one step after the other
+class Situation:
+    """A machine at an instant: who has started on how many nodes, and who could."""
+
+    def __init__(self, problem: WorkloadProblem, estimates: Sequence[float], moldable: str) -> None:
+        self.problem, self.estimates, self.moldable = problem, estimates, moldable
+        self.jobs = list(problem.jobs)
+        self.machine = Machine(self.jobs, problem.num_nodes)
+        self.edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+        #: The size of each job that runs or is planned.
+        self.size = [sizes_of(job, "min")[0] for job in self.jobs]
+        self.starts: dict[int, float] = {}
+        self.now = 0.0
+
+    @property
+    def running(self) -> dict[int, float]:
+        return {idx: at for idx, at in self.starts.items() if self.end(idx) > self.now}
+
+    def end(self, idx: int) -> float:
+        return self.starts[idx] + self.machine.run_time(idx, self.size[idx])
+
+    def lasts(self, idx: int) -> float:
+        return self.estimates[idx] * self.machine.ratio(idx, self.size[idx])
+
+    def expected(self) -> dict[int, float]:
+        """Return the expected ends of running jobs."""
+        return {idx: max(at + self.lasts(idx), self.now) for idx, at in self.running.items()}
+
+    def can(self, idx: int, at: float, ends: dict[int, float], later: dict[int, float] | None = None) -> bool:
+        """Tell whether a job can start, if the others hold what they need until these ends.
+
+        Those in `later` hold what they need from then on for as long as they are expected to run.
+        """
+        until, planned = at + self.lasts(idx), later or {}
+        moments = {at, *self.edges, *planned.values()}
+        for moment in sorted(moment for moment in moments if at <= moment < until):
+            there = available(self.problem, moment)
+            others = [other for other, end in ends.items() if end > moment]
+            others += [one for one, begin in planned.items() if begin <= moment < begin + self.lasts(one)]
+            for name, amount in needs_of(self.jobs[idx], self.size[idx]).items():
+                held = (needs_of(self.jobs[other], self.size[other]).get(name, 0) for other in others)
+                if sum(held) + amount > there[name]:
+                    return False
+        return True
+
+    def can_now(self, idx: int) -> bool:
+        """Tell whether a job can start; who runs longer than expected holds everything for this instant."""
+        ends = {other: at + self.lasts(other) for other, at in self.running.items()}
+        ends = {other: end if end > self.now else self.now + 1e-9 for other, end in ends.items()}
+        return self.can(idx, self.now, ends)
+
+    def first(self, idx: int, reserved: dict[int, float]) -> float:
+        """Return the earliest instant at which a job can start beside those with reservations."""
+        ends = self.expected()
+        over = {begin + self.lasts(one) for one, begin in reserved.items()}
+        moments = sorted({self.now, *ends.values(), *over, *(edge for edge in self.edges if edge > self.now)})
+        return next(moment for moment in moments if self.can(idx, moment, ends, reserved))
+
+    def start(self, idx: int, harms: Callable[[], bool] = lambda: False) -> bool:
+        """Start a job on the largest size on which it can; if it harms there, "fit" tries the others."""
+        for nodes in sizes_of(self.jobs[idx], self.moldable):
+            self.size[idx] = nodes
+            if self.can_now(idx):
+                if not harms():
+                    self.starts[idx] = self.now
+                    return True
+                if self.moldable != "fit":
+                    break
+        self.size[idx] = sizes_of(self.jobs[idx], "min")[0]
+        return False
+
+    def reserve(self, examined: Sequence[int], reservations: float) -> None:
+        """Start jobs around those that have reservations, or give them one."""
+        reserved: dict[int, float] = {}
+        for idx in examined:
+            if self.start(idx, lambda idx=idx: not self.can(idx, self.now, self.expected(), reserved)):  # type: ignore[misc]  # mypy infers no lambda with a default
+                continue
+            if len(reserved) < reservations:
+                first = self.first(idx, reserved)
+                if first == self.now and self.can_now(idx):
+                    self.starts[idx] = first
+                else:
+                    reserved[idx] = first
+
+    def backfill(self, examined: Sequence[int], *, beside_head: bool) -> None:
+        """Start jobs behind the head, if it has to be so that it can still start at its shadow time."""
+        head, *others = examined
+        shadow = self.first(head, {})
+        for idx in others:
+
+            def harms(idx: int = idx) -> bool:
+                ends = {**self.expected(), idx: self.now + self.lasts(idx)}
+                return beside_head and not self.can(head, shadow, ends)
+
+            self.start(idx, harms)
+
+
+def naive_starts(
     problem: WorkloadProblem,
     kind: str,
     estimates: Sequence[float],
@@ -84,76 +196,24 @@ def naive_starts(  # noqa: C901 - one step after the other
     reservations: float = 1,
     order: str = "submission",
     scan_limit: int | None = None,
+    moldable: str = "max",
 ) -> list[float]:
     """Return the starts under ``fcfs``, ``first-fit``, ``easy`` or ``reserving``, from the definitions."""
-    jobs = list(problem.jobs)
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
-    starts: dict[int, float] = {}
-    events = sorted({release_of(job) for job in jobs} | edges)
+    it = Situation(problem, estimates, moldable)
+    jobs, starts = it.jobs, it.starts
+    events = sorted({release_of(job) for job in jobs} | it.edges)
     while events:
-        now = events.pop(0)
-        running = {idx: at for idx, at in starts.items() if at + jobs[idx].runtime > now}
-
-        def can(
-            idx: int,
-            at: float,
-            ends: dict[int, float],
-            later: dict[int, float] | None = None,
-            edges: set[float] = edges,
-        ) -> bool:
-            """Tell whether a job can start, if the others hold what they need until these ends.
-
-            Those in `later` hold what they need from then on for as long as they are expected to run.
-            """
-            until = at + estimates[idx]
-            planned = later or {}
-            moments = {at, *edges, *planned.values()}
-            for moment in sorted(moment for moment in moments if at <= moment < until):
-                there = available(problem, moment)
-                others = [other for other, end in ends.items() if end > moment]
-                others += [one for one, begin in planned.items() if begin <= moment < begin + estimates[one]]
-                for name, amount in needs_of(jobs[idx]).items():
-                    held = sum(needs_of(jobs[other]).get(name, 0) for other in others)
-                    if held + amount > there[name]:
-                        return False
-            return True
-
-        def holding(running: dict[int, float] = running, now: float = now) -> dict[int, float]:
-            """Return the expected ends; who runs longer than expected holds everything for this instant."""
-            ends = {idx: at + estimates[idx] for idx, at in running.items()}
-            return {idx: end if end > now else now + 1e-9 for idx, end in ends.items()}
-
-        def expected(running: dict[int, float] = running, now: float = now) -> dict[int, float]:
-            return {idx: max(at + estimates[idx], now) for idx, at in running.items()}
-
+        now = it.now = events.pop(0)
         waiting = [idx for idx, job in enumerate(jobs) if idx not in starts and release_of(job) <= now]
         waiting.sort(key=lambda idx, now=now: place_in_queue(problem, idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
-        while waiting and can(waiting[0], now, holding()):
-            running[waiting[0]] = starts[waiting[0]] = now
+        while waiting and it.start(waiting[0]):
             waiting.pop(0)
         examined = waiting[: None if scan_limit is None else scan_limit + 1]
         if kind == "reserving":
-            reserved: dict[int, float] = {}
-            for idx in examined:
-                if can(idx, now, holding()) and can(idx, now, expected(), reserved):
-                    running[idx] = starts[idx] = now
-                elif len(reserved) < reservations:
-                    ends = expected()
-                    over = {begin + estimates[one] for one, begin in reserved.items()}
-                    moments = sorted({now, *ends.values(), *over, *(edge for edge in edges if edge > now)})
-                    reserved[idx] = next(moment for moment in moments if can(idx, moment, ends, reserved))
+            it.reserve(examined, reservations)
         elif waiting and kind != "fcfs":
-            head, *others = examined
-            ends = expected()
-            moments = sorted({now, *ends.values(), *(edge for edge in edges if edge > now)})
-            shadow = next(moment for moment in moments if can(head, moment, ends))
-            for idx in others:
-                ends = expected()
-                ends[idx] = now + estimates[idx]
-                if can(idx, now, holding()) and (kind == "first-fit" or can(head, shadow, ends)):
-                    running[idx] = starts[idx] = now
-        new = {at + jobs[idx].runtime for idx, at in starts.items() if at == now}
-        events = sorted({*events, *new})
+            it.backfill(examined, beside_head=kind == "easy")
+        events = sorted({*events, *(it.end(idx) for idx, at in starts.items() if at == now)})
     return [starts[idx] for idx in range(len(jobs))]
 
 

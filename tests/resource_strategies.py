@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
+from strategies import ways_to_run
 
 from allocsolve.model import ClosedWindow, Job, WorkloadProblem, WorkloadSchedule
 
@@ -25,10 +26,12 @@ def general_problems(
     max_submit: int = 8,
     overruns: bool = True,
     times: SearchStrategy[float] | None = None,
+    moldable: bool = False,
 ) -> WorkloadProblem:
     """Rigid jobs, few resources and windows, all mixed; some problems are plain.
 
-    Without `overruns` no job runs longer than its limit.
+    With `moldable`, half of the jobs that need nodes only are. Without `overruns` no job runs longer than
+    its limit.
     """
     num_nodes = draw(st.integers(1, max_nodes))
     resources = {name: draw(st.integers(1, 6)) for name in draw(st.sets(st.sampled_from(_NAMES), max_size=3))}
@@ -52,6 +55,8 @@ def general_problems(
         needed: set[str] = draw(st.sets(st.sampled_from(sorted(resources)))) if resources else set()
         needed.discard(more.get("partition", ""))
         more["needs"] = {name: draw(st.integers(0, resources[name])) for name in sorted(needed)}
+        if moldable and not (more.get("partition") or any(more["needs"].values())) and draw(st.booleans()):
+            more |= draw(ways_to_run(num_nodes, nodes, runtime))
         if draw(st.integers(0, 3)) == 0:
             more["eligible"] = draw(instants)
         if draw(st.integers(0, 3)) == 0:

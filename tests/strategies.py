@@ -177,7 +177,7 @@ def workload_problems(
         nodes = draw(st.integers(1, num_nodes))
         elastic: dict[str, Any] = {}
         if moldable and draw(st.integers(0, 3)) == 0:
-            elastic = draw(_elastic(num_nodes, nodes, runtime))
+            elastic = draw(ways_to_run(num_nodes, nodes, runtime))
             if malleable and draw(st.booleans()):
                 elastic |= {"kind": "malleable", "points": draw(st.sampled_from([0, 0, 1, 2, 3, 10]))}
         rows.append(
@@ -195,7 +195,8 @@ def workload_problems(
 
 
 @st.composite
-def _elastic(draw: DrawFn, num_nodes: int, nodes: int, runtime: float) -> dict[str, Any]:
+def ways_to_run(draw: DrawFn, num_nodes: int, nodes: int, runtime: float) -> dict[str, Any]:
+    """Draw the fields of a moldable job."""
     low, high = draw(st.integers(1, nodes)), draw(st.integers(nodes, num_nodes))
     kind = draw(st.sampled_from(["amdahl", "power", "table"]))
     if kind == "table":

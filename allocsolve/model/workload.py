@@ -147,11 +147,10 @@ class WorkloadProblem(Rebuilt):
         self.check_plain()
         return self.jobs.packed
 
-    def check_plain(self) -> None:
-        """Raise `UnsupportedProblem` if the problem is not plain."""
+    def check_plain(self, why: str = "which are not taken into account here") -> None:
+        """Raise `UnsupportedProblem` if the problem is not plain; `why` ends its message."""
         if self.beyond_plain:
-            msg = f"the workload has {self.beyond_plain}, which are not taken into account here"
-            raise UnsupportedProblem(msg)
+            raise UnsupportedProblem(f"the workload has {self.beyond_plain}, {why}")
 
     @property
     def is_plain(self) -> bool:

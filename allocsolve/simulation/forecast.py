@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import array_of
 from allocsolve.model.job_kinds import EVOLVING, size_set
@@ -172,11 +172,9 @@ def _compiled_starts(
         starts = policy.starts_from(problem, running, now, runtimes)
         if starts is not None:
             return _now_or_later(starts, now)
-    if problem.beyond_plain:
-        name = getattr(policy, "__name__", type(policy).__name__)
-        others = "fcfs, first-fit, easy, slurm-backfill and conservative take account of them"
-        msg = f"the policy {name} is for plain machines, and this one has {problem.beyond_plain}: {others}"
-        raise UnsupportedProblem(msg)
+    name = getattr(policy, "__name__", type(policy).__name__)
+    others = "fcfs, first-fit, easy, slurm-backfill and conservative take account of them"
+    problem.check_plain(f"and the policy {name} is for plain machines, as views show no others: {others}")
     return None
 
 

@@ -14,7 +14,7 @@ from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
 
-from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackfill
 from allocsolve.heuristics.workload._kernels_queue import RESERVING
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, conservative_plan
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, run_queue
@@ -36,9 +36,9 @@ def seen(made: Simulation) -> tuple[list[float], ...]:
 
 
 @st.composite
-def general(draw: st.DrawFn) -> WorkloadProblem:
+def general(draw: st.DrawFn, *, moldable: bool = False) -> WorkloadProblem:
     """Draw what policies take: with closed windows no job runs longer than its limit."""
-    problem = draw(general_problems(max_jobs=8, overruns=draw(st.booleans())))
+    problem = draw(general_problems(max_jobs=8, overruns=draw(st.booleans()), moldable=moldable))
     packed = problem.jobs.packed
     assume(not problem.is_plain)
     assume(not (problem.closed and (packed.runtime > packed.estimate).any()))
@@ -84,6 +84,25 @@ def test_with_reservations_starts_are_those_of_the_definition(
 
 
 @settings(max_examples=examples(1000), deadline=None)
+@given(problem=general(moldable=True), data=st.data())
+def test_moldable_jobs_take_what_they_can_keep(problem: WorkloadProblem, data: st.DataObject) -> None:
+    moldable: Any = data.draw(st.sampled_from(["max", "min", "fit"]))
+    many = data.draw(st.sampled_from([1, 2, 3]))
+    policies: dict[str, Any] = {
+        "easy" if many == 1 else "reserving": Easy(moldable=moldable, reservations=many)
+    }
+    if moldable != "fit":
+        policies |= {"fcfs": Fcfs(moldable), "first-fit": FirstFit(moldable)}
+    estimates = problem.jobs.packed.estimate.tolist()
+    for kind, policy in policies.items():
+        schedule = policy.simulated(problem).schedule
+        assert workload_violations(problem, schedule) == ()
+        assert schedule.first_starts.tolist() == naive_resources.naive_starts(
+            problem, kind, estimates, reservations=many, moldable=moldable
+        )
+
+
+@settings(max_examples=examples(1000), deadline=None)
 @given(problem=general(), data=st.data())
 def test_in_any_order_a_head_start_is_an_earlier_submission(
     problem: WorkloadProblem, data: st.DataObject
@@ -104,6 +123,15 @@ def test_in_any_order_a_head_start_is_an_earlier_submission(
     )
 
 
+@settings(max_examples=examples(300), deadline=None)
+@given(problem=general(moldable=True), like=st.sampled_from(["flux", "accasim", "cqsim"]))
+def test_tools_that_differ_in_options_only_know_such_machines(problem: WorkloadProblem, like: Any) -> None:
+    simulation = Easy(like=like).simulated(problem)
+    assert workload_violations(problem, simulation.schedule) == ()
+    same = {"flux": Easy(extra_nodes=False), "accasim": FirstFit(), "cqsim": None}[like]
+    assert same is None or seen(same.simulated(problem)) == seen(simulation)
+
+
 @given(problem=general())
 def test_of_any_number_of_reservations_one_is_easy_and_all_are_a_plan_made_anew(
     problem: WorkloadProblem,
@@ -120,27 +148,30 @@ def test_of_any_number_of_reservations_one_is_easy_and_all_are_a_plan_made_anew(
 
 @settings(max_examples=examples(300), deadline=None)
 @given(
-    problem=workload_problems(max_jobs=9, max_nodes=6, moldable=False),
-    order=st.sampled_from(QUEUE_ORDERS),
-    many=st.sampled_from([1, 2, 3, "all"]),
-    source=st.sampled_from(["limit", "actual", "user-average"]),
-    coalesce=st.booleans(),
+    problem=workload_problems(max_jobs=9, max_nodes=6, malleable=True),
+    easy=st.builds(
+        Easy,
+        order=st.sampled_from(QUEUE_ORDERS),
+        reservations=st.sampled_from([1, 2, 3, "all"]),
+        estimate=st.sampled_from(["limit", "actual", "user-average"]),
+        coalesce=st.booleans(),
+        moldable=st.sampled_from(["max", "min", "fit"]),
+    ),
     compression=st.sampled_from(COMPRESSIONS),
 )
 def test_a_resource_that_nobody_needs_changes_nothing(
-    problem: WorkloadProblem, order: Any, many: Any, source: Any, coalesce: bool, compression: Any
+    problem: WorkloadProblem, easy: Easy, compression: Any
 ) -> None:
     """With it, kernels are compiled for machines."""
     beside = dataclasses.replace(problem, resources=(("licences", 1),))
     strict = Easy(extra_nodes=False, strict=True)
-    easy = Easy(order=order, reservations=many, estimate=source, coalesce=coalesce)
-    for policy in (Fcfs(), FirstFit(), strict, easy, Conservative(compression)):
+    for policy in (Fcfs(), FirstFit("min"), strict, easy, Conservative(compression), SlurmBackfill()):
         assert seen(policy.simulated(beside)) == seen(policy.simulated(problem))
 
 
 @pytest.mark.parametrize("compression", ["compress", "replan", "none"])
 @settings(max_examples=examples(1000), deadline=None)
-@given(problem=general())
+@given(problem=general(moldable=True))
 def test_reservations_are_those_of_the_definition(compression: Any, problem: WorkloadProblem) -> None:
     plan = conservative_plan(problem, compression)
     starts, promised = naive_resources.naive_reservations(

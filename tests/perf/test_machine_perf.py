@@ -53,24 +53,28 @@ def test_easy_with_a_window(
 
 
 @pytest.mark.parametrize(
-    ("solver", "turnaround"),
+    ("solver", "turnaround", "most_seconds"),
     [
-        (Conservative(), 8543.3),
-        (Conservative("replan"), 10_589.5),
-        (Easy(reservations=2), 10_211.7),
-        (Easy(reservations=20), 9865.2),
+        (Conservative(), 8543.3, 2),
+        (Conservative("replan"), 10_589.5, 20),
+        (Easy(reservations=2), 10_211.7, 2),
+        (Easy(reservations=20), 9865.2, 3),
     ],
     ids=str,
 )
 def test_plans_for_long_queues_with_a_window(
-    benchmark: BenchmarkFixture, knl: WorkloadProblem, solver: Any, turnaround: float
+    benchmark: BenchmarkFixture, knl: WorkloadProblem, solver: Any, turnaround: float, most_seconds: float
 ) -> None:
-    """Thousands of jobs wait behind the window; a timetable that is one list took 9 s, and 57 s to replan."""
+    """Thousands of jobs wait behind the window; a timetable that is one list took 9 s, and 57 s to replan.
+
+    On two quiet cores of an AMD EPYC the four take .8, 7.5, .5 and .8 s of CPU.
+    """
     problem = replace(knl, closed=(ClosedWindow(2 * _DAY, 2 * _DAY + 28_800),))
     solver(replace(problem, jobs=knl.jobs[:10]), Budget())  # compiled
     before = time.process_time()
     result = benchmark.pedantic(solver, (problem, Budget()))
-    benchmark.extra_info["cpu_s"] = time.process_time() - before
+    benchmark.extra_info["cpu_s"] = seconds = time.process_time() - before
+    assert seconds < most_seconds
     assert workload_violations(problem, result.answer) == ()
     assert abs(workload_metrics(problem, result.answer).turnaround - turnaround) < 0.05
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidProblem, UnsupportedProblem
-from allocsolve.heuristics import Conservative, Easy, FirstFit
+from allocsolve.heuristics import Conservative, Easy
 from allocsolve.instances import parse_problem, read_problem
 from allocsolve.judge import workload_metrics, workload_violations
 from allocsolve.model import (
@@ -142,17 +142,13 @@ _REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (Conservative(), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
     (
-        FirstFit(),
-        {"min_nodes": 1, "max_nodes": 3, "speedup": Amdahl(0.5)},
-        "job 'a' is moldable: with closed windows jobs must be rigid",
-    ),
-    (
         Easy(estimate="user-average"),
         {},
         "estimate='user-average': with closed windows jobs must not run longer",
     ),
     (Easy(reservations=2), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
-    (Easy(like="raps"), {}, "the workload has closed windows: like must be as it is by default"),
+    (Easy(like="raps"), {}, "the workload has closed windows, which the tool that like= names does not know"),
+    (Easy(like="cqsim"), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
 ]
 
 

@@ -230,6 +230,27 @@ def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
 
 
 @inner_kernel
+def size_to_start(
+    jobs: PackedJobs,
+    job: int,
+    free: int,
+    moldable: int,
+    estimate: float,
+    now: float,
+    machine: Machine | None = None,
+) -> int:
+    """Return the number of nodes on which a job starts now if `free` nodes are free; 0 if it cannot.
+
+    Of a machine it takes as many as it can keep until its expected end.
+    """
+    nodes = size_now(jobs, job, free, moldable)
+    if machine is not None:
+        while nodes and not can_start(machine, job, nodes, now + estimate * time_ratio(jobs, job, nodes)):
+            nodes = largest_size(jobs, job, nodes - 1)
+    return nodes
+
+
+@inner_kernel
 def start(
     jobs: PackedJobs,
     state: State,
@@ -256,12 +277,8 @@ def start_heads(
     engine = state.engine
     while engine.head < engine.tail:
         job = state.queue[engine.head]
-        nodes = size_now(jobs, job, engine.free, moldable)
+        nodes = size_to_start(jobs, job, engine.free, moldable, estimates.queued[job], engine.clock, machine)
         if not nodes:
-            break
-        if machine is not None and not can_start(
-            machine, job, nodes, engine.clock + estimates.queued[job] * time_ratio(jobs, job, nodes)
-        ):
             break
         engine.head += 1
         start(jobs, state, estimates, job, nodes, -1, machine)
@@ -299,11 +316,9 @@ def harmless_size(
     machine: Machine | None = None,
 ) -> tuple[int, bool]:
     """Return the size, at most `limit`, for backfilling a job, or 0; and whether it uses extra nodes."""
-    nodes = size_now(jobs, job, limit, rule.moldable)
+    nodes = size_to_start(jobs, job, limit, rule.moldable, estimate, now, machine)
     while nodes:
         end = now + estimate * time_ratio(jobs, job, nodes)
-        if machine is not None and not can_start(machine, job, nodes, end):
-            return 0, False
         if end < shadow_time or (end == shadow_time and not rule.strict):
             return nodes, False
         if nodes <= extra and (machine is None or leaves_head(machine, job, nodes, end, shadow_time)):
@@ -311,9 +326,8 @@ def harmless_size(
         if rule.moldable != FIT_SIZE:
             return 0, False
         # On fewer nodes a job runs longer, except by some tables: only these need every smaller size tried.
-        nodes = largest_size(
-            jobs, job, nodes - 1 if jobs.speedup[job] == SPEEDUP_TABLE else min(extra, nodes - 1)
-        )
+        fewer = nodes - 1 if jobs.speedup[job] == SPEEDUP_TABLE else min(extra, nodes - 1)
+        nodes = size_to_start(jobs, job, fewer, rule.moldable, estimate, now, machine)
     return 0, False
 
 

@@ -17,12 +17,12 @@ from allocsolve.heuristics.workload._kernels_capacity import (
     expect_running,
     others_have_room,
 )
-from allocsolve.heuristics.workload._kernels_queue import FIT_SIZE, size_now, start, start_heads
+from allocsolve.heuristics.workload._kernels_queue import FIT_SIZE, size_to_start, start, start_heads
 from allocsolve.heuristics.workload._kernels_resources import Machine, is_open
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import FreeNodes, least_free
 from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.kernels import largest_size, leave_queue, time_ratio
+from allocsolve.simulation.kernels import leave_queue, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
@@ -42,7 +42,7 @@ def _size_beside(
     machine: Machine | None = None,
 ) -> int:
     """Return the size, at most `idle`, on which a job delays no reservation if it starts now, or 0."""
-    nodes = size_now(jobs, job, idle, moldable)
+    nodes = size_to_start(jobs, job, idle, moldable, estimate, now, machine)
     while nodes:
         end = now + estimate * time_ratio(jobs, job, nodes)
         least = least_free(free, now, end)
@@ -51,7 +51,8 @@ def _size_beside(
         if moldable != FIT_SIZE:
             return 0
         # On fewer nodes a job runs longer, except by some tables: only these need every smaller size tried.
-        nodes = largest_size(jobs, job, nodes - 1 if jobs.speedup[job] == SPEEDUP_TABLE else least)
+        fewer = nodes - 1 if jobs.speedup[job] == SPEEDUP_TABLE else least
+        nodes = size_to_start(jobs, job, fewer, moldable, estimate, now, machine)
     return 0
 
 

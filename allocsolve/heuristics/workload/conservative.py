@@ -71,8 +71,7 @@ class Conservative(CompiledSolver):
     A job that runs longer than estimated is expected to end at once. Where it keeps another job from starting
     in time, all reservations are made anew in queue order at the next event. A moldable job runs on
     `allocsolve.model.Job.nodes` nodes. On a machine with counted resources or closed windows a reservation
-    has room for all that the job needs; jobs must be rigid, and with closed windows none may run longer than
-    its estimate.
+    has room for all that the job needs; with closed windows none may run longer than its estimate.
 
     Parameters
     ----------
@@ -163,7 +162,7 @@ class Conservative(CompiledSolver):
             jobs = packed._replace(runtime=runtime)
             if self.estimate == "actual":
                 jobs = jobs._replace(estimate=runtime)
-            check_machine(problem, jobs.estimate, runtime, running=then.started.jobs)
+            check_machine(problem, jobs.estimate, runtime=runtime, running=then.started.jobs)
             plan.jobs["runtime"][:-1], plan.jobs["estimate"][:-1] = runtime[order], jobs.estimate[order]
             run_conservative(state, _CODES[self.compression], plan, jobs, then.started, machine)
             begun[row] = state.job["start"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnsupportedProblem
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_easy_variants import (
     HPCOPT,
     MJS2023,
@@ -190,9 +190,14 @@ def _check(
     running: IntArray = NOBODY.jobs,
 ) -> None:
     """Refuse a machine for which a rule is not made; `runtime` (s) replaces the run times of the jobs."""
-    if rule.kind in _VARIANTS and problem.beyond_plain:
-        raise UnsupportedProblem(f"the workload has {problem.beyond_plain}: like must be as it is by default")
-    check_machine(problem, estimates.queued, runtime, learning=rule.learning, running=running)
+    check_machine(
+        problem,
+        *(estimates.queued, estimates.running),
+        runtime=runtime,
+        learning=rule.learning,
+        variant=rule.kind in _VARIANTS,
+        running=running,
+    )
 
 
 def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates, Blocked]:
@@ -437,8 +442,9 @@ class Easy(QueueSolver):
 
     On a machine with counted resources or closed windows, a job can start if it has room beside running jobs
     until its expected end, the shadow time is the earliest instant at which the head can start, and a later
-    job starts if it can and the head still can then. That takes rigid jobs, one reservation and no `like`;
-    with closed windows, no job may run longer than its estimate.
+    job starts if it can and the head still can then. A moldable job starts on the most nodes that it can keep
+    until its expected end. With closed windows no job may run longer than its estimate, so none are learned;
+    `like` ``hpcopt``, ``raps`` and ``mjs2023`` are for plain machines.
 
     *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
     `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs

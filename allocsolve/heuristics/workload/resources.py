@@ -111,52 +111,65 @@ def held_now(machine: Machine | None) -> tuple[IntArray, ...]:
 
 def check_machine(
     problem: WorkloadProblem,
-    expected: FloatArray,
+    *expected: FloatArray,
     runtime: FloatArray | None = None,
-    *,
     learning: bool = False,
+    variant: bool = False,
     running: IntArray = NOBODY.jobs,
 ) -> None:
-    """Refuse a workload on a machine that is not plain, if policies cannot keep its rules.
+    """Refuse a workload on a machine that is not plain, if a compiled policy cannot keep its rules.
+
+    Other policies are for plain machines: those that are called with views, which show nodes only
+    (`allocsolve.simulation.forecast`), and those that change sizes of running jobs.
 
     Parameters
     ----------
     expected
-        Shape (jobs,), seconds: the run times that the policy takes for true.
+        Shape (jobs,) each, seconds: the run times that the policy takes for true, of waiting and of running
+        jobs where these differ.
     runtime
         Shape (jobs,), seconds: those that jobs have; those of the workload if left out.
     learning
-        Whether it changes them while it runs.
+        Whether the policy changes what it expects while it runs.
+    variant
+        Whether it is the EASY of a tool with a loop of its own, see `_kernels_easy_variants`.
     running
         Jobs that run already: nobody asks whether they may.
 
     Raises
     ------
     UnsupportedProblem
-        If a job is not rigid; or if a part of the machine is closed for a time, and a job may run longer than
-        expected, so that it would run into what is closed.
+        If it is the EASY of a tool, as no tool says what it would do; or if a part of the machine is closed
+        for a time, and a job may run longer than expected, so that it would run into what is closed.
     """
-    names = problem.jobs.names
-    check_rigid(problem)
+    if variant:
+        problem.check_plain("which the tool that like= names does not know")
     if not problem.closed:
         return
     if learning:
-        msg = "estimate='user-average': with closed windows jobs must not run longer than expected"
+        msg = (
+            "estimate='user-average': with closed windows jobs must not run longer than expected, "
+            "and jobs run longer than the mean of others"
+        )
         raise UnsupportedProblem(msg)
-    runtime = problem.jobs.packed.runtime if runtime is None else runtime
-    longer = runtime > expected
+    packed, least = problem.jobs.packed, np.minimum.reduce(expected)
+    runtime = packed.runtime if runtime is None else runtime
+    longer = runtime > least
     longer[running] = False
     if longer.any():
         idx = int(np.argmax(longer))
         msg = (
-            f"job {names[idx]!r} runs for {plain(runtime[idx])} s, but is expected to run for "
-            f"{plain(expected[idx])} s: it would run into closed windows, unless limits cut it"
+            f"job {problem.jobs.names[idx]!r} runs for {plain(runtime[idx])} s, but is expected to run for "
+            f"{plain(least[idx])} s: it would run into closed windows, unless limits cut it"
         )
         raise UnsupportedProblem(msg)
 
 
 def check_rigid(problem: WorkloadProblem) -> None:
-    """Raise `UnsupportedProblem` if the machine is not plain and a job is not rigid."""
+    """Raise `UnsupportedProblem` if the machine is not plain and a job is not rigid.
+
+    So do searches, which move jobs of one size among resources; policies take moldable jobs.
+    """
     if problem.is_rigid or not problem.beyond_plain:
         return
     idx = int(np.argmax(problem.jobs.packed.kind != RIGID))
