@@ -316,18 +316,20 @@ def harmless_size(
     machine: Machine | None = None,
 ) -> tuple[int, bool]:
     """Return the size, at most `limit`, for backfilling a job, or 0; and whether it uses extra nodes."""
-    nodes = size_to_start(jobs, job, limit, rule.moldable, estimate, now, machine)
+    nodes = size_now(jobs, job, limit, rule.moldable)
     while nodes:
-        end = now + estimate * time_ratio(jobs, job, nodes)
-        if end < shadow_time or (end == shadow_time and not rule.strict):
-            return nodes, False
-        if nodes <= extra and (machine is None or leaves_head(machine, job, nodes, end, shadow_time)):
-            return nodes, machine is None or end > shadow_time
-        if rule.moldable != FIT_SIZE:
-            return 0, False
-        # On fewer nodes a job runs longer, except by some tables: only these need every smaller size tried.
-        fewer = nodes - 1 if jobs.speedup[job] == SPEEDUP_TABLE else min(extra, nodes - 1)
-        nodes = size_to_start(jobs, job, fewer, rule.moldable, estimate, now, machine)
+        end, fewer = now + estimate * time_ratio(jobs, job, nodes), nodes - 1
+        if machine is None or can_start(machine, job, nodes, end):
+            if end < shadow_time or (end == shadow_time and not rule.strict):
+                return nodes, False
+            if nodes <= extra and (machine is None or leaves_head(machine, job, nodes, end, shadow_time)):
+                return nodes, machine is None or end > shadow_time
+            if rule.moldable != FIT_SIZE:
+                return 0, False
+            # On fewer nodes a job runs longer, except by some tables: these need every smaller size tried.
+            if jobs.speedup[job] != SPEEDUP_TABLE:
+                fewer = min(extra, fewer)
+        nodes = largest_size(jobs, job, fewer)
     return 0, False
 
 
