@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.model import JobKind
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.job_kinds import SizeSet
-    from allocsolve.model.speedup import Speedup
+    from allocsolve.model import FloatArray, IntArray, JobKind, SizeSet, Speedup
     from allocsolve.simulation import Knowledge
 
 #: What another program calls a job by: a number, a name, or an object.

@@ -12,8 +12,7 @@ from allocsolve.prediction.run_times import RunTimes
 if TYPE_CHECKING:
     from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.history import JobHistory
-    from allocsolve.simulation import QueueSnapshot
-    from allocsolve.simulation.policy import PolicyLike
+    from allocsolve.simulation import PolicyLike, QueueSnapshot
 
 #: Scenarios that are run for one answer.
 SCENARIOS: Final = 40

@@ -16,10 +16,7 @@ from allocsolve.simulation.view import JobColumns, Steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.evolving import PackedEvolving
+    from allocsolve.model import FloatArray, IntArray, PackedEvolving, WorkloadProblem
     from allocsolve.simulation.orders import Changes
     from allocsolve.simulation.rules import EngineRules
 

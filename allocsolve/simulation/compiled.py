@@ -15,8 +15,7 @@ from allocsolve.simulation.state import initial_resizing, initial_state, roomier
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import Budget, PackedJobs, WorkloadProblem, WorkloadSchedule
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import Budget, FloatArray, PackedJobs, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.state import Resizing, State
 

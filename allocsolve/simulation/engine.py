@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from allocsolve.kernels.records import numbers
-from allocsolve.model.arrays import frozen
+from allocsolve.model import PROFILE, PackedJobs, frozen
 from allocsolve.model.checks import shown, whole
-from allocsolve.model.evolving import PROFILE
-from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.simulation._kernels_loop import start_job, to_next_event
 from allocsolve.simulation.columns import NO_PROFILES, KnownColumns, KnownProfiles
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
@@ -25,9 +23,7 @@ from allocsolve.simulation.view import QueueView, can_run_on, relative_time, run
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.outcome import Log, Standstill
 

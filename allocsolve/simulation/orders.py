@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels.records import numbers
-from allocsolve.model import MALLEABLE
-from allocsolve.model.arrays import frozen
+from allocsolve.model import MALLEABLE, REQUESTED, frozen
 from allocsolve.model.checks import shown, whole
-from allocsolve.model.evolving import REQUESTED
 from allocsolve.simulation._kernels_loop import (
     ANSWER,
     PROMISE,
@@ -31,9 +29,7 @@ from allocsolve.simulation.view import can_run_on
 if TYPE_CHECKING:
     from typing import Any
 
-    from allocsolve.model import PackedJobs, WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation.decisions import Answer
     from allocsolve.simulation.state import Resizing, State
 

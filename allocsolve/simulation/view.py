@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from allocsolve.model.evolving import PROFILE
+from allocsolve.model import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, PROFILE, SPEEDUP_TABLE
 from allocsolve.model.job_kinds import POWERS_OF_TWO, allowed_sizes
-from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray
 
 
 class _SizedJobs(Protocol):

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from ortools.sat.python import cp_model
 
-    from allocsolve.model import Budget, IntArray, Topology
-    from allocsolve.model.result import Clock
+    from allocsolve.model import Budget, Clock, IntArray, Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from allocsolve.model import MAX_INTEGER, Limit, frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import BoolArray, IntArray, Topology
-    from allocsolve.model.result import Clock
+    from allocsolve.model import BoolArray, Clock, IntArray, Topology
 
 #: Which nodes are tried as centres.
 Centres: TypeAlias = Literal[

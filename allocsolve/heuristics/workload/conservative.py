@@ -30,8 +30,7 @@ from allocsolve.simulation.outcome import log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.resources import Given
-    from allocsolve.model import FloatArray
-    from allocsolve.model.arrays import IntArray
+    from allocsolve.model import FloatArray, IntArray
     from allocsolve.simulation import Decision, QueueView
     from allocsolve.simulation.kernels import State
 

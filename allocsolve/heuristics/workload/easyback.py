@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
-from allocsolve.model.arrays import frozen
-from allocsolve.model.evolving import PROFILE
+from allocsolve.model import PROFILE, frozen
 from allocsolve.model.options import Within
-from allocsolve.simulation import EngineRules
+from allocsolve.simulation import EngineRules, ProfileKnowledge
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
-from allocsolve.simulation.rules import ProfileKnowledge
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, WorkloadProblem

@@ -17,9 +17,7 @@ from allocsolve.heuristics.workload._kernels_list_decoding import (
 )
 from allocsolve.heuristics.workload._kernels_piece_moves import move_pieces
 from allocsolve.heuristics.workload.serial import job_sizes, plan_costs, serial_order
-from allocsolve.model import WorkloadSchedule
-from allocsolve.model.arrays import frozen
-from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
+from allocsolve.model import EVOLVING, MALLEABLE, WorkloadSchedule, frozen
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_piece_moves import PieceMoves, PiecePlan

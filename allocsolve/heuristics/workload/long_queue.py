@@ -12,9 +12,7 @@ from allocsolve.kernels.records import records
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import FloatArray, IntArray, PackedJobs
 
 #: Scores that differ by a larger part than this are in the same order at any time: rounding makes less than
 #: 32 times 2^-53 of it.

@@ -33,20 +33,16 @@ from allocsolve.heuristics.workload._kernels_queue import (
     nothing_blocked,
 )
 from allocsolve.heuristics.workload.policies import ALL_JOBS
-from allocsolve.simulation import EngineRules
+from allocsolve.simulation import EngineRules, Promise, Resize, Start
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
-from allocsolve.simulation.decisions import Promise, Resize, Start
 from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.simulation import QueueView
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from allocsolve.simulation import QueueView, Simulation
     from allocsolve.simulation.kernels import Resizing, State
-    from allocsolve.simulation.outcome import Simulation
 
 #: A decision of a policy that resizes jobs.
 ResizeDecision: TypeAlias = Start | Resize | Promise

@@ -13,8 +13,7 @@ from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule,
 from allocsolve.heuristics.workload.policies import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
 from allocsolve.judge.workload.rules import workload_value
-from allocsolve.model import Clock, Limit, Result, Status, WorkloadObjective, terms
-from allocsolve.model.arrays import frozen
+from allocsolve.model import Clock, Limit, Result, Status, WorkloadObjective, frozen, terms
 from allocsolve.model.options import Options, Params
 from allocsolve.simulation import EngineRules
 

@@ -48,9 +48,7 @@ from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_slurm import Passes
     from allocsolve.heuristics.workload.resources import Given
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
     from allocsolve.simulation import Decision, QueueView
 
 #: Which job comes first; ties go to the job that was submitted first. Let r be the estimate (s) of a job, n

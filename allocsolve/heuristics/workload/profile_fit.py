@@ -19,15 +19,12 @@ from allocsolve.heuristics.workload._kernels_profile_fit import (
     place_jobs,
     place_known_steps,
 )
-from allocsolve.model import WorkloadProblem, WorkloadSchedule, expand_ratio
-from allocsolve.model.arrays import frozen
+from allocsolve.model import NOT_EVOLVING, PROFILE, WorkloadProblem, WorkloadSchedule, expand_ratio, frozen
 from allocsolve.model.checks import instance
-from allocsolve.model.evolving import NOT_EVOLVING, PROFILE
 from allocsolve.model.profile import ExpandLimit, max_expanded_durations
-from allocsolve.simulation import EngineRules, Log, Simulation
+from allocsolve.simulation import EngineRules, Log, ProfileKnowledge, Simulation
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.rules import ProfileKnowledge
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray

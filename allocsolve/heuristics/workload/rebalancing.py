@@ -16,21 +16,18 @@ from allocsolve.heuristics.workload._kernels_rebalancing import (
     run_rebalancing,
 )
 from allocsolve.heuristics.workload.policies import QueueOrder, order_code
-from allocsolve.model.evolving import PROFILE
-from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.options import Within
-from allocsolve.simulation import EngineRules
+from allocsolve.simulation import Answer, EngineRules, Resize
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
-from allocsolve.simulation.decisions import Answer, Resize
 from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_rebalancing import Auction
     from allocsolve.heuristics.workload.malleable import ResizeDecision
     from allocsolve.model import Clock, FloatArray, PackedJobs, WorkloadProblem
-    from allocsolve.simulation import QueueView
+    from allocsolve.simulation import QueueView, Simulation
     from allocsolve.simulation.kernels import Resizing, State
-    from allocsolve.simulation.outcome import Simulation
 
 #: The end of the message for workloads that the policy does not support.
 _NO_PROFILES = "has a profile: static-price knows no price of nodes that a job has to wait for"

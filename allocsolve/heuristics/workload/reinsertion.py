@@ -18,8 +18,7 @@ from allocsolve.heuristics.workload.serial import (
     serial_order,
     serial_plan,
 )
-from allocsolve.model import Limit, Result, Status, WorkloadObjective, shown_values
-from allocsolve.model.arrays import frozen
+from allocsolve.model import Limit, Result, Status, WorkloadObjective, frozen, shown_values
 from allocsolve.model.options import Options, Params
 
 if TYPE_CHECKING:

@@ -9,11 +9,8 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_resources import Machine
 from allocsolve.kernels.free_nodes import free_steps, new_free_nodes
-from allocsolve.model import RIGID, packed_machine
-from allocsolve.model.arrays import frozen
+from allocsolve.model import ALL_SIZES, NO_SPEEDUP, RIGID, frozen, packed_machine
 from allocsolve.model.columns import plain
-from allocsolve.model.job_kinds import ALL_SIZES
-from allocsolve.model.speedup import NO_SPEEDUP
 from allocsolve.simulation.kernels import NOBODY, initial_state
 
 if TYPE_CHECKING:

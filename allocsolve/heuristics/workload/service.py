@@ -17,8 +17,7 @@ from allocsolve.heuristics.workload._kernels_service import (
     serve_to_end,
 )
 from allocsolve.heuristics.workload.serial import Sizes, plan_costs
-from allocsolve.model.arrays import frozen
-from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
+from allocsolve.model import PROFILE, REACTIVE, REQUESTED, frozen
 from allocsolve.simulation.outcome import schedule_of
 from allocsolve.simulation.state import initial_resizing, initial_state
 
