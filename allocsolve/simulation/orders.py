@@ -14,14 +14,7 @@ import numpy as np
 from allocsolve.kernels.records import numbers
 from allocsolve.model import MALLEABLE, REQUESTED, frozen
 from allocsolve.model.checks import shown, whole
-from allocsolve.simulation._kernels_loop import (
-    ANSWER,
-    PROMISE,
-    RESIZE,
-    START,
-    carry_out,
-    to_next_resizing_event,
-)
+from allocsolve.simulation import _kernels_loop as kernels
 from allocsolve.simulation.decisions import IllegalDecision, Resize
 from allocsolve.simulation.state import initial_resizing, roomier
 from allocsolve.simulation.view import can_run_on
@@ -59,7 +52,7 @@ class Orders:
             raise IllegalDecision(job, f"starts on {nodes} nodes, but {self.free} are free")
         self.free -= nodes
         self._targets[job] = nodes
-        self.rows.append([START, job, nodes, 0, reason, blocked])
+        self.rows.append([kernels.START, job, nodes, 0, reason, blocked])
 
     def resize(self, decision: Resize) -> None:
         """Change a running job."""
@@ -86,7 +79,7 @@ class Orders:
         elif gain > 0 or self._gives_now(job, nodes):
             self.free -= gain
         self._targets[job] = nodes
-        self.rows.append([RESIZE, job, nodes, 0, 0, -1])
+        self.rows.append([kernels.RESIZE, job, nodes, 0, 0, -1])
 
     def _gives_now(self, job: int, nodes: int) -> bool:
         """Return whether a job that shrinks to `nodes` nodes gives nodes up at once, without a stall."""
@@ -125,7 +118,7 @@ class Orders:
         elif self._resizing.job[job]["reading"] != REQUESTED:
             raise IllegalDecision(job, "is refused nodes, but asks until it gets them or needs them no more")
         self._answered.add(job)
-        self.rows.append([ANSWER, job, granted, 0, 0, -1])
+        self.rows.append([kernels.ANSWER, job, granted, 0, 0, -1])
 
     def _target(self, job: int) -> int:
         """Return what a running job holds after its pending change."""
@@ -177,7 +170,7 @@ class Orders:
             )
         self.free -= lack
         self._pool += lack
-        self.rows.append([PROMISE, job, nodes, lack, 0, -1])
+        self.rows.append([kernels.PROMISE, job, nodes, lack, 0, -1])
         self._open.append((job, nodes))
         while self._open and self._open[0][1] <= self._pool:
             ready, size = self._open.popleft()
@@ -215,7 +208,7 @@ class Changes:
         if needed > len(self.resizing.log):
             self.resizing = roomier(self.resizing, running)
             self._changes = tuple(self.resizing)
-        return to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
+        return kernels.to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
 
     def columns(self, running: IntArray) -> dict[str, Any]:
         """Return the fields of a view about changes of size."""
@@ -248,4 +241,4 @@ class Changes:
     def carry_out(self, rows: list[list[int]]) -> None:
         """Carry out the decisions."""
         if rows:
-            carry_out(self._jobs, self._arrays, self._changes, np.array(rows, dtype=np.int64))
+            kernels.carry_out(self._jobs, self._arrays, self._changes, np.array(rows, dtype=np.int64))

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_list_decoding import (
-    DecoderWork,
-    Listed,
-    ListSearch,
-    PieceLog,
-    anneal,
-    decode,
-)
+from allocsolve.heuristics.workload import _kernels_list_decoding as kernels
 from allocsolve.heuristics.workload._kernels_piece_moves import move_pieces
 from allocsolve.heuristics.workload.serial import job_sizes, plan_costs, serial_order
 from allocsolve.model import EVOLVING, MALLEABLE, WorkloadSchedule, frozen
@@ -72,7 +65,7 @@ class Decoder:
         stalls = evolving.stall_fixed + evolving.stall_per_node + evolving.stall_shared > 0
         keeps = (packed.kind != MALLEABLE) | stalls
         keeps.setflags(write=False)
-        self._listed = Listed(
+        self._listed = kernels.Listed(
             packed.submit, *sizes, keeps, packed.points, frozen(np.flatnonzero(np.diff(sizes.offsets) > 1))
         )
         self._costs = plan_costs(problem, term, sizes)
@@ -125,9 +118,9 @@ class Decoder:
     def _largest(self) -> IntArray:
         return self.sizes.offsets[:-1].copy()
 
-    def anneal(self, search: ListSearch, temperature: float, moves: int) -> None:
+    def anneal(self, search: kernels.ListSearch, temperature: float, moves: int) -> None:
         """Try lists near the present one of a search, see `ListAnnealer`."""
-        anneal(
+        kernels.anneal(
             self._listed,
             self._costs,
             self._is_maximum,
@@ -140,7 +133,7 @@ class Decoder:
         )
 
     def move(
-        self, plan: PiecePlan, moves: PieceMoves, temperature: float, count: int, work: DecoderWork
+        self, plan: PiecePlan, moves: PieceMoves, temperature: float, count: int, work: kernels.DecoderWork
     ) -> None:
         """Move pieces of a plan, see `PieceAnnealer`."""
         move_pieces(self._listed, self._costs, plan, moves, temperature, count, work)
@@ -161,8 +154,8 @@ class Decoder:
         kept = change != 0
         return edges[kept], np.cumsum(change)[kept]
 
-    def _decode(self, listed: SizeList, log: PieceLog) -> float:
-        return decode(
+    def _decode(self, listed: SizeList, log: kernels.PieceLog) -> float:
+        return kernels.decode(
             self._listed,
             self._costs,
             self._is_maximum,
@@ -183,7 +176,7 @@ class ListAnnealer:
     def __init__(self, decoder: Decoder, start: SizeList, seed: int) -> None:
         self._decoder = decoder
         cost = decoder.cost(start)
-        self._search = ListSearch(
+        self._search = kernels.ListSearch(
             order=start.order.copy(),
             caps=start.caps.copy(),
             best_order=start.order.copy(),
@@ -211,14 +204,16 @@ class ListAnnealer:
         self._decoder.anneal(self._search, temperature, moves)
 
 
-def new_work(steps: int, pieces: int) -> DecoderWork:
+def new_work(steps: int, pieces: int) -> kernels.DecoderWork:
     """Return arrays with room for so many steps, and for so many pieces of a job."""
     times, new_times = np.zeros((2, steps))
     free, new_free = np.zeros((2, steps), dtype=np.int64)
     starts, ends = np.zeros((2, pieces))
-    return DecoderWork(times, free, new_times, new_free, starts, ends, np.zeros(pieces, dtype=np.int64))
+    return kernels.DecoderWork(
+        times, free, new_times, new_free, starts, ends, np.zeros(pieces, dtype=np.int64)
+    )
 
 
-def _log(jobs: int, pieces: int) -> PieceLog:
+def _log(jobs: int, pieces: int) -> kernels.PieceLog:
     first, number_of_pieces, held = (np.zeros(number, dtype=np.int64) for number in (jobs, jobs, pieces))
-    return PieceLog(first, number_of_pieces, np.zeros(pieces), np.zeros(pieces), held)
+    return kernels.PieceLog(first, number_of_pieces, np.zeros(pieces), np.zeros(pieces), held)

@@ -11,19 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_malleable import (
-    ABOVE_MIN,
-    ABOVE_PREFERRED,
-    FOR_NOBODY,
-    PROMISED_NODES,
-    SHARE_ABOVE_MIN,
-    STARTED_NOW,
-    MalleableRule,
-    Scratch,
-    decide_malleable,
-    initial_scratch,
-    run_malleable,
-)
+from allocsolve.heuristics.workload import _kernels_malleable as kernels
 from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     MIN_SIZE,
@@ -55,8 +43,8 @@ def _rule(
     needs_preferred: bool = False,
     keeps_preferred: bool = False,
     relaxes: bool = False,
-) -> MalleableRule:
-    return MalleableRule(
+) -> kernels.MalleableRule:
+    return kernels.MalleableRule(
         queue=QueueRule(
             kind=FIRST_FIT,
             extra_nodes=False,
@@ -78,7 +66,7 @@ class _Malleable(CompiledSolver):
     """The base of the four policies; each of them adds its rule, see `MalleableMin`."""
 
     #: What the loop of events takes.
-    malleable_rule: ClassVar[MalleableRule]
+    malleable_rule: ClassVar[kernels.MalleableRule]
 
     @property
     def rules(self) -> EngineRules:
@@ -122,7 +110,7 @@ class MalleableMin(_Malleable):
     ([(0.0, 1), (20.0, 4), (55.0, 3)], [0.0, 55.0])
     """
 
-    malleable_rule = _rule(ABOVE_MIN)
+    malleable_rule = _rule(kernels.ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +134,7 @@ class MalleableAverage(_Malleable):
     [1, 3]
     """
 
-    malleable_rule = _rule(SHARE_ABOVE_MIN)
+    malleable_rule = _rule(kernels.SHARE_ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +161,7 @@ class MalleablePref(_Malleable):
     """
 
     malleable_rule = _rule(
-        ABOVE_PREFERRED, PREFERRED_SIZE, needs_preferred=True, keeps_preferred=True, relaxes=True
+        kernels.ABOVE_PREFERRED, PREFERRED_SIZE, needs_preferred=True, keeps_preferred=True, relaxes=True
     )
 
 
@@ -199,51 +187,53 @@ class MalleablePrefkeeper(_Malleable):
     ([2, 4], 2)
     """
 
-    malleable_rule = _rule(ABOVE_PREFERRED, PREFERRED_SIZE, keeps_preferred=True)
+    malleable_rule = _rule(kernels.ABOVE_PREFERRED, PREFERRED_SIZE, keeps_preferred=True)
 
 
-def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
+def final_states(
+    problem: WorkloadProblem, rule: kernels.MalleableRule, rules: EngineRules
+) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under a policy."""
     rules.check(problem, answers=False)
     problem = rules.applied(problem)
-    scratch = initial_scratch(len(problem.jobs), room=0)
+    scratch = kernels.initial_scratch(len(problem.jobs), room=0)
     fixed = (_estimates(problem.packed.estimate), scratch, rule, nothing_blocked(usable=False))
     return run_to_end(
         problem,
-        lambda jobs, state, resizing: run_malleable(jobs, state, resizing, *fixed, rules.coalesce),
+        lambda jobs, state, resizing: kernels.run_malleable(jobs, state, resizing, *fixed, rules.coalesce),
         ordered=False,
     )
 
 
-def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
+def decide_resizes(view: QueueView, rule: kernels.MalleableRule) -> tuple[ResizeDecision, ...]:
     """Return what a policy decides on a view. O(running + queue), and the cost of the policy."""
     view, listed = renumbered(view)
     room = 4 * len(listed) + 64  # enough for most calls; a call that needs more is repeated
     while True:
-        scratch = initial_scratch(len(listed), room)
+        scratch = kernels.initial_scratch(len(listed), room)
         state = _state_after(view, rule, scratch)
         room = int(scratch.decided[0])
         if room <= len(scratch.decisions):
             return tuple(_decisions(state, scratch.decisions[:room], listed))
 
 
-def _state_after(view: QueueView, rule: MalleableRule, scratch: Scratch) -> State:
+def _state_after(view: QueueView, rule: kernels.MalleableRule, scratch: kernels.Scratch) -> State:
     """Return the state after one call on a view."""
     state, columns, memory = state_of_view(view, resizable=True), view.jobs, nothing_blocked(usable=False)
     estimates, resizing = _estimates(columns.estimate), resizing_of_view(view)
     which = packed_jobs(columns), state, resizing, estimates, scratch, rule, memory
-    decide_malleable(*which, view.running, view.expected_ends)
+    kernels.decide_malleable(*which, view.running, view.expected_ends)
     return state
 
 
 def _decisions(state: State, decisions: IntArray, listed: IntArray) -> Iterator[ResizeDecision]:
     for job, nodes, other in decisions.tolist():
-        if other == STARTED_NOW:
+        if other == kernels.STARTED_NOW:
             yield start_of(state, job, listed, nodes)
-        elif other == PROMISED_NODES:
+        elif other == kernels.PROMISED_NODES:
             yield Promise(int(listed[job]), nodes)
         else:
-            yield Resize(int(listed[job]), nodes, None if other == FOR_NOBODY else int(listed[other]))
+            yield Resize(int(listed[job]), nodes, None if other == kernels.FOR_NOBODY else int(listed[other]))
 
 
 def _estimates(limit: FloatArray) -> Estimates:

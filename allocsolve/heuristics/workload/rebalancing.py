@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.errors import UnsupportedProblem
+from allocsolve.heuristics.workload import _kernels_rebalancing as kernels
 from allocsolve.heuristics.workload._kernels_clearing import price_takers
-from allocsolve.heuristics.workload._kernels_rebalancing import (
-    CALLS_MADE,
-    COMPLETE,
-    RebalancingRule,
-    decide_rebalancing,
-    initial_auction,
-    run_rebalancing,
-)
 from allocsolve.heuristics.workload.policies import QueueOrder, order_code
 from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.options import Within
@@ -23,7 +16,6 @@ from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulatio
 from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_rebalancing import Auction
     from allocsolve.heuristics.workload.malleable import ResizeDecision
     from allocsolve.model import Clock, FloatArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import QueueView, Simulation
@@ -94,8 +86,8 @@ class StaticPrice(CompiledSolver):
         return EngineRules()
 
     @property
-    def _rule(self) -> RebalancingRule:
-        return RebalancingRule(float(self.hysteresis), order_code(self.order))
+    def _rule(self) -> kernels.RebalancingRule:
+        return kernels.RebalancingRule(float(self.hysteresis), order_code(self.order))
 
     def simulated(
         self, problem: WorkloadProblem, rules: EngineRules | None = None, clock: Clock | None = None
@@ -109,7 +101,7 @@ class StaticPrice(CompiledSolver):
         rules = rules or self.rules
         rules.check(problem)
         problem = rules.applied(problem)
-        auction = initial_auction(price_takers(problem.packed))
+        auction = kernels.initial_auction(price_takers(problem.packed))
         return run_auctions(problem, auction, self._rule, rules, clock=clock)
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision | Answer, ...]:
@@ -124,10 +116,12 @@ class StaticPrice(CompiledSolver):
             resizing_of_view(view),
         )
         state.engine["submitted"] = len(view.queue)  # so that the whole queue is sorted
-        auction = initial_auction(price_takers(packed))
+        auction = kernels.initial_auction(price_takers(packed))
         running = view.running[packed.kind[view.running] == MALLEABLE]
         before, targets = resizing.job["target"][running], resizing.job["target"]
-        decide_rebalancing(packed, state, resizing, auction, self._rule, view.running, view.expected_ends)
+        kernels.decide_rebalancing(
+            packed, state, resizing, auction, self._rule, view.running, view.expected_ends
+        )
         changed = [
             (job, after, after > held)
             for job, held, after in zip(
@@ -147,8 +141,8 @@ class StaticPrice(CompiledSolver):
 
 def run_auctions(
     problem: WorkloadProblem,
-    auction: Auction,
-    rule: RebalancingRule,
+    auction: kernels.Auction,
+    rule: kernels.RebalancingRule,
     rules: EngineRules,
     estimate: FloatArray | None = None,
     clock: Clock | None = None,
@@ -161,11 +155,11 @@ def run_auctions(
     """
 
     def run(jobs: PackedJobs, state: State, resizing: Resizing) -> bool:
-        stopped = CALLS_MADE
-        while stopped == CALLS_MADE:
-            stopped = run_rebalancing(jobs, state, resizing, auction, rule, rules.coalesce, _CALLS)
-            if stopped != COMPLETE and clock is not None and clock.remaining == 0:
+        stopped = kernels.CALLS_MADE
+        while stopped == kernels.CALLS_MADE:
+            stopped = kernels.run_rebalancing(jobs, state, resizing, auction, rule, rules.coalesce, _CALLS)
+            if stopped != kernels.COMPLETE and clock is not None and clock.remaining == 0:
                 raise TimeoutError
-        return stopped == COMPLETE
+        return stopped == kernels.COMPLETE
 
     return simulation_of(run_to_end(problem, run, ordered=None, estimate=estimate))
