@@ -16,7 +16,15 @@ from allocsolve.model.evolving import packed_evolving
 from allocsolve.registry import is_reference, make_solver
 from allocsolve.registry.names import parse_name, with_options
 from allocsolve.registry.table import GROUP, imported
-from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
+from allocsolve.simulation.decisions import (
+    Answer,
+    IllegalDecision,
+    Promise,
+    Resize,
+    Start,
+    Wake,
+    checked_wake,
+)
 from allocsolve.simulation.kernels import initial_resizing, initial_state
 from allocsolve.simulation.orders import Orders
 from allocsolve.simulation.policy import RunnablePolicy, runnable
@@ -203,7 +211,7 @@ class PolicyDriver:
     def _rows(self, view: QueueView, decisions: list[Decision]) -> list[_Row]:
         """Return the decisions but wake-ups, checked."""
         acting = [decision for decision in decisions if not isinstance(decision, Wake)]
-        wakes = {_checked_wake(view, decision) for decision in decisions if isinstance(decision, Wake)}
+        wakes = {checked_wake(decision, view.now) for decision in decisions if isinstance(decision, Wake)}
         waiting = {*view.queue.tolist()} if acting else set()
         rows: list[_Row] = []
         if acting and self.jobs.elastic:
@@ -302,13 +310,3 @@ def _checked_start(view: QueueView, decision: Start | Promise, waiting: set[int]
     if not can_run_on(view.jobs, job, nodes):
         raise IllegalDecision(job, f"cannot run on {nodes} nodes")
     return job, nodes
-
-
-def _checked_wake(view: QueueView, wake: Wake) -> float:
-    try:
-        at = float(wake.at)
-    except (TypeError, ValueError, OverflowError):
-        raise IllegalDecision(None, f"wake-up at {shown(wake.at)} is at no time") from None
-    if not view.now < at < math.inf:
-        raise IllegalDecision(None, f"wake-up at {at} is not after now, {view.now:.15g}")
-    return at

@@ -40,8 +40,7 @@ def reference_partition(topology: Topology, nodes: int) -> IntArray:
 @lru_cache(maxsize=32)
 def _cheapest_seeds(topology: Topology, max_size: int) -> tuple[BoolArray, IntArray]:
     """Return the mask of the empty machine, and the best seeds of sets of up to `max_size` nodes."""
-    free = np.ones(topology.num_nodes, dtype=np.bool_)
-    free.setflags(write=False)
+    free = frozen(np.ones(topology.num_nodes, dtype=np.bool_))
     return free, frozen(cheapest_seeds(lattice(topology), free, max_size))
 
 

@@ -148,10 +148,13 @@ def _fixed_arrays(kind: int, nodes: int) -> tuple[IntArray, IntArray, IntArray, 
         ]
         rows = [step * STEPS for step in steps]
     flat = np.array([operation for row in rows for operation in row])
-    amount = flat[:, 2].copy()
-    amount.setflags(write=False)
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return (frozen(offsets), frozen(flat[:, 0].astype(np.int64)), frozen(flat[:, 1].astype(np.int64)), amount)
+    return (
+        frozen(offsets),
+        frozen(flat[:, 0].astype(np.int64)),
+        frozen(flat[:, 1].astype(np.int64)),
+        frozen(flat[:, 2].copy()),
+    )
 
 
 #: The arrays of a program: offsets, codes, targets and amounts, then parents, weights, first messages and

@@ -122,8 +122,7 @@ class Timetable:
         """Return the result of `earliest` for a rule that calls an allocator."""
         start = kernels.move_on(self.timeline, self.machine, time, runtime, latest, size)
         while start >= 0:
-            free = self.machine.free.copy()
-            free.setflags(write=False)
+            free = frozen(self.machine.free.copy())
             answer = self.rule.allocate(self.topology, free, size)  # type: ignore[misc, arg-type]  # never None here
             if answer is not None:
                 nodes = _checked(answer, free, size)

@@ -63,8 +63,7 @@ class Decoder:
         every = int((packed.max_nodes - packed.min_nodes + 1).sum()) <= _EVERY_SIZE
         self.sizes = sizes = job_sizes(problem, every=every)
         stalls = evolving.stall_fixed + evolving.stall_per_node + evolving.stall_shared > 0
-        keeps = (packed.kind != MALLEABLE) | stalls
-        keeps.setflags(write=False)
+        keeps = frozen((packed.kind != MALLEABLE) | stalls)
         self._listed = kernels.Listed(
             packed.submit, *sizes, keeps, packed.points, frozen(np.flatnonzero(np.diff(sizes.offsets) > 1))
         )

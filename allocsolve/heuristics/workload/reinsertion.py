@@ -101,9 +101,8 @@ def _frugal(sizes: Sizes, factor: float) -> tuple[Sizes, IntArray]:
     least_area = np.minimum.reduceat(area, sizes.offsets[:-1])
     allowed = area <= np.repeat(least_area, np.diff(sizes.offsets)) * factor
     offsets = np.concatenate([[0], np.cumsum(allowed)])[sizes.offsets]
-    seconds = sizes.seconds[allowed]
-    seconds.setflags(write=False)
-    return Sizes(frozen(offsets), frozen(sizes.nodes[allowed]), seconds), np.flatnonzero(allowed)
+    kept = Sizes(frozen(offsets), frozen(sizes.nodes[allowed]), frozen(sizes.seconds[allowed]))
+    return kept, np.flatnonzero(allowed)
 
 
 class Reinserter:
@@ -130,14 +129,11 @@ class Reinserter:
         self._drawn = np.ones(count, dtype=bool)
         self._makespan = plan_costs(problem, "makespan", sizes, target)
         means = [plan_costs(problem, term, sizes) for term in objective if term != "makespan"]
-        none = (
-            means[0]._replace(slope=_zeros(count), floor=_zeros(count), least=_zeros(count))
-            if means
-            else None
-        )
-        self._means: tuple[Costs, Costs] = (
-            (means[0], means[1] if len(means) > 1 else none) if none else (self._makespan, self._makespan)
-        )
+        self._means: tuple[Costs, Costs] = (self._makespan, self._makespan)
+        if means:
+            zeros = frozen(np.zeros(count))
+            none = means[0]._replace(slope=zeros, floor=zeros, least=zeros)
+            self._means = means[0], means[1] if len(means) > 1 else none
         state = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
         self._moves = Moves(
             by_start=np.zeros(count, dtype=np.int64),
@@ -206,13 +202,6 @@ def _excess(costs: Costs, starts: FloatArray, seconds: FloatArray) -> FloatArray
     """Return the cost of each job beyond its least cost."""
     times = starts + seconds * costs.of_end
     return np.maximum(costs.floor, costs.slope * (times - costs.reference)) - costs.least
-
-
-def _zeros(count: int) -> FloatArray:
-    """Return read-only zeros."""
-    array = np.zeros(count)
-    array.setflags(write=False)
-    return array
 
 
 @dataclass(frozen=True, slots=True)
