@@ -18,7 +18,6 @@ from tiers import draws
 
 from allocsolve.errors import Deadlock
 from allocsolve.heuristics import Easy, EvolvEasyback
-from allocsolve.heuristics.workload.easyback import final_states
 from allocsolve.judge import workload_violations
 from allocsolve.model import Amdahl, Budget, Job, Join, Phases, WorkloadProblem, WorkloadSchedule
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
@@ -226,7 +225,7 @@ def test_it_is_called_as_often(rng: random.Random) -> None:
     problem, policy = draw_reactive(rng), replace(draw_policy(rng), polling=1e6, wake_up=True)
     calls = naive_reactive(problem, policy).calls
     idle = bool(len(problem.jobs)) and problem.packed.submit.min() > 0
-    _, resizing = final_states(problem, EvolvEasyback(**asdict(policy)), EngineRules())
+    _, resizing = EvolvEasyback(**asdict(policy)).final_states(problem, EngineRules())
     assert resizing.ledger["calls"] == calls - idle
 
 

@@ -9,27 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-import numpy as np
-
 from allocsolve.heuristics.workload import _kernels_malleable as kernels
 from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     MIN_SIZE,
     PREFERRED_SIZE,
     Estimates,
-    QueueRule,
     nothing_blocked,
 )
-from allocsolve.heuristics.workload.policies import ALL_JOBS
+from allocsolve.heuristics.workload.policies import initial_estimates, queue_rule
 from allocsolve.simulation import EngineRules, Promise, Resize, Start
-from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
+from allocsolve.simulation.compiled import ResizingSolver, run_to_end
 from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
-    from allocsolve.simulation import QueueView, Simulation
+    from allocsolve.simulation import EngineRules, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
 #: A decision of a policy that resizes jobs.
@@ -44,42 +41,32 @@ def _rule(
     keeps_preferred: bool = False,
     relaxes: bool = False,
 ) -> kernels.MalleableRule:
-    return kernels.MalleableRule(
-        queue=QueueRule(
-            kind=FIRST_FIT,
-            extra_nodes=False,
-            strict=False,
-            order=0,
-            moldable=start_size,
-            scan_limit=ALL_JOBS,
-            learning=False,
-        ),
-        measure=measure,
-        needs_preferred=needs_preferred,
-        keeps_preferred=keeps_preferred,
-        relaxes=relaxes,
-    )
+    queue = queue_rule(FIRST_FIT)._replace(moldable=start_size)
+    return kernels.MalleableRule(queue, measure, needs_preferred, keeps_preferred, relaxes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Malleable(CompiledSolver):
+class _Malleable(ResizingSolver):
     """The base of the four policies; each of them adds its rule, see `MalleableMin`."""
 
     #: What the loop of events takes.
     malleable_rule: ClassVar[kernels.MalleableRule]
-
-    @property
-    def rules(self) -> EngineRules:
-        """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules()
+    answers = False
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
         """Return the decisions on a view; this method is a policy for `allocsolve.simulation.run_policy`."""
         return decide_resizes(view, self.malleable_rule)
 
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return simulation_of(final_states(problem, self.malleable_rule, rules or self.rules))
+    def run(self, problem: WorkloadProblem, rules: EngineRules) -> tuple[State, Resizing]:
+        """Run a workload to its end; return the states of the engine."""
+        scratch = kernels.initial_scratch(len(problem.jobs), room=0)
+        estimates, memory = _estimates(problem.packed.estimate), nothing_blocked(usable=False)
+        fixed = estimates, scratch, self.malleable_rule, memory, rules.coalesce
+        return run_to_end(
+            problem,
+            lambda jobs, state, resizing: kernels.run_malleable(jobs, state, resizing, *fixed),
+            ordered=False,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,21 +177,6 @@ class MalleablePrefkeeper(_Malleable):
     malleable_rule = _rule(kernels.ABOVE_PREFERRED, PREFERRED_SIZE, keeps_preferred=True)
 
 
-def final_states(
-    problem: WorkloadProblem, rule: kernels.MalleableRule, rules: EngineRules
-) -> tuple[State, Resizing]:
-    """Return the states of the engine at the end of a workload under a policy."""
-    rules.check(problem, answers=False)
-    problem = rules.applied(problem)
-    scratch = kernels.initial_scratch(len(problem.jobs), room=0)
-    fixed = (_estimates(problem.packed.estimate), scratch, rule, nothing_blocked(usable=False))
-    return run_to_end(
-        problem,
-        lambda jobs, state, resizing: kernels.run_malleable(jobs, state, resizing, *fixed, rules.coalesce),
-        ordered=False,
-    )
-
-
 def decide_resizes(view: QueueView, rule: kernels.MalleableRule) -> tuple[ResizeDecision, ...]:
     """Return what a policy decides on a view. O(running + queue), and the cost of the policy."""
     view, listed = renumbered(view)
@@ -238,11 +210,4 @@ def _decisions(state: State, decisions: IntArray, listed: IntArray) -> Iterator[
 
 def _estimates(limit: FloatArray) -> Estimates:
     """Return the estimates of a policy that takes those of the users."""
-    return Estimates(
-        limit=limit,
-        running=limit.copy(),
-        queued=limit.copy(),
-        scores=np.empty(0),
-        user=np.empty(0, dtype=np.int64),
-        last_runs=np.empty((0, 2)),
-    )
+    return initial_estimates(limit, limit, limit)

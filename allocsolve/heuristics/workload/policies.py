@@ -200,7 +200,7 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     users = user_numbers(problem) if policy.rule.learning else _NO_USERS
-    estimates = _estimates(packed.estimate, sources[policy.running], sources[policy.queued], users)
+    estimates = initial_estimates(packed.estimate, sources[policy.running], sources[policy.queued], users)
     # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
     # behind.
     lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
@@ -220,7 +220,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
         raise InvalidOption("the view hides actual run times, which the policy needs")
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
-    estimates = _estimates(jobs.estimate, sources[policy.running], sources[policy.queued], _NO_USERS)
+    estimates = initial_estimates(jobs.estimate, sources[policy.running], sources[policy.queued])
     free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
     wake = np.inf
     if policy.rule.kind in _VARIANTS:
@@ -244,7 +244,9 @@ def _can_be_tree(rule: QueueRule) -> bool:
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
-def _estimates(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
+def initial_estimates(
+    limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray = _NO_USERS
+) -> Estimates:
     """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs."""
     return Estimates(
         limit=limit,

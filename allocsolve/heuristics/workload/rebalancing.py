@@ -81,11 +81,6 @@ class StaticPrice(CompiledSolver):
     order: QueueOrder = "submission"
 
     @property
-    def rules(self) -> EngineRules:
-        """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules()
-
-    @property
     def _rule(self) -> kernels.RebalancingRule:
         return kernels.RebalancingRule(float(self.hysteresis), order_code(self.order))
 

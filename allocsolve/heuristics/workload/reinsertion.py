@@ -18,8 +18,9 @@ from allocsolve.heuristics.workload.serial import (
     serial_order,
     serial_plan,
 )
-from allocsolve.model import Limit, Result, Status, WorkloadObjective, frozen, shown_values
+from allocsolve.model import Limit, Result, WorkloadObjective, frozen
 from allocsolve.model.options import Options, Params
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -265,16 +266,8 @@ class Reinsertion(Options):
             if not best.values:
                 raise
             limit = Limit.INTERRUPTED
-        proven = best.values[0] <= least
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            best.schedule(),
-            shown_values(best.values),
-            best.values[0] if proven else shown_values((-math.inf,) * len(best.values)),
-            limit=None if proven else limit,
-            runtime=clock.elapsed,
-            incumbents=tuple(best.incumbents),
-        )
+        bounds = best.values if best.values[0] <= least else ()
+        return search_result(best.schedule(), best.values, bounds, limit, clock, best.incumbents)
 
 
 def default_moves(problem: WorkloadProblem, params: ReinsertionParams = ReinsertionParams()) -> int:
