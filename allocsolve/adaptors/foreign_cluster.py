@@ -116,6 +116,8 @@ class ForeignJobs:
     ) -> int:
         """Add a job that has been submitted, and return its index.
 
+        `InvalidOption` if a job of this key has been added before.
+
         Parameters
         ----------
         nodes, min_nodes, max_nodes, kind, points, size_set, speedup, user, weight
@@ -127,11 +129,6 @@ class ForeignJobs:
         runtime
             The run time on `nodes` nodes, in seconds, if the other program knows it; shown to policies with
             `knowledge` ``actual`` only.
-
-        Raises
-        ------
-        InvalidOption
-            If a job of this key has been added before.
         """
         if key in self.index:
             raise InvalidOption(f"job {shown(key)} is submitted twice")

@@ -45,6 +45,9 @@ NamedPolicy: TypeAlias = RunnablePolicy
 def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 - a name, or whatever a policy is
     """Return a policy, ready for a run.
 
+    `InvalidOption` if it has no such option, or if it is a method that needs to know the whole workload at
+    once.
+
     Parameters
     ----------
     policy
@@ -53,11 +56,6 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
         decisions, an object with a method ``decide`` that is one, or a class of either.
     seed
         For a policy that remembers something: its method ``reset`` is called with it.
-
-    Raises
-    ------
-    InvalidOption
-        If it has no such option, or if it is a method that needs to know the whole workload at once.
 
     Examples
     --------
@@ -177,6 +175,9 @@ class PolicyDriver:
     ) -> list[Order]:
         """Return what the other program has to do now, in this order.
 
+        `IllegalOrder` if a decision breaks a rule: nothing is ordered then; `InvalidOption` if the snapshot
+        contradicts itself, or has a job that has not been added.
+
         Parameters
         ----------
         free
@@ -186,13 +187,6 @@ class PolicyDriver:
         requests
             Running jobs that ask for another number of nodes, in the order in which they asked, and the
             numbers.
-
-        Raises
-        ------
-        IllegalOrder
-            If a decision breaks a rule: nothing is ordered then.
-        InvalidOption
-            If the snapshot contradicts itself, or has a job that has not been added.
         """
         cluster = self._cluster
         view, begun = cluster.view(float(now), free, queue, running, requests)

@@ -113,11 +113,6 @@ def admit(
         What sets of nodes may be booked, see `allocsolve.model.ReservationProblem`. A set that has not the
         shape counts as none: the next start is tried.
 
-    Returns
-    -------
-    Admission
-        Starts and nodes.
-
     Notes
     -----
     *Guarantee*: none on what is accepted. With ``hilbert``, ``any``, ``count``, ``growth`` and ``literal``,

@@ -47,17 +47,15 @@ def execute_leaking(
     if jobs may not leak; if the problem asks for sets of nodes of a shape: a contiguous leak starts on
     ``connected`` ones, and no other shape is kept to.
 
+    The schedule says of each job what became of it, and has a hold for each stretch of time in which the job
+    had a node.
+
     Parameters
     ----------
     problem
         All jobs have programs. A job whose deadline is before its arrival plus its run time is rejected.
     rules, leak
         How programs run, and how jobs take nodes; all defaults if None.
-
-    Returns
-    -------
-    ReservationSchedule
-        Of each job what became of it, and a hold for each stretch of time in which it had a node.
 
     Notes
     -----

@@ -168,10 +168,7 @@ class Conservative(CompiledSolver):
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop of this policy, with the reasons of all starts.
 
-        Raises
-        ------
-        InvalidOption
-            If rules are given that differ from those of the policy in more than `kill_at_limit`.
+        `InvalidOption` if rules are given that differ from those of the policy in more than `kill_at_limit`.
         """
         if rules is not None:
             problem = rules.applied(problem)
@@ -214,10 +211,7 @@ def conservative_plan(
 class OnlineConservative:
     """Conservative backfilling that decides on views and remembers the reservations between calls.
 
-    Parameters
-    ----------
-    policy
-        The options of conservative backfilling; the defaults if left out.
+    The options are those of `policy`; the defaults if left out.
 
     Notes
     -----
@@ -250,10 +244,7 @@ class OnlineConservative:
     def decide(self, view: QueueView) -> list[Decision]:
         """Return which jobs start now, and when the next reservation begins.
 
-        Raises
-        ------
-        InvalidOption
-            If the policy needs actual run times, which the view hides.
+        `InvalidOption` if the policy needs actual run times, which the view hides.
         """
         known, queue, ended = view.jobs, view.queue, view.completed
         is_known = all(job in self._reserved for job in queue.tolist())

@@ -75,13 +75,8 @@ def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterat
 def dual_plans(problem: WorkloadProblem, starts: FloatArray, nodes: IntArray, sizes: Sizes) -> Iterator[Plan]:
     """Yield plans by serial generation in the order of given starts, or by area within windows of them.
 
-    Parameters
-    ----------
-    problem, sizes
-        The problem, and the sizes that jobs may take.
-    starts, nodes
-        Shape (jobs,): the start (s) and the nodes with which each job is cheapest under the prices of a
-        bound.
+    `starts` (s) and `nodes`, shape (jobs,), are those with which each job is cheapest under the prices of a
+    bound; `sizes` are those that jobs may take.
     """
     chosen = sizes.offsets[:-1].copy()
     for job in np.flatnonzero(np.diff(sizes.offsets) > 1).tolist():
@@ -107,19 +102,11 @@ def _frugal(sizes: Sizes, factor: float) -> tuple[Sizes, IntArray]:
 
 
 class Reinserter:
-    """The state of a search: a plan, the costs of its jobs and the random numbers.
+    """The state of a search: a plan, which is changed in place, the costs of its jobs and the random numbers.
 
-    Parameters
-    ----------
-    plan
-        The plan to begin with; it is changed in place.
-    objective
-        The objective to minimise. Moves are compared by its first two terms that are means over the jobs. If
-        the makespan comes first, it is first reduced to `target`, and after that never rises above it.
-    seed
-        The seed of the random numbers: the same seed gives the same moves.
-    target
-        A lower bound on the makespan, in seconds.
+    Moves are compared by the first two terms of the objective that are means over the jobs. If the makespan
+    comes first, it is first reduced to `target`, a lower bound on it in seconds, and after that never rises
+    above it. The same seed gives the same moves.
     """
 
     def __init__(self, plan: Plan, objective: WorkloadObjective, seed: int, target: float = 0.0) -> None:

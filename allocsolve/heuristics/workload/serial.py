@@ -65,12 +65,8 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
 
     Sizes that are not faster than a smaller one are left out. Of many sizes only some are taken, unless
     `every` is set. O(rows), plus the sizes of each distinct law with its limits.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a job is evolving, as no clairvoyant search plans such jobs; or not rigid on a machine that is not
-        plain; or it has more sizes to list than 2^20.
+    `UnsupportedProblem` if a job is evolving, as no clairvoyant search plans such jobs; or not rigid on a
+    machine that is not plain; or it has more sizes to list than 2^20.
     """
     check_rigid(problem)
     packed = problem.jobs.packed
@@ -159,17 +155,8 @@ def _releases(problem: WorkloadProblem) -> FloatArray:
 def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tuple[FloatArray, IntArray]:
     """Plan the jobs in the given order, each where it ends earliest in the nodes that are still free.
 
-    Parameters
-    ----------
-    order
-        Shape (jobs,): each job once.
-    sizes
-        The result of `job_sizes`, or a part of its sizes.
-
-    Returns
-    -------
-    numpy.ndarray, numpy.ndarray
-        Shape (jobs,): starts in seconds, and the index of each job's size in `sizes`.
+    The order, shape (jobs,), has each job once; the sizes are those of `job_sizes`, or a part of them. Return
+    the starts in seconds, and the index of each job's size in `sizes`, both of the shape (jobs,).
     """
     count = len(problem.jobs)
     placed = kernels.Placed(np.zeros(count), sizes.offsets[:-1].copy())
@@ -269,18 +256,10 @@ def serial_order(
 ) -> IntArray:
     """Return the jobs in the order in which `SerialGeneration` with this order and window plans them.
 
-    Parameters
-    ----------
-    problem, order, window
-        The problem, and options of `SerialGeneration`.
-    starts
-        Shape (jobs,), seconds: the times that are divided into windows, such as the cheapest starts under the
-        prices of a bound (`allocsolve.bounds.workload`). When they may start at the earliest if left out.
-
-    Raises
-    ------
-    InvalidOption
-        If the number of starts differs from that of jobs.
+    `InvalidOption` if the number of starts differs from that of jobs.
+    The times that are divided into windows are `starts`, shape (jobs,), in seconds, such as the cheapest ones
+    under the prices of a bound (`allocsolve.bounds.workload`); when jobs may start at the earliest if left
+    out.
     """
     return SerialGeneration(order, window).list_jobs(problem, starts)
 
@@ -327,12 +306,8 @@ def plan_values(
 class Plan:
     """The places of all jobs, and what they leave free over time.
 
-    Parameters
-    ----------
-    sizes
-        The sizes that jobs may take.
-    starts, chosen
-        Shape (jobs,): a feasible plan, starts in seconds and the index of each job's size in `sizes`; copied.
+    `starts` and `chosen`, shape (jobs,), are a feasible plan: seconds, and the index of each job's size among
+    `sizes`, those that jobs may take; they are copied.
     """
 
     def __init__(self, problem: WorkloadProblem, sizes: Sizes, starts: FloatArray, chosen: IntArray) -> None:
@@ -399,13 +374,7 @@ class Plan:
 
 
 class BestPlan:
-    """The best plan of a search, which may run in several threads, and the times of all improvements.
-
-    Parameters
-    ----------
-    clock
-        The clock that gives the times of the incumbents.
-    """
+    """The best plan of a search, which may run in several threads, and the times of all improvements."""
 
     def __init__(self, problem: WorkloadProblem, objective: WorkloadObjective, clock: Clock) -> None:
         self.problem, self.objective, self.clock = problem, objective, clock
