@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import distance_along
+from allocsolve.heuristics.partition.lattice import hops
 from allocsolve.heuristics.programs._kernels_flows import BITS, MASK, begin_flow
 from allocsolve.heuristics.programs.state import (
     ABSENT,
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.programs.state import Executed, Machine, NodeState, Programs, State
     from allocsolve.kernels.records import Records
     from allocsolve.model import IntArray
-
-
-@inner_kernel
-def hops(shape: IntArray, wrap: IntArray, coordinates: IntArray, first: int, second: int) -> int:
-    """Return the hop distance of two nodes."""
-    total = 0
-    for axis in range(len(shape)):
-        total += distance_along(coordinates[first, axis], coordinates[second, axis], shape[axis], wrap[axis])
-    return total
 
 
 @inner_kernel
@@ -93,7 +84,7 @@ def room_in_partition(lattice: Lattice, state: State, nodes: IntArray, parent: i
         load = state.node[node].tenants
         if best >= 0 and load > best_load:
             continue
-        far = hops(lattice.shape, lattice.wrap, lattice.coordinates, parent, node)
+        far = hops(lattice, parent, node)
         if best < 0 or load < best_load or far < nearest or (far == nearest and node < best):
             best, best_load, nearest = int(node), load, far
     return best
@@ -355,8 +346,7 @@ def go_on(
             awaited = process[first_process + p].joined == 1
         time = 0.0
         if there != here:
-            lattice, part = machine.lattice, machine.hop_part
-            far = hops(lattice.shape, lattice.wrap, lattice.coordinates, here, there)
+            part, far = machine.hop_part, hops(machine.lattice, here, there)
             time = jobs.message[job_idx] * weight * (1.0 - part + part * far)
         if code == SEND and machine.synchronous and time > 0:
             message[first_message + slot - num_processes].sender = p

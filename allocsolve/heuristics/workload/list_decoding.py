@@ -68,7 +68,7 @@ class Decoder:
             packed.submit, *sizes, keeps, packed.points, frozen(np.flatnonzero(np.diff(sizes.offsets) > 1))
         )
         self._costs = plan_costs(problem, term, sizes)
-        self._is_maximum = term == "makespan"
+        self._fixed = self._listed, self._costs, term == "makespan", problem.num_nodes
         steps = _STEPS_WITH_POINTS if packed.points.any() else _STEPS
         self._work = new_work(steps * count + 2, steps * count + 2)
 
@@ -119,17 +119,7 @@ class Decoder:
 
     def anneal(self, search: kernels.ListSearch, temperature: float, moves: int) -> None:
         """Try lists near the present one of a search, see `ListAnnealer`."""
-        kernels.anneal(
-            self._listed,
-            self._costs,
-            self._is_maximum,
-            self._problem.num_nodes,
-            search,
-            temperature,
-            moves,
-            self._work,
-            _log(0, 0),
-        )
+        kernels.anneal(*self._fixed, search, temperature, moves, self._work, _log(0, 0))
 
     def move(
         self, plan: PiecePlan, moves: PieceMoves, temperature: float, count: int, work: kernels.DecoderWork
@@ -154,16 +144,7 @@ class Decoder:
         return edges[kept], np.cumsum(change)[kept]
 
     def _decode(self, listed: SizeList, log: kernels.PieceLog) -> float:
-        return kernels.decode(
-            self._listed,
-            self._costs,
-            self._is_maximum,
-            self._problem.num_nodes,
-            listed.order,
-            listed.caps,
-            self._work,
-            log,
-        )
+        return kernels.decode(*self._fixed, listed.order, listed.caps, self._work, log)
 
 
 class ListAnnealer:

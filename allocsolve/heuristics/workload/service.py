@@ -55,8 +55,8 @@ class Server:
         self.entries = kernels.Entries(frozen(low), frozen(high), frozen(choosers), unstarted)
         seconds = shortest_run_times(problem).astype(float)
         every = frozen(np.arange(count + 1))
-        self._costs = plan_costs(problem, term, Sizes(every, packed.nodes, frozen(seconds.copy())))
-        self._is_maximum = term == "makespan"
+        costs = plan_costs(problem, term, Sizes(every, packed.nodes, frozen(seconds.copy())))
+        self._fixed = packed, self.entries, costs, term == "makespan", problem.num_nodes
 
     def _engine(self) -> kernels.ServiceWork:
         packed, plan, count = self._packed, self._problem.jobs.evolving, len(self._problem.jobs)
@@ -105,16 +105,10 @@ class Server:
 
     def anneal(self, search: kernels.ServiceSearch, temperature: float, moves: int) -> None:
         """Try lists near that of a search."""
-        kernels.anneal_service(
-            *(self._packed, self.entries, self._costs, self._is_maximum, self._problem.num_nodes),
-            *(search, temperature, moves, self._work),
-        )
+        kernels.anneal_service(*self._fixed, search, temperature, moves, self._work)
 
     def _serve(self, listed: kernels.ServiceList, work: kernels.ServiceWork) -> float:
-        return kernels.serve_to_end(
-            *(self._packed, self.entries, self._costs, self._is_maximum, self._problem.num_nodes),
-            *(listed, work),
-        )
+        return kernels.serve_to_end(*self._fixed, listed, work)
 
 
 class ServiceAnnealer:
