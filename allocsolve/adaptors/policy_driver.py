@@ -17,7 +17,6 @@ from allocsolve.registry import is_reference, make_solver
 from allocsolve.registry.names import parse_name, with_options
 from allocsolve.registry.table import GROUP, imported
 from allocsolve.simulation.decisions import (
-    Answer,
     IllegalDecision,
     Promise,
     Resize,
@@ -211,7 +210,7 @@ class PolicyDriver:
         if acting and self.jobs.elastic:
             orders = self._checks(view)
             for decision in acting:
-                _check(view, decision, orders, waiting)
+                orders.take(decision, lambda start: (*_checked_start(view, start, waiting), 0, -1))
             rows = [_Row(job, *row[1:4]) for job, row in zip(acting, orders.checked(), strict=True)]
         else:
             free = view.free
@@ -277,20 +276,6 @@ class _Row(NamedTuple):
     nodes: int
     #: Of nodes that it gives up, how many are promised to another job; of a promise, how many are free ones.
     promised: int
-
-
-def _check(view: QueueView, decision: Decision, orders: Orders, waiting: set[int]) -> None:
-    """Check one of several decisions, as the engine does."""
-    if isinstance(decision, Start):
-        orders.start(*_checked_start(view, decision, waiting), 0, -1)
-    elif isinstance(decision, Promise):
-        orders.promise(*_checked_start(view, decision, waiting))
-    elif isinstance(decision, Resize):
-        orders.resize(decision)
-    elif isinstance(decision, Answer):
-        orders.answer(decision)
-    else:
-        raise IllegalDecision(None, f"{shown(decision)} is no decision")
 
 
 def _checked_start(view: QueueView, decision: Start | Promise, waiting: set[int]) -> tuple[int, int]:

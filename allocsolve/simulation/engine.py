@@ -178,18 +178,10 @@ class Engine:
     ) -> list[list[int]]:
         orders = Orders(self._state, changes.resizing, self.problem.packed)
         for decision in decisions:
-            if isinstance(decision, Start):
-                orders.start(*self._checked_start(decision))
-            elif isinstance(decision, Promise):
-                orders.promise(*self._checked_start(decision)[:2])
-            elif isinstance(decision, Resize):
-                orders.resize(decision)
-            elif isinstance(decision, Answer):
-                orders.answer(decision)
-            elif isinstance(decision, Wake):
+            if isinstance(decision, Wake):
                 wakes.append(checked_wake(decision, self._state.engine["clock"]))
             else:
-                raise _no_start(decision)
+                orders.take(decision, self._checked_start)
         return orders.checked()
 
     def _checked_start(self, start: Start | Promise) -> _Chosen:

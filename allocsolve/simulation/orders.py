@@ -15,15 +15,16 @@ from allocsolve.kernels.records import numbers
 from allocsolve.model import MALLEABLE, REQUESTED, frozen
 from allocsolve.model.checks import shown, whole
 from allocsolve.simulation import _kernels_loop as kernels
-from allocsolve.simulation.decisions import IllegalDecision, Resize
+from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start
 from allocsolve.simulation.state import initial_resizing, roomier
 from allocsolve.simulation.view import can_run_on
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
-    from allocsolve.simulation.decisions import Answer
+    from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.state import Resizing, State
 
 
@@ -44,6 +45,24 @@ class Orders:
         #: bring.
         self._given: dict[int, list[tuple[int, int]]] = {}
         self.rows: list[list[int]] = []
+
+    def take(
+        self, decision: Decision, checked: Callable[[Start | Promise], tuple[int, int, int, int]]
+    ) -> None:
+        """Check a decision that is no wake-up.
+
+        `checked` returns job, nodes, code of the reason and blocked job, or -1, of who is to leave the queue.
+        """
+        if isinstance(decision, Start):
+            self.start(*checked(decision))
+        elif isinstance(decision, Promise):
+            self.promise(*checked(decision)[:2])
+        elif isinstance(decision, Resize):
+            self.resize(decision)
+        elif isinstance(decision, Answer):
+            self.answer(decision)
+        else:
+            raise IllegalDecision(None, f"{shown(decision)} is no decision")
 
     def start(self, job: int, nodes: int, reason: int, blocked: int) -> None:
         """Start a job; the engine has checked all but whether it is in the queue and its nodes are free."""

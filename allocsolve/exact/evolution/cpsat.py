@@ -118,10 +118,7 @@ class _Search:
         budget: Budget,
         params: EvolutionCpSatParams,
     ) -> None:
-        self.problem = problem
-        self.params = params
-        self.objective = objective
-        self.budget = budget
+        self.problem, self.objective, self.budget, self.params = problem, objective, budget, params
         self.clock = budget.start()
         self.limit: Limit | None = None
         self.blocks = blocks_of(problem)

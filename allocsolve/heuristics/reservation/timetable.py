@@ -245,3 +245,16 @@ def _checked(answer: object, free: BoolArray, size: int) -> IntArray:
     if np.count_nonzero(taken & free) != size:
         raise InvalidAnswer(f"the allocator took {shown(nodes.tolist())}, which are not {size} free nodes")
     return nodes
+
+
+def labelled_nodes(starts: IntArray, runtimes: IntArray, offsets: IntArray, num_nodes: int) -> IntArray:
+    """Return nodes for jobs that were accepted by count: in order of starts, those that were left last.
+
+    Starts and run times are in seconds, shape (jobs,), and a rejected job has a negative start; the nodes of
+    job ``j`` are those from ``offsets[j]`` to ``offsets[j + 1]``.
+    """
+    accepted, times = np.flatnonzero(starts >= 0), (frozen(starts), frozen(starts + runtimes))
+    by_start, by_end = (frozen(accepted[np.argsort(column[accepted], kind="stable")]) for column in times)
+    nodes = np.empty(int(offsets[-1]), dtype=np.int64)
+    kernels.label_nodes(by_start, by_end, times, frozen(offsets), num_nodes, nodes)
+    return nodes
