@@ -11,7 +11,6 @@ from allocsolve.kernels.heap import change, raise_up
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.heuristics.programs.state import Executed, State
-    from allocsolve.model import FloatArray, IntArray
 
 #: The number of bits of a key that hold its slot, and their mask; the higher bits are the kind of the event.
 BITS: Final = 40
@@ -92,21 +91,12 @@ def _crosses(lattice: Lattice, source: int, sink: int, link: int) -> bool:
 
 
 @inner_kernel
-def _walk(
-    lattice: Lattice,
-    source: int,
-    sink: int,
-    users: int,
-    rate: float,
-    link_left: FloatArray,
-    link_users: IntArray,
-    links: IntArray,
-    count: int,
-) -> int:
+def _walk(lattice: Lattice, state: State, source: int, sink: int, users: int, rate: float, count: int) -> int:
     """Change the users and the remaining capacity of all links of a route; return how many links are in use.
 
-    A link that had no users is added to `links`.
+    A link that had no users is added to `State.links`.
     """
+    link_left, link_users, links = state.link_left, state.link_users, state.links
     shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
     axes = len(shape)
     node, stride = source, 1
@@ -156,7 +146,7 @@ def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> Non
         slot = flows[k]
         flow[slot].new_rate = -1.0
         flow[slot].now = _local_time(jobs, state, flow[slot].job, now)
-        used = _walk(lattice, flow[slot].source, flow[slot].sink, 1, 0.0, left, users, links, used)
+        used = _walk(lattice, state, flow[slot].source, flow[slot].sink, 1, 0.0, used)
     while used > 0:
         tightest, rate, in_use = -1, 0.0, 0
         for k in range(used):
@@ -176,7 +166,7 @@ def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> Non
             source, sink = flow[slot].source, flow[slot].sink
             if flow[slot].new_rate < 0 and _crosses(lattice, source, sink, tightest):
                 flow[slot].new_rate = rate
-                _walk(lattice, source, sink, -1, rate, left, users, links, 0)
+                _walk(lattice, state, source, sink, -1, rate, 0)
     for k in range(num_flows):
         slot = flows[k]
         rate = flow[slot].new_rate
