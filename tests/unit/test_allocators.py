@@ -123,7 +123,7 @@ LARGE = """
 from pathlib import Path
 import numpy as np
 from allocsolve.heuristics.partition.blocks import MultipleBuddy, Paging, RandomNodes
-from allocsolve.heuristics.partition.curve_fit import CURVE_METHODS, FALLBACKS, CurveFit
+from allocsolve.heuristics.partition.curve_fit import CurveFit, CurveMethod, Fallback
 from allocsolve.heuristics.partition.growth import Growth, Leak
 from allocsolve.heuristics.partition.submesh import Submesh
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Torus
@@ -131,8 +131,8 @@ from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Torus
 def peak():  # not ru_maxrss: a child process starts with that of its parent
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 
-solvers = [CurveFit(method, order) for method in CURVE_METHODS for order in NODE_ORDERS]
-solvers += [CurveFit("best-fit", fallback=fallback) for fallback in FALLBACKS]
+solvers = [CurveFit(method, order) for method in get_args(CurveMethod) for order in NODE_ORDERS]
+solvers += [CurveFit("best-fit", fallback=fallback) for fallback in get_args(Fallback)]
 solvers += [Growth(), Growth("all"), Leak(), Leak(contiguous=False), MultipleBuddy(), RandomNodes()]
 solvers += [Paging(3, "hilbert"), Submesh("first", True), Submesh("best", True)]
 for solver in solvers:  # compiles the kernels

@@ -79,11 +79,6 @@ QueueOrder: TypeAlias = Literal[
 QUEUE_ORDERS: tuple[QueueOrder, ...] = get_args(QueueOrder)
 
 
-def order_code(order: QueueOrder) -> int:
-    """Return the code of an order for kernels."""
-    return ORDER_CODES[order]
-
-
 #: Where a policy takes run times from, see `Easy`.
 EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 
@@ -495,7 +490,7 @@ class Easy(QueueSolver):
             self.moldable,
             extra_nodes=self.extra_nodes,
             strict=self.strict,
-            order=order_code(self.order),
+            order=ORDER_CODES[self.order],
             scan_limit=ALL_JOBS if self.scan_limit is None else min(self.scan_limit, ALL_JOBS),
             learning=self.estimate == "user-average",
             reservations=ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS),
@@ -531,5 +526,5 @@ _PRESETS: Final = {
 
 #: First fit, for which least areas come first, by true run times.
 SMALLEST_AREA_FIRST: Final = QueuePolicy(
-    queue_rule(FIRST_FIT, order=order_code("smallest-area")), running="actual", queued="actual"
+    queue_rule(FIRST_FIT, order=ORDER_CODES["smallest-area"]), running="actual", queued="actual"
 )

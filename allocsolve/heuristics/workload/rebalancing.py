@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload import _kernels_rebalancing as kernels
 from allocsolve.heuristics.workload._kernels_clearing import price_takers
-from allocsolve.heuristics.workload.policies import QueueOrder, order_code
+from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES
+from allocsolve.heuristics.workload.policies import QueueOrder
 from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.options import Within
 from allocsolve.simulation import Answer, EngineRules, Resize
@@ -82,7 +83,7 @@ class StaticPrice(CompiledSolver):
 
     @property
     def _rule(self) -> kernels.RebalancingRule:
-        return kernels.RebalancingRule(float(self.hysteresis), order_code(self.order))
+        return kernels.RebalancingRule(float(self.hysteresis), ORDER_CODES[self.order])
 
     def simulated(
         self, problem: WorkloadProblem, rules: EngineRules | None = None, clock: Clock | None = None
