@@ -14,7 +14,6 @@ from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     MIN_SIZE,
     PREFERRED_SIZE,
-    Estimates,
     nothing_blocked,
 )
 from allocsolve.heuristics.workload.policies import initial_estimates, queue_rule
@@ -25,7 +24,7 @@ from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_v
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from allocsolve.model import IntArray, WorkloadProblem
     from allocsolve.simulation import EngineRules, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
@@ -60,7 +59,10 @@ class _Malleable(ResizingSolver):
     def run(self, problem: WorkloadProblem, rules: EngineRules) -> tuple[State, Resizing]:
         """Run a workload to its end; return the states of the engine."""
         scratch = kernels.initial_scratch(len(problem.jobs), room=0)
-        estimates, memory = _estimates(problem.packed.estimate), nothing_blocked(usable=False)
+        estimates, memory = (
+            initial_estimates(problem.packed.estimate),
+            nothing_blocked(usable=False),
+        )
         fixed = estimates, scratch, self.malleable_rule, memory, rules.coalesce
         return run_to_end(
             problem,
@@ -192,7 +194,10 @@ def decide_resizes(view: QueueView, rule: kernels.MalleableRule) -> tuple[Resize
 def _state_after(view: QueueView, rule: kernels.MalleableRule, scratch: kernels.Scratch) -> State:
     """Return the state after one call on a view."""
     state, columns, memory = state_of_view(view, resizable=True), view.jobs, nothing_blocked(usable=False)
-    estimates, resizing = _estimates(columns.estimate), resizing_of_view(view)
+    estimates, resizing = (
+        initial_estimates(columns.estimate),
+        resizing_of_view(view),
+    )
     which = packed_jobs(columns), state, resizing, estimates, scratch, rule, memory
     kernels.decide_malleable(*which, view.running, view.expected_ends)
     return state
@@ -206,8 +211,3 @@ def _decisions(state: State, decisions: IntArray, listed: IntArray) -> Iterator[
             yield Promise(int(listed[job]), nodes)
         else:
             yield Resize(int(listed[job]), nodes, None if other == kernels.FOR_NOBODY else int(listed[other]))
-
-
-def _estimates(limit: FloatArray) -> Estimates:
-    """Return the estimates of a policy that takes those of the users."""
-    return initial_estimates(limit, limit, limit)

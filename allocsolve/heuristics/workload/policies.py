@@ -195,7 +195,9 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     users = user_numbers(problem) if policy.rule.learning else _NO_USERS
-    estimates = initial_estimates(packed.estimate, sources[policy.running], sources[policy.queued], users)
+    estimates = initial_estimates(
+        packed.estimate, sources[policy.running], sources[policy.queued], users=users
+    )
     # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
     # behind.
     lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
@@ -239,10 +241,12 @@ def _can_be_tree(rule: QueueRule) -> bool:
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
-def initial_estimates(
-    limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray = _NO_USERS
-) -> Estimates:
-    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs."""
+def initial_estimates(limit: FloatArray, *expected: FloatArray, users: IntArray = _NO_USERS) -> Estimates:
+    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs.
+
+    Those that are `expected` are those of users if left out.
+    """
+    running, queued = expected or (limit, limit)
     return Estimates(
         limit=limit,
         running=running.copy(),
