@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allocsolve import bench
 from allocsolve.errors import FormatError
 from allocsolve.instances import parse_problem, read_problem
 from allocsolve.instances.formats.files import parse, read_stream
@@ -42,9 +43,7 @@ def problem_from(file: str) -> Problem:
 
 def refuse_suite(name: str) -> None:
     """Say so where a suite of the library is named in place of a file."""
-    from allocsolve.bench import SUITES  # noqa: PLC0415 - when a file is missing
-
-    if name in SUITES and not Path(name).exists():
+    if name in bench.SUITES and not Path(name).exists():
         what = (
             f"is a suite of the library, not a problem: allocsolve score {name} --solvers NAME,... runs "
             "solvers on it, allocsolve library list tells what is known of it"
