@@ -25,7 +25,7 @@ from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from allocsolve.instances import JobLog
     from allocsolve.model import Answer, Problem, Value
@@ -167,35 +167,6 @@ def certified(
         raise FormatError(str(path), [str(error)]) from error
 
 
-def import_swf(args: argparse.Namespace) -> int:
-    """Write the workload of a log in the Standard Workload Format."""
-
-    def read() -> JobLog:
-        return instances.read_swf_log(
-            args.log, num_nodes=args.nodes, unit=args.unit, limits=args.limits, fields=asked_fields(args)
-        )
-
-    return _import(args, read)
-
-
-def import_table(args: argparse.Namespace) -> int:
-    """Write the workload of a log that is a table of jobs, in the format that the command is named after."""
-
-    def read() -> JobLog:
-        return instances.read_table_log(
-            args.log,
-            args.format,
-            num_nodes=args.nodes,
-            unit=args.unit,
-            limits=args.limits,
-            timezone=args.timezone,
-            time_unit=args.time_unit,
-            fields=asked_fields(args),
-        )
-
-    return _import(args, read)
-
-
 def _report(name: str, log: JobLog) -> dict[str, object]:
     """Return what ``--report`` writes: counts by reason, and the lines that could not be read."""
     report = log.report
@@ -215,14 +186,26 @@ def _report(name: str, log: JobLog) -> dict[str, object]:
     }
 
 
-def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
-    """Write the workload and the schedule of a log, and say what was dropped, changed and unusual."""
+def import_log(args: argparse.Namespace) -> int:
+    """Write the workload and the schedule of a log, and say what was dropped, changed and unusual.
+
+    Its format is what the command is named after.
+    """
     inputs = [args.log, *([args.events] if args.events else [])]
     check_outputs(args.out, args.recorded, args.report, inputs=inputs, force=args.force)
     faults: tuple[str, ...] = ()
     window = {"from_job": args.from_job, "jobs": args.jobs, "origin": args.origin}
     with time_bar(f"reading {args.log}"):
-        log = read()
+        log = instances.read_table_log(
+            args.log,
+            args.format,
+            num_nodes=args.nodes,
+            unit=args.unit,
+            limits=args.limits,
+            timezone=args.timezone,
+            time_unit=args.time_unit,
+            fields=asked_fields(args),
+        )
         closed = closed_parts(args, log, args.closed)
         problem = instances.log_problem(
             log, **window, warm_up=args.warm_up, cool_down=args.cool_down, closed=closed.windows

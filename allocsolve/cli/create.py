@@ -203,7 +203,7 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
 MANY = 10**6
 
 
-def add_generators(parser: argparse.ArgumentParser) -> None:
+def add_generate(parser: argparse.ArgumentParser) -> None:
     """Add one command per generator below `generate`; its options are the parameters of the generator."""
     generators = commands_of(parser, "generator")
     for name, generator, summary in (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import shlex
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +16,7 @@ from allocsolve.instances import parse_problem, read_problem
 from allocsolve.instances.formats.files import parse, read_stream
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
     from allocsolve.bench import Record
@@ -107,6 +111,12 @@ def make_folder(path: Path) -> None:
         raise FormatError(str(path), [fault]) from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise FormatError(str(path), ["cannot be written: permission denied"])
+
+
+def made_by(args: argparse.Namespace) -> str:
+    """Return what a page says of the command that has written it."""
+    command = shlex.join(["allocsolve", *args.words])
+    return f"Made on {dt.datetime.now(dt.UTC).date()} with allocsolve {version('allocsolve')}: {command}"
 
 
 def failure_lines(failed: Sequence[Record], path: Path, *, verbose: bool) -> Iterator[str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import shlex
 from contextlib import ExitStack, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +11,14 @@ from allocsolve.backends.verified_checker import find_checker
 from allocsolve.bench.runs.tasks import again
 from allocsolve.bench.runs.verified import mark_verified
 from allocsolve.bench.scores.catalogue import Catalogue, select
-from allocsolve.cli.files import check_absent, check_outputs, failure_fields, failure_lines, make_folder
+from allocsolve.cli.files import (
+    check_absent,
+    check_outputs,
+    failure_fields,
+    failure_lines,
+    made_by,
+    make_folder,
+)
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.chart import counted
@@ -202,15 +206,11 @@ def report_study(args: argparse.Namespace) -> int:
     if args.figures is not None:
         for figure in sorted(args.figures.glob("*.svg")):
             check_absent(figure, force=args.force)
-    today = dt.datetime.now(dt.UTC).date()
-    made = (
-        f"Made on {today} with allocsolve {version('allocsolve')}: {shlex.join(['allocsolve', *args.words])}"
-    )
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = select(
             store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
         )
-        findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made)
+        findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
         drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
     if args.json:
         write_json(

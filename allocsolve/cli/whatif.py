@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
-import shlex
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve import bench
 from allocsolve.bench.runs.tasks import again
 from allocsolve.cli import options as opt
-from allocsolve.cli.files import check_absent, check_outputs, check_writable
+from allocsolve.cli.files import check_absent, check_outputs, check_writable, made_by
 from allocsolve.cli.machine_options import (
     ClosedParts,
     add_events,
@@ -24,14 +21,14 @@ from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, 
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.families import family_named
-from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
+from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_table_log
 from allocsolve.instances.formats.files import replace_file
 from allocsolve.instances.formats.logs.fields import ASKED_FIELDS
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.log import UNITS
 from allocsolve.instances.formats.logs.no_logs import is_problem
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workload_log
-from allocsolve.instances.formats.logs.times import check_swf_unit, zone
+from allocsolve.instances.formats.logs.times import zone
 from allocsolve.registry.table import registered_names
 from allocsolve.report import whatif as report
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
@@ -163,7 +160,9 @@ def whatif(args: argparse.Namespace) -> int:
             figures = report.what_if(
                 log, planned, store, days, asked=asked, split=split, policies=args.policies
             )
-            out.write_text(report.whatif_page(figures, made=_made(args)), encoding="utf-8", errors="replace")
+            out.write_text(
+                report.whatif_page(figures, made=made_by(args)), encoding="utf-8", errors="replace"
+            )
             if args.prometheus is not None:
                 replace_file(args.prometheus, report.prometheus_text(figures).encode(errors="replace"))
     if args.json:
@@ -223,19 +222,14 @@ def _read(args: argparse.Namespace) -> JobLog:
 
 
 def _read_with(args: argparse.Namespace, num_nodes: int | None) -> JobLog:
-    kind = args.format or log_format(args.log)
-    fields = asked_fields(args, tells_partitions=args.by == "partition", keeps_large=True)
-    if kind == "swf":
-        check_swf_unit(args.time_unit)
-        return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit, fields=fields)
     return read_table_log(
         args.log,
-        kind,
+        args.format or log_format(args.log),
         num_nodes=num_nodes,
         unit=args.unit,
         timezone=args.timezone,
         time_unit=args.time_unit,
-        fields=fields,
+        fields=asked_fields(args, tells_partitions=args.by == "partition", keeps_large=True),
     )
 
 
@@ -267,12 +261,6 @@ def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) 
                     announce=remark,
                 )
             before += len(part)
-
-
-def _made(args: argparse.Namespace) -> str:
-    today = dt.datetime.now(dt.UTC).date()
-    command = shlex.join(["allocsolve", *args.words])
-    return f"Made on {today} with allocsolve {version('allocsolve')}: {command}"
 
 
 def _show(figures: WhatIf) -> None:

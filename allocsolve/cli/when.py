@@ -14,7 +14,7 @@ from allocsolve.cli.output import count_lines, say, show_table, time_bar, write_
 from allocsolve.cli.parser import make_command
 from allocsolve.cli.when_machine import blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.instances import log_format, read_squeue, read_swf_log, read_table_log
+from allocsolve.instances import log_format, read_squeue, read_table_log
 from allocsolve.instances.formats.logs.log import SWF_UNITS
 from allocsolve.instances.formats.logs.squeue import QueuedJob
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
@@ -139,10 +139,7 @@ def _now(args: argparse.Namespace, listing: QueueListing) -> float:
 
 def _read(args: argparse.Namespace) -> JobLog:
     kind = log_format(args.log)
-    if kind == "swf":
-        log = read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit)
-    else:
-        log = read_table_log(args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
+    log = read_table_log(args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
     if log.machine.unit not in {"nodes", "processors"}:
         raise InvalidOption(f"{args.log} counts {log.machine.unit}, of which squeue tells nothing")
     return log

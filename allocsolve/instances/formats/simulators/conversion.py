@@ -11,9 +11,7 @@ from allocsolve.instances.formats.files import load, replace_file, unpacked_path
 from allocsolve.instances.formats.logs.jobs import read_table_log
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.log import log_problem
-from allocsolve.instances.formats.logs.swf import read_swf_log
 from allocsolve.instances.formats.logs.tables import LOG_TABLES, certain_format, format_of
-from allocsolve.instances.formats.logs.times import check_swf_unit
 from allocsolve.instances.formats.own.envelope import (
     is_problem_table,
     parse_problem,
@@ -244,11 +242,7 @@ def _log_format(path: Path) -> str | None:
 
 
 def _read_log(path: Path, name: str, num_nodes: int | None, time_unit: str | None) -> ReadWorkload:
-    if name == "swf":
-        check_swf_unit(time_unit)
-        log = read_swf_log(path, num_nodes=num_nodes, limits="keep")
-    else:
-        log = read_table_log(path, name, num_nodes=num_nodes, limits="keep", time_unit=time_unit)
+    log = read_table_log(path, name, num_nodes=num_nodes, limits="keep", time_unit=time_unit)
     unheld = Unheld()
     for reason, count in log.report.dropped.items():
         unheld.add(f"job lines that were dropped ({reason.replace('_', ' ')})", count)
