@@ -61,7 +61,7 @@ def _draw(generator: Callable[..., Problem], args: argparse.Namespace) -> int:
 
 def _takes_words(generator: Callable[..., object]) -> bool:
     """Return whether the seed of a generator may have several words; else it is an integer."""
-    return bool(signature(generator).parameters["seed"].annotation != "int")
+    return bool(signature(generator).parameters["seed"].annotation == "Seed")
 
 
 def _given(function: Callable[..., object], args: argparse.Namespace) -> dict[str, Any]:

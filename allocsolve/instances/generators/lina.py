@@ -12,14 +12,13 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
     Seed,
     check_rigid,
-    check_share,
     recipe,
     seed_name,
     seed_words,
 )
 from allocsolve.model import Jobs, Overhead, Requests, Stall, WorkloadProblem
-from allocsolve.model.checks import choice, real
-from allocsolve.model.options import Within
+from allocsolve.model.checks import real
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, JobKind
@@ -139,10 +138,8 @@ def lina_workload(
     >>> [(job.kind, job.min_nodes, job.nodes, job.max_nodes) for job in elastic.jobs]
     [('evolving', 3, 5, 40), ('malleable', 25, 50, 100)]
     """
-    words, share = seed_words(seed), check_share(share)
-    choice("flexibility", flexibility, LINA_FLEXIBILITIES)
-    choice("moments of requests", moments, LINA_MOMENTS)
-    choice("nodes held while a job stalls", holds, STALL_HOLDS)
+    words = seed_words(seed)
+    share, *_ = checked(lina_workload, share=share, flexibility=flexibility, moments=moments, holds=holds)
     jobs, packed = problem.jobs, problem.packed
     check_rigid(problem, "elastic")
     draws, nodes = _draws(np.random.default_rng(words), len(jobs)), packed.nodes
