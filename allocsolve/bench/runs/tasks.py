@@ -72,10 +72,8 @@ class Task:
     def make_solver(self) -> AnySolver:
         """Return the solver.
 
-        Raises
-        ------
-        AllocsolveError
-            If its code is not that of the key: edited meanwhile, or another version on this machine.
+        Raises `AllocsolveError` if its code is not that of the key: edited meanwhile, or another version on
+        this machine.
         """
         if self.unnamed is not None:
             return self.unnamed
@@ -224,10 +222,7 @@ def _version() -> str:
 def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
     """Return the family of some problems, at least one.
 
-    Raises
-    ------
-    InvalidOption
-        If they are of several kinds.
+    Raises `InvalidOption` if they are of several kinds.
     """
     families = {family.kind: family for family in map(family_of, problems)}
     if len(families) > 1:

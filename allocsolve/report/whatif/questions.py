@@ -249,10 +249,7 @@ class Classes(NamedTuple):
 def classes_of(log: JobLog, problem: WorkloadProblem, by: Split) -> Classes:
     """Split the jobs of a log.
 
-    Raises
-    ------
-    InvalidOption
-        If the log does not tell what they are split by.
+    Raises `InvalidOption` if the log does not tell what they are split by.
     """
     if by == "size":
         of_jobs = size_classes(problem.jobs.packed.nodes)[0]

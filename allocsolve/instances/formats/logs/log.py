@@ -256,10 +256,7 @@ def recorded_schedule(
     It is what the log says, whether it keeps the rules or not. A job without a recorded start and end has no
     piece.
 
-    Raises
-    ------
-    FormatError
-        If the log tells no start of any job of the window.
+    Raises `FormatError` if the log tells no start of any job of the window.
     """
     window = _window(log, from_job, jobs)
     starts, ends = log.starts[window], log.ends[window]

@@ -63,11 +63,8 @@ def digest(problem: Problem) -> str:
 def read_problem(path: PathLike) -> Problem:
     """Read a problem, from a table if the name of the file ends in ``.csv``.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is not JSON (or no table), is a log, or is no valid problem: every faulty
-        field is named.
+    Raises `FormatError` if the file cannot be read, is not JSON (or no table), is a log, or is no valid
+    problem: every faulty field is named.
     """
     with _telling_logs(path, "a problem: allocsolve convert, or import {}, makes one of it"):
         if is_table(path):
@@ -122,10 +119,7 @@ def problem_columns(problem: Problem) -> dict[str, Any]:
 
     ``name`` and ``meta`` of the problem are not among them.
 
-    Raises
-    ------
-    InvalidProblem
-        If a table cannot hold it: there are no rows, or its family has no tables.
+    Raises `InvalidProblem` if a table cannot hold it: there are no rows, or its family has no tables.
     """
     family = family_of(problem)
     if family.codec.problem_table is None:
@@ -183,10 +177,7 @@ def write_problem(problem: Problem, path: PathLike) -> None:
 
     The file appears whole or not at all.
 
-    Raises
-    ------
-    InvalidProblem
-        If a table cannot hold it, see `problem_columns`.
+    Raises `InvalidProblem` if a table cannot hold it, see `problem_columns`.
     """
     if is_table(path):
         write_columns(problem_columns(problem), path)
@@ -241,10 +232,7 @@ def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: 
 def solution_columns(problem: Problem, answer: Answer) -> dict[str, Any]:
     """Return the columns of an answer as arrays of equal length, as ``pandas.DataFrame`` takes them.
 
-    Raises
-    ------
-    FormatError
-        If the family of the problem has no tables.
+    Raises `FormatError` if the family of the problem has no tables.
     """
     return dict(_answer_table(problem, "table").columns(problem, answer))
 
@@ -391,10 +379,7 @@ class Proof(NamedTuple):
 def read_certificate(path: PathLike, problem: Problem) -> Proof:
     """Read a certificate for `problem`; what it proves is for the judge to say.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is no certificate, or one of another problem.
+    Raises `FormatError` if the file cannot be read, is no certificate, or one of another problem.
     """
     return _proof(load(path), str(path), problem)
 
