@@ -16,7 +16,7 @@ from allocsolve.instances.generators._streams import (
     seed_name,
     seed_words,
 )
-from allocsolve.model import MAX_INTEGER, Amdahl, Jobs, WorkloadProblem
+from allocsolve.model import MAX_INTEGER, Amdahl, WorkloadProblem
 from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
@@ -112,14 +112,7 @@ def elastic_workload(
     kinds: tuple[JobKind, JobKind] = ("rigid", "malleable")
     return WorkloadProblem(
         problem.num_nodes,
-        Jobs(
-            packed.submit,
-            nodes,
-            packed.runtime,
-            jobs.limit,
-            names=jobs.names,
-            users=jobs.users or None,
-            weight=packed.weight,
+        jobs.replace(
             min_nodes=np.where(chosen, fewest, nodes),
             max_nodes=np.where(chosen, largest, nodes),
             speedups=[

@@ -16,7 +16,7 @@ from allocsolve.instances.generators._streams import (
     seed_name,
     seed_words,
 )
-from allocsolve.model import Jobs, Overhead, Requests, Stall, WorkloadProblem
+from allocsolve.model import Overhead, Requests, Stall, WorkloadProblem
 from allocsolve.model.checks import real
 from allocsolve.model.options import Within, checked
 
@@ -150,14 +150,7 @@ def lina_workload(
     kinds: tuple[JobKind, JobKind, JobKind] = ("rigid", "malleable", "evolving")
     return WorkloadProblem(
         problem.num_nodes,
-        Jobs(
-            packed.submit,
-            nodes,
-            packed.runtime,
-            jobs.limit,
-            names=jobs.names,
-            users=jobs.users or None,
-            weight=packed.weight,
+        jobs.replace(
             min_nodes=np.where(chosen, fewest, nodes),
             max_nodes=np.where(chosen, largest, nodes),
             speedups=[
