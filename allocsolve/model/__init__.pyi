@@ -94,7 +94,6 @@ from .reservation import (
     ReservationSchedule as ReservationSchedule,
     ReservationShape as ReservationShape,
     ReservationTerm as ReservationTerm,
-    parse_reservation_objective as parse_reservation_objective,
 )
 from .result import (
     Budget as Budget,
