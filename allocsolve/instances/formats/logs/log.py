@@ -11,13 +11,14 @@ import bisect
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances.formats.logs.fields import PLAIN, AskedJobs, FieldColumns, LogFields
 from allocsolve.model import MAX_INTEGER, FloatArray, IntArray, Jobs, WorkloadProblem, WorkloadSchedule
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
@@ -390,12 +391,12 @@ def cleaned(
         timezone=timezone,
         names=tuple(names),
         users=tuple([columns.users[row] for row in rows.tolist()]),
-        submits=_fixed(columns.submits[rows]),
-        starts=_fixed(starts),
-        ends=_fixed(np.where(short & cuts, starts + limits, columns.ends[rows])),
-        runs=_fixed(np.where(short & cuts, limits, runs)),
-        limits=_fixed(np.where(short, runs, limits) if raises else limits),
-        nodes=_fixed(columns.nodes[rows].astype(np.int64)),
+        submits=frozen(columns.submits[rows]),
+        starts=frozen(starts),
+        ends=frozen(np.where(short & cuts, starts + limits, columns.ends[rows])),
+        runs=frozen(np.where(short & cuts, limits, runs)),
+        limits=frozen(np.where(short, runs, limits) if raises else limits),
+        nodes=frozen(columns.nodes[rows].astype(np.int64)),
         options=options,
         report=report,
         asked=asked,
@@ -496,11 +497,3 @@ def shared_advice(log: JobLog) -> str | None:
         f"looks smaller than it is, and bounds are too high for it. If jobs share {one}s, "
         f"--unit {PARTS[unit]} tells more (--nodes, too)."
     )
-
-
-_Array = TypeVar("_Array", FloatArray, IntArray)
-
-
-def _fixed(array: _Array) -> _Array:
-    array.setflags(write=False)
-    return array
