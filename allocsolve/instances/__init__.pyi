@@ -5,6 +5,7 @@ from .formats.logs.log import (
     JobLog as JobLog,
     log_problem as log_problem,
     recorded_schedule as recorded_schedule,
+    swf_problem as swf_problem,
 )
 from .formats.logs.node_events import (
     EventWindows as EventWindows,
@@ -20,12 +21,7 @@ from .formats.logs.squeue import (
     RunningJob as RunningJob,
     read_squeue as read_squeue,
 )
-from .formats.logs.swf import (
-    SwfLog as SwfLog,
-    read_swf as read_swf,
-    read_swf_log as read_swf_log,
-    swf_problem as swf_problem,
-)
+from .formats.logs.swf import read_swf_log as read_swf_log
 from .formats.logs.tables import (
     LOG_FORMATS as LOG_FORMATS,
     LOG_TABLES as LOG_TABLES,
