@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from allocsolve import instances
 from allocsolve.cli import options as opt
 from allocsolve.errors import InvalidOption
@@ -109,8 +111,6 @@ def event_remarks(events: NodeEvents, found: EventWindows, told: Mapping[str, in
 
 def _last(log: JobLog) -> float:
     """Return the last time that a log tells."""
-    import numpy as np  # noqa: PLC0415 - when the command runs
-
     return float(np.nanmax(np.concatenate([log.ends, log.submits])))
 
 

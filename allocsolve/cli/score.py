@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve import bench
 from allocsolve.bench.runs.given import given_answer
-from allocsolve.bench.scores.catalogue import Catalogue, select
+from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.cli.files import check_writable, failure_fields, failure_lines, make_folder
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
-from allocsolve.cli.study import Reused, keys_again, struck_out, with_resume_hint
+from allocsolve.cli.study import Reused, keys_again, selected, struck_out, with_resume_hint
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.model import Budget
@@ -224,13 +224,7 @@ def compare_studies(args: argparse.Namespace) -> int:
     ):
         sides = [list(earlier), list(later)]
         catalogue = earlier.catalogue().merged(later.catalogue())
-    chosen, catalogue = select(
-        [row for side in sides for row in side],
-        catalogue,
-        solvers=args.solvers,
-        exclude=args.exclude,
-        suites=args.suites,
-    )
+    chosen, catalogue = selected(args, [row for side in sides for row in side], catalogue)
     rows, catalogue, contradictions = consistent(chosen, catalogue)
     counting = {id(row) for row in rows}
     before, after = ([row for row in side if id(row) in counting] for side in sides)

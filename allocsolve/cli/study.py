@@ -25,9 +25,9 @@ from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from allocsolve.bench import RecordKey, RecordStore, Task
+    from allocsolve.bench import Record, RecordKey, RecordStore, Task
     from allocsolve.bench.scores.gaps import Contradiction
     from allocsolve.report import Findings, StudyRecords
 
@@ -132,15 +132,20 @@ def export_study(args: argparse.Namespace) -> int:
         raise UnknownName("format", args.out.suffix or str(args.out), bench.EXPORTS)
     check_outputs(args.out, inputs=[args.study], force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
-        records, catalogue = select(
-            store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
-        )
+        records, catalogue = selected(args, store, store.catalogue())
     bench.export(records, args.out, catalogue)
     if args.json:
         write_json({"table": args.out, "records": len(records)})
     else:
         say(f"{args.out}: {counted(len(records), 'record')}")
     return 0
+
+
+def selected(
+    args: argparse.Namespace, records: Iterable[Record], catalogue: Catalogue
+) -> tuple[list[Record], Catalogue]:
+    """Return the records that a command is asked for, and what the catalogue says of them."""
+    return select(records, catalogue, solvers=args.solvers, exclude=args.exclude, suites=args.suites)
 
 
 def verify_study(args: argparse.Namespace) -> int:
@@ -207,9 +212,7 @@ def report_study(args: argparse.Namespace) -> int:
         for figure in sorted(args.figures.glob("*.svg")):
             check_absent(figure, force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
-        records, catalogue = select(
-            store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
-        )
+        records, catalogue = selected(args, store, store.catalogue())
         findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
         drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
     if args.json:

@@ -101,6 +101,8 @@ def plan(
 ) -> list[Task]:
     """Return the tasks of every solver on every problem within every budget, problem by problem.
 
+    Raises `InvalidOption` if the problems are of several kinds, or two different solvers have one name.
+
     Parameters
     ----------
     problems
@@ -113,11 +115,6 @@ def plan(
         What is minimised and judged; by default what the kind of the problems has as its first objective.
     budgets
         Of single runs; the seed is part of it.
-
-    Raises
-    ------
-    InvalidOption
-        If the problems are of several kinds, or two different solvers have one name.
     """
     suites_and_problems = list(problems)
     if not suites_and_problems:

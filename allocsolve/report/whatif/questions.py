@@ -181,6 +181,8 @@ def questions(
 ) -> tuple[Question, ...]:
     """Return what is asked of a log, a question for each value; those of the log itself ask for nothing.
 
+    Raises `InvalidOption` if something cannot be asked of this log.
+
     Parameters
     ----------
     nodes
@@ -195,11 +197,6 @@ def questions(
         Partitions that become one pool, each list for itself.
     timezone
         Of times of windows without one.
-
-    Raises
-    ------
-    InvalidOption
-        If something cannot be asked of this log.
     """
     asked = [of_size(problem, log.machine.unit, size) for size in sorted(nodes) if size != problem.num_nodes]
     asked += [in_order(problem, order) for order in orders if order != "submission"]

@@ -518,15 +518,12 @@ _SWF_FIELDS: Final = 18
 def log_format(path: PathLike) -> str:
     """Return the format of a log, one of `LOG_FORMATS`, by what is in it; its name does not count.
 
+    Raises `FormatError` if the file cannot be read, or is none of these: with what it looks like.
+
     Parameters
     ----------
     path
         The file; it may be gzipped.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or is none of these: with what it looks like.
     """
     head = read_text(path, lambda text: text.head)[0]
     name = format_of(head)

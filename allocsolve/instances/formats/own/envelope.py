@@ -191,16 +191,13 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
     It need not be feasible: that is for the judge to say. A table may also be one that another program has
     written, see `allocsolve.instances.formats.simulators.foreign`.
 
+    Raises `FormatError` if the file cannot be read, is not JSON (or no table), is a log, answers another
+    problem, or has faulty fields.
+
     Parameters
     ----------
     tell
         Called with a line that readers of a table in this format should know, if there is one.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is not JSON (or no table), is a log, answers another problem, or has
-        faulty fields.
     """
     if is_table(path):
         foreign = family_of(problem).codec.foreign_tables
@@ -215,15 +212,12 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
 def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: str = "table") -> Answer:
     """Return the solution of `problem` that a table holds, feasible or not.
 
+    Raises `FormatError` if it is no answer to this problem: every faulty row is named, counted from 0.
+
     Parameters
     ----------
     columns
         As `problem_from_columns` takes them.
-
-    Raises
-    ------
-    FormatError
-        If it is no answer to this problem: every faulty row is named, counted from 0.
     """
     table, rows = rows_of(columns, [_answer_table(problem, source)], source)
     return _solution_of_rows(table, rows, problem, source)
@@ -260,17 +254,14 @@ def parse_solution(
 ) -> Answer:
     """Return the solution of `problem` that a JSON object holds, feasible or not.
 
+    Raises `FormatError` if it answers another problem, or has faulty fields.
+
     Parameters
     ----------
     document
         As `solution_document` returns it.
     problem_digest
         The `digest` of the problem where it has been computed before; None computes it.
-
-    Raises
-    ------
-    FormatError
-        If it answers another problem, or has faulty fields.
     """
     codec = family_of(problem).codec
     _kind(document, source, [codec.answer_kind])

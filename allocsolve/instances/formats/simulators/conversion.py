@@ -70,18 +70,14 @@ def _write_batsim(
     return write_batsim(problem, path, version=version)
 
 
-def _write_elastisim(problem: WorkloadProblem, schedule: WorkloadSchedule | None, path: Path) -> Unheld:
-    return write_elastisim(problem, path, schedule=schedule)
-
-
 def _write_text(
     text_of: Callable[[WorkloadProblem, WorkloadSchedule], str],
-    not_held: tuple[str, ...],
+    not_held: tuple[str, ...] | None,
     problem: WorkloadProblem,
     schedule: WorkloadSchedule | None,
     path: Path,
 ) -> Unheld:
-    """Write a file that shows a schedule: of the problem it holds what can be seen."""
+    """Write a file that shows a schedule; `not_held` is what it does not hold of a problem, None for all."""
     assert schedule is not None
     replace_file(path, text_of(problem, schedule).encode("utf-8", errors="replace"))
     unheld = Unheld()
@@ -96,7 +92,7 @@ def _write_text(
         ),
         "jobs that never run": int((schedule.offsets[1:] == schedule.offsets[:-1]).sum()),
     }
-    for what in not_held:
+    for what in present if not_held is None else not_held:
         unheld.add(what, present[what])
     unheld.add("number of nodes", 1)
     unheld.add("meta of the problem", bool(problem.meta))
@@ -108,22 +104,18 @@ CONVERSIONS: Final[dict[str, Conversion]] = {
     "json": Conversion("a problem of allocsolve (.json)", "never", _write_own),
     "csv": Conversion("a problem of allocsolve as a table (.csv)", "never", _write_own),
     "swf": Conversion("a log in the Standard Workload Format (.swf)", "maybe", _write_swf),
-    "elastisim": Conversion("the input of ElastiSim (a folder)", "maybe", _write_elastisim, is_folder=True),
+    "elastisim": Conversion(
+        "the input of ElastiSim (a folder)",
+        "maybe",
+        lambda problem, schedule, path: write_elastisim(problem, path, schedule=schedule),
+        is_folder=True,
+    ),
     "batsim": Conversion("a workload of Batsim 5", "never", partial(_write_batsim, "5")),
     "batsim4": Conversion("a workload of Batsim 4 or before", "never", partial(_write_batsim, "4")),
     "evalys": Conversion(
         "a schedule as Batsim and evalys have it (jobs.csv)",
         "needed",
-        partial(
-            _write_text,
-            evalys_text,
-            (
-                "weights of jobs",
-                "users of jobs",
-                "jobs without a limit, for which stands 1.25 times the run time",
-                "jobs that never run",
-            ),
-        ),
+        partial(_write_text, evalys_text, None),
     ),
     "perfetto": Conversion(
         "a schedule for trace viewers",
