@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -124,7 +124,6 @@ def evotree(
 
 #: The kinds of the jobs that are not rigid.
 EvotreeKind: TypeAlias = Literal["evolving", "moldable"]
-EVOTREE_KINDS: Final[tuple[EvotreeKind, ...]] = get_args(EvotreeKind)
 
 #: The fewest and most nodes of a job, by nominal size.
 _RANGES: Final = {1: (1, 2), 2: (1, 4), 4: (2, 8), 8: (4, 10)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,17 +23,13 @@ from allocsolve.model.options import Within, checked
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, JobKind
 
-Flexibility: TypeAlias = Literal["limited", "full", "uncapped"]
-Moments: TypeAlias = Literal["absolute", "recursive"]
-Holds: TypeAlias = Literal["new", "larger"]
-
 #: Ranges of sizes: from half of the nodes to 8 times as many; from 1 to the number on which a job is fastest;
 #: or from 1 to all nodes.
-LINA_FLEXIBILITIES: Final[tuple[Flexibility, ...]] = get_args(Flexibility)
+Flexibility: TypeAlias = Literal["limited", "full", "uncapped"]
 #: Moments of requests as shares of all work of a job, or of the work left at the request before.
-LINA_MOMENTS: Final[tuple[Moments, ...]] = get_args(Moments)
+Moments: TypeAlias = Literal["absolute", "recursive"]
 #: Nodes that a job holds while it stalls.
-STALL_HOLDS: Final[tuple[Holds, ...]] = get_args(Holds)
+Holds: TypeAlias = Literal["new", "larger"]
 
 #: Ranges of uniform draws: the share of parallel overhead; the costs of a change in seconds per node, in
 #: seconds times nodes, and in seconds for synchronisation and for negotiation; the share of work left at a
