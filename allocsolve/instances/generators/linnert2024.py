@@ -137,9 +137,8 @@ def linnert2024(
     nodes = rng.choice(np.arange(1, machine + 1), num_jobs, p=_size_shares(machine, drawn.size_order))
     is_short = rng.random(num_jobs) < drawn.short_share - drawn.short_slope * nodes / machine
     short, long = (rng.exponential(mean, num_jobs) for mean in (drawn.short_mean, drawn.long_mean))
-    kinds = rng.integers(
-        0, PROGRAM_KINDS, num_jobs
-    )  # drawn even if they are not used, so that jobs stay the same
+    # Drawn even if they are not used, so that jobs stay the same.
+    kinds = rng.integers(0, PROGRAM_KINDS, num_jobs)
     arrival = np.rint(np.cumsum(rng.exponential(gap, num_jobs))).astype(np.int64)
     runtime = np.maximum(1, np.rint(np.where(is_short, short, long))).astype(np.int64)
     if drawn.has_repeats:
