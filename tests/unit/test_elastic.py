@@ -115,13 +115,13 @@ def test_a_real_log(traces: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"share": 1.5}, r"share 1\.5 is not in 0\.\.1"),
-        ({"share": float("nan")}, "share nan is not in"),
+        ({"share": 1.5}, r"share takes a number in 0\.\.1, not 1\.5"),
+        ({"share": float("nan")}, r"share takes a number in 0\.\.1, not nan"),
         ({"seed": -1}, "seed -1 is not made of integers"),
-        ({"tick": -1}, "tick -1 is not a number of seconds"),
-        ({"tick": float("inf")}, "tick inf is not a number of seconds"),
+        ({"tick": -1}, "tick takes a number of at least 0, not -1"),
+        ({"tick": float("inf")}, "tick takes a number of at least 0, not inf"),
         ({"tick": 1e-20}, "tick 1e-20 parts a job of .* into more than"),
-        ({"share": "x"}, "share 'x' is not of the type"),
+        ({"share": "x"}, r"share takes a number in 0\.\.1, not 'x'"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(options: dict[str, Any], fault: str) -> None:

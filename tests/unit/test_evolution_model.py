@@ -13,12 +13,13 @@ from strategies import evolution_problems
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model import (
+    EVOLUTION_OBJECTIVES,
     MAX_INTEGER,
     UNLIMITED,
     EvolutionProblem,
     EvolutionProfile,
     EvolutionSchedule,
-    parse_evolution_objective,
+    parse_objective,
 )
 
 ONE = EvolutionProfile(((3, 5), (2, 8)))
@@ -187,7 +188,7 @@ def test_objectives_are_read() -> None:
         "makespan,waste": ("makespan", "waste"),
         "waste, makespan , completion": ("waste", "makespan", "completion"),
     }.items():
-        assert parse_evolution_objective(text) == objective
+        assert parse_objective(text, EVOLUTION_OBJECTIVES) == objective
 
 
 # --- schedules -----------------------------------------------------------------------------------------

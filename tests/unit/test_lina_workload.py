@@ -124,12 +124,12 @@ def test_shrunk_arrivals() -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"share": 1.5}, r"share 1\.5 is not in 0\.\.1"),
-        ({"share": "x"}, "share 'x' is not of the type"),
+        ({"share": 1.5}, r"share takes a number in 0\.\.1, not 1\.5"),
+        ({"share": "x"}, r"share takes a number in 0\.\.1, not 'x'"),
         ({"seed": -1}, "seed -1 is not made of integers"),
         ({"flexibility": "free"}, "flexibility 'free'"),
-        ({"moments": "now"}, "moments of requests 'now'"),
-        ({"holds": "none"}, "nodes held while a job stalls 'none'"),
+        ({"moments": "now"}, "unknown moments 'now'"),
+        ({"holds": "none"}, "unknown holds 'none'"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(options: dict[str, Any], fault: str) -> None:

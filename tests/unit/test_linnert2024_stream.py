@@ -107,14 +107,14 @@ def test_what_is_drawn(seed: int, jobs: int, stream: Any, program: Any, gap: flo
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"seed": -1}, r"seed -1 is not in 0\.\.2\^53"),
-        ({"seed": 1.5}, "seed 1.5 is not an integer"),
-        ({"gap": 0}, "gap 0 is not a finite number above 0"),
-        ({"gap": float("nan")}, "gap nan is not a finite number above 0"),
-        ({"num_jobs": -1}, r"num_jobs -1 is not in 0\.\."),
+        ({"seed": -1}, r"seed takes a whole number in 0\.\.2\^53, not -1"),
+        ({"seed": 1.5}, r"seed takes a whole number in 0\.\.2\^53, not 1\.5"),
+        ({"gap": 0}, "gap takes a number above 0, not 0"),
+        ({"gap": float("nan")}, "gap takes a number above 0, not nan"),
+        ({"num_jobs": -1}, r"num_jobs takes a whole number in 0\.\.16777216, not -1"),
         ({"stream": "lublin"}, "lublin"),
-        ({"program": 4}, r"program 4 is not a kind in 0\.\.3, mixed or None"),
-        ({"program": "0"}, "program '0' is not a kind"),
+        ({"program": 4}, r"program takes mixed, a whole number in 0\.\.3 or None, not 4"),
+        ({"program": "0"}, "unknown program '0'"),
         ({"topology": (16, 8)}, "topology"),
     ],
 )

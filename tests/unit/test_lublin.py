@@ -130,8 +130,8 @@ def test_jobs_come_by_day() -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"num_nodes": 31}, r"num_nodes 31 is not in 32\.\."),
-        ({"num_jobs": -1}, r"num_jobs -1 is not in 0\.\."),
+        ({"num_nodes": 31}, r"num_nodes takes a whole number in 32\.\.1073741824, not 31"),
+        ({"num_jobs": -1}, r"num_jobs takes a whole number in 0\.\.16777216, not -1"),
         ({"model": "random"}, "unknown model 'random'"),
         ({"seed": -1}, "seed -1 is not made of integers"),
     ],
