@@ -1,10 +1,14 @@
-"""Solvers on workloads and reservations with the greatest numbers there are: a judged result, or one line."""
+"""Solvers on problems with the smallest and greatest numbers there are: a judged result, or one line."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from process_tools import python
+from tiers import some
 
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import family_of
@@ -14,6 +18,7 @@ from allocsolve.model import (
     Budget,
     ClosedWindow,
     DeadlineJob,
+    EvolutionProblem,
     Job,
     Mesh,
     PowerLaw,
@@ -75,15 +80,19 @@ def test_the_greatest_numbers(label: str, name: str) -> None:
     problem = PROBLEMS[label]
     objective = family_of(problem).parse_objective(None)
     solver = make_solver(name, problem, objective)
+    said = "it is solved"
     try:
         ready(solver, problem)
         result = solver(problem, Budget(0.05))
     except AllocsolveError as refused:
-        check_line(refused)
-        return
-    confirm(problem, result, objective)
+        said = str(refused)
+    else:
+        confirm(problem, result, objective)
+    assert len(said.splitlines()) == 1
 
 
-def check_line(refused: Exception) -> None:
-    """Hold that a refusal is one line that says why."""
-    assert len(str(refused).splitlines()) == 1
+@pytest.mark.parametrize("name", solver_names(family_of(EvolutionProblem)))
+def test_times_of_all_sizes(name: str) -> None:
+    """Under every objective budgets are kept, memory is bounded, and the judge confirms."""
+    tool = Path(__file__).resolve().parents[1] / "extreme_times.py"
+    assert json.loads(python(tool, len(some(range(12))), name)[0]) == []
