@@ -31,32 +31,6 @@ def problem_file(tmp_path: Path) -> Path:
     return path
 
 
-def read_evolution(path: Path) -> EvolutionProblem:
-    problem = read_problem(path)
-    assert isinstance(problem, EvolutionProblem)
-    return problem
-
-
-def test_generate_writes_the_problems_of_the_seeds(tmp_path: Path, capsys: Capture) -> None:
-    out = tmp_path / "new" / "problems"
-    args = ("generate", "klein2011", "--count", 3, "--seed", 9, "--out", out)
-    text = run(capsys, *args, "--apps", "2-3", "--steps", "1", "--duration", "5-6", "--nodes", "1-9")
-    assert "3 problems" in text
-    files = sorted(out.iterdir())
-    assert [file.name for file in files] == [f"klein2011-s9-000{idx}.json" for idx in range(3)]
-    for idx, file in enumerate(files):
-        expected = klein2011([9, idx], num_apps=(2, 3), num_steps=(1, 1), duration=(5, 6), nodes=(1, 9))
-        assert read_problem(file) == expected
-    run(capsys, "generate", "klein2011", "--count", 1, "--seed", 3, "--out", tmp_path)
-    problem = read_problem(tmp_path / "klein2011-s3-0000.json")
-    assert problem == klein2011([3, 0]), "by default what the library has"
-    assert problem.meta == klein2011([3, 0]).meta
-    args = ("generate", "klein2011", "--count", 1, "--seed", 0, "--out", tmp_path)
-    run(capsys, *args, "--nodes", "2-8", "--num-nodes", 8, "--expand-limit", 1.5)
-    machine = read_evolution(tmp_path / "klein2011-s0-0000.json")
-    assert (machine.num_nodes, machine.expand_limit) == (8, 1.5)
-
-
 def test_generate_interrupted_says_what_is_there(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Generators of mesh refinement and of task trees, as evolution problems and as workloads: recipes, seeds."""
+"""Generators of applications that evolve: mesh refinement, task trees, and those of Klein & Perez 2011."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from cli_tools import refused, run
 from hypothesis import given, strategies as st
 
-from allocsolve.errors import AllocsolveError, InvalidProblem
 from allocsolve.instances import (
     amr,
     amr_stream,
@@ -19,8 +17,10 @@ from allocsolve.instances import (
     evotree,
     evotree_batch,
     evotree_stream,
+    klein2011,
     read_problem,
     regenerate,
+    write_problem,
 )
 from allocsolve.instances.generators.amr import amr_nodes, amr_seconds
 from allocsolve.model import Join, Phases, Profile, SpeedupTable
@@ -29,8 +29,6 @@ from allocsolve.registry import make_allocator
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from cli_tools import Capture
 
     from allocsolve.model import EvolutionProblem
 
@@ -207,56 +205,82 @@ def test_the_limit_draws_nothing(draw: Callable[..., EvolutionProblem]) -> None:
     assert unlimited.expand_limit == math.inf
     assert limited.expand_limit == limited.meta["expand_limit"] == 1.5
     assert limited.applications == unlimited.applications
-    with pytest.raises(InvalidProblem, match=r"expand limit 0\.5 is below 1"):
-        draw(42, expand_limit=0.5)
 
 
-@pytest.mark.parametrize(
-    ("draw", "options", "message"),
-    [
-        (amr, {"num_apps": (5, 3)}, "num_apps 5-3 is empty"),
-        (amr, {"num_apps": (-1, 3)}, f"num_apps -1-3 is not within 0..{2**53}"),
-        (amr, {"peak": (1, 3)}, "peak 1-3 is not within 2..100"),
-        (amr, {"peak": (50, 101)}, "peak 50-101 is not within 2..100"),
-        (amr, {"change": 0}, "change 0 is not a finite number above 0"),
-        (amr, {"change": math.nan}, "change nan is not a finite number above 0"),
-        (amr, {"seed": -1}, "seed -1 is not made of integers >= 0"),
-        (evotree, {"seed": 1.5}, "seed [1.5] is not made of integers >= 0"),
-        (evotree, {"seed": -1}, "seed [-1] is not made of integers >= 0"),
-        (evotree, {"evolving": 101}, "evolving 101 is not in 0..100 per cent"),
-        (evotree, {"evolving": -1}, "evolving -1 is not in 0..100 per cent"),
-        (evotree_batch, {"share": 1.5}, "share 1.5 is not in 0..1"),
-        (evotree_batch, {"kind": "rigid"}, "unknown kind 'rigid'"),
-        (evotree_batch, {"release_delay": -1}, "release_delay -1 is not in"),
-        (evotree_batch, {"seed": -1}, "is not made of integers >= 0"),
-        (evotree_stream, {"num_jobs": -1}, "num_jobs -1 is not in"),
-        (evotree_stream, {"num_jobs": 1, "num_nodes": 9}, "num_nodes 9 is below 10"),
-        (evotree_stream, {"num_jobs": 1, "load": 0}, "load 0 is not a finite number above 0"),
-        (evotree_stream, {"num_jobs": 1, "load": math.inf}, "load inf is not a finite"),
-        (amr_stream, {"num_jobs": 1, "peak": (1, 5)}, "peak 1-5 is not within 2..100"),
-        (amr_stream, {"num_jobs": 1, "change": 0}, "change 0 is not a finite number above 0"),
-    ],
+# --- Klein & Perez 2011 --------------------------------------------------------------------------------
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    problems = [klein2011([0, idx]) for idx in range(200)]
+    apps = [app for problem in problems for app in problem.applications]
+    steps = [step for app in apps for step in app.steps]
+    assert {problem.num_nodes for problem in problems} == {100}
+    assert {problem.expand_limit for problem in problems} == {math.inf}
+    assert {len(problem.applications) for problem in problems} == set(range(15, 21))
+    assert {len(app.steps) for app in apps} == set(range(1, 11))
+    assert {nodes for _, nodes in steps} == set(range(1, 76))
+    durations = [duration for duration, _ in steps]
+    assert (min(durations), max(durations)) == (500, 3600)
+    # The mean of that many uniform draws is within 5 standard errors of the middle of the range.
+    error = 5 / math.sqrt(len(steps))
+    assert sum(durations) / len(steps) == pytest.approx(2050, abs=895 * error)
+    assert sum(nodes for _, nodes in steps) / len(steps) == pytest.approx(38, abs=21.7 * error)
+
+
+@given(
+    seed=st.integers(0, 2**64),
+    apps=st.tuples(st.integers(0, 4), st.integers(0, 4)).map(sorted),
+    steps=st.tuples(st.integers(1, 4), st.integers(1, 4)).map(sorted),
+    times=st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted),
+    sizes=st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted),
 )
-def test_what_cannot_be_drawn_is_refused(
-    draw: Callable[..., object], options: dict[str, Any], message: str
+def test_every_draw_is_in_its_range(
+    seed: int, apps: list[int], steps: list[int], times: list[int], sizes: list[int]
 ) -> None:
-    with pytest.raises(AllocsolveError) as caught:
-        draw(**{"seed": 1, **options})
-    assert message in str(caught.value)
+    ranges: Any = {"num_apps": apps, "num_steps": steps, "duration": times, "nodes": sizes}
+    ranges = {name: tuple(range_) for name, range_ in ranges.items()}
+    problem = klein2011(seed, **ranges, num_nodes=9, expand_limit=2)
+    assert (problem.num_nodes, problem.expand_limit) == (9, 2)
+    assert apps[0] <= len(problem.applications) <= apps[1]
+    for app in problem.applications:
+        assert steps[0] <= len(app.steps) <= steps[1]
+        assert all(times[0] <= d <= times[1] and sizes[0] <= n <= sizes[1] for d, n in app.steps)
 
 
-def test_the_commands_draw_batches_and_streams(tmp_path: Path, capsys: Capture) -> None:
-    argv = ("generate", "evotree", "--count", 2, "--seed", 42, "--out", tmp_path)
-    text = run(capsys, *argv, "--share", 0.6, "--release-delay", 5)
-    assert text == f"2 problems in {tmp_path}: evotree-s42-0000.json to evotree-s42-0001.json\n"
-    for idx in range(2):
-        problem = read_problem(tmp_path / f"evotree-s42-000{idx}.json")
-        assert problem == evotree_batch(42 + idx, share=0.6, release_delay=5)
-    assert "--load is of a stream" in refused(capsys, *argv, "--load", 0.5, "--force")
-    stream = ("--count", 1, "--seed", 3, "--jobs", 4, "--out", tmp_path)
-    run(capsys, "generate", "evotree", *stream, "--num-nodes", 20, "--load", 1.2, "--kind", "moldable")
-    problem = read_problem(tmp_path / "evotree-s3-0000.json")
-    assert problem == evotree_stream([3, 0], num_jobs=4, num_nodes=20, load=1.2, kind="moldable")
-    run(capsys, "generate", "amr", *stream, "--peak", "20-30", "--expand-limit", 2)
-    problem = read_problem(tmp_path / "amr-s3-0000.json")
-    assert problem == amr_stream([3, 0], num_jobs=4, peak=(20, 30), expand_limit=2)
+def test_the_seed_alone_decides() -> None:
+    assert klein2011(7) == klein2011(7) == klein2011([7])
+    digests = [digest(klein2011(seed)) for seed in (7, 8, [7, 1], [1, 7], 2**40)]
+    assert len(set(digests)) == len(digests)
+    assert digest(klein2011([7, 0])) == digests[0]
+
+
+def test_the_problem_of_a_seed_is_frozen() -> None:
+    # Published results name seeds: a change here needs a new version in the generator.
+    problem = klein2011([1, 2], num_apps=(2, 3), num_steps=(1, 3))
+    assert [app.steps for app in problem.applications] == [
+        ((772, 4), (1802, 11)),
+        ((886, 7), (1359, 25), (3016, 66)),
+        ((3048, 32), (520, 50)),
+    ]
+    assert digest(klein2011(0)) == "c2a985310785e4df5e505c9d1e472a2033494df82ae612854011172bee389040"
+
+
+def test_name_and_meta_tell_how_to_make_it_again(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    assert klein2011(7).name == "klein2011-s7"
+    write_problem(klein2011([7, 3], duration=(5, 6)), path)
+    again = read_problem(path)
+    assert again.name == "klein2011-s7-3"
+    assert again.meta == {
+        "generator": "klein2011",
+        "version": 1,
+        "seed": [7, 3],
+        "num_apps": [15, 20],
+        "num_steps": [1, 10],
+        "duration": [5, 6],
+        "nodes": [1, 75],
+        "num_nodes": 100,
+        "expand_limit": None,
+    }
+    assert klein2011(7, expand_limit=1.5).meta["expand_limit"] == 1.5
+    assert klein2011(7).meta["seed"] == 7
