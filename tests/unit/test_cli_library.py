@@ -7,7 +7,6 @@ import re
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from cli_tools import Capture, refused, run, run_json
 from library_tools import small_library
 
@@ -20,6 +19,8 @@ from allocsolve.instances import PACKAGED, Library
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from allocsolve.instances import Suite
     from allocsolve.model import EvolutionProblem
@@ -122,27 +123,6 @@ def test_interrupted(tmp_path: Path, capsys: Capture, monkeypatch: pytest.Monkey
     assert main(["library", "improve", "klein", "--library", str(tmp_path)]) == 130
     kept = f"interrupted; what the 0 runs before found is in {tmp_path}, the same command goes on from there"
     assert capsys.readouterr().err == f"allocsolve: {kept}\n"
-
-
-@pytest.mark.parametrize(
-    ("argv", "parts"),
-    [
-        (["list", "--library", "gone"], ["gone/library.json", "cannot be read: No such file"]),
-        (["verify", "tyny"], ["unknown suite 'tyny'; did you mean tiny"]),
-        (["improve", "klein-5"], ["unknown suite 'klein-5'", "klein-5-l1"]),
-        (["improve"], ["SUITE"]),
-        (["improve", "tiny", "--solver", "best"], ["--solver", "'best'"]),
-        (["improve", "tiny", "--seconds", "0"], ["--seconds", "0 is not"]),
-        (["improve", "tiny", "--objective", "cost"], ["--objective", "'cost'"]),
-        (["improve", "towns", "--objective", "makespan"], ["no instance has the objective makespan"]),
-        (["improve", "towns", "--solver", "noX"], ["unknown solver of these instances 'noX'"]),
-        (["check"], ["check", "verify"]),
-    ],
-)
-def test_bad_command_line(argv: list[str], parts: list[str], capsys: Capture) -> None:
-    err = refused(capsys, "library", *argv)
-    for part in parts:
-        assert part in err
 
 
 def test_a_library_that_is_read_only(
