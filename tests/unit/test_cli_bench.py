@@ -13,8 +13,6 @@ from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
 from allocsolve.instances import klein2011, write_problem
 from allocsolve.model import EvolutionProblem, PartitionProblem
-from reproductions import klein2011 as paper
-from reproductions.klein2011.reproduction import ALGORITHMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,25 +134,3 @@ def test_score_with_failed_and_unanswered_rows(folder: Path, tmp_path: Path, cap
     assert [row["failed"] for row in found["scores"]] == [3, 0, 0]
     assert found["scores"][0]["gap"] is None
     assert len(found["failures"]) == 3
-
-
-def test_reproduce_shows_the_paper_beside_ours(capsys: Capture) -> None:
-    text = run(capsys, "reproduce", "klein2011", "--tests", 6)
-    assert max(map(len, text.splitlines())) <= 100
-    lines = [line.split() for line in text.splitlines()]
-    for algorithm in ALGORITHMS:
-        assert sum(line[:2] == [algorithm, "paper"] for line in lines) == 2
-    assert sum(line[:1] == ["ours"] for line in lines) == 12
-    assert text.endswith("allocsolve reproduce klein2011 --optimal\n")
-    assert "nan" not in text
-
-
-def test_reproduce_json(capsys: Capture) -> None:
-    found = run_json(capsys, "reproduce", "klein2011", "--tests", 2, "--seed", 5)
-    assert (found["paper"], found["tests"], found["seed"]) == ("klein2011", 2, 5)
-    ours = paper.reproduce(2, 5).rows
-    for algorithm, columns in found["algorithms"].items():
-        for column, cell in columns.items():
-            assert cell["paper"] == paper.PAPER[algorithm][column]._asdict()
-            if column != "schedule_time":
-                assert cell["ours"] == ours[algorithm][column]._asdict()
