@@ -41,6 +41,10 @@ class Broken(NamedTuple):
     is_refused: bool = False  #: the whole file, not one row of it
 
 
+def _refused(write: Callable[[str, Path], object], *said: str) -> Broken:
+    return Broken(write, said, is_refused=True)
+
+
 def _changed(name: str, path: Path, **cells: object) -> Path:
     columns = good(name)
     for field, cell in cells.items():
@@ -117,30 +121,23 @@ def _zipped(name: str, path: Path) -> object:
     return path.write_bytes(gzip.compress(path.read_bytes())[:-12])
 
 
+NO_SIZES = ("nodes", "requested_nodes", "processors", "requested_processors")
 #: Of all formats.
 COMMON = {
     "no id": Broken(lambda name, path: _changed(name, path, id=""), ("id is empty",)),
     "ends before it starts": Broken(
         lambda name, path: _changed(name, path, end=good(name)["submit"][0]), ("end", "is before")
     ),
-    "no job": Broken(_empty, ("none of its jobs can be used (0 job lines)",), is_refused=True),
-    "no column of ids": Broken(_without("id"), ("no column id",), is_refused=True),
-    "no column of submissions": Broken(_without("submit"), ("no column submit",), is_refused=True),
-    "no column of run times": Broken(
-        _without("run", "end"), ("neither a column run nor both start and end",), is_refused=True
-    ),
-    "no column of sizes": Broken(
-        _without("nodes", "requested_nodes", "processors", "requested_processors"),
-        ("no column",),
-        is_refused=True,
-    ),
-    "nothing": Broken(lambda _, path: path.write_bytes(b""), ("log",), is_refused=True),
-    "zeros": Broken(lambda _, path: path.write_bytes(bytes(99)), ("log",), is_refused=True),
-    "no file": Broken(lambda _, path: path, ("No such file or directory",), is_refused=True),
-    "a folder": Broken(lambda _, path: path.mkdir(), ("Is a directory",), is_refused=True),
-    "another file": Broken(
-        lambda _, path: path.write_text('{"format": "allocsolve/1"}\n'), ("log",), is_refused=True
-    ),
+    "no job": _refused(_empty, "none of its jobs can be used (0 job lines)"),
+    "no column of ids": _refused(_without("id"), "no column id"),
+    "no column of submissions": _refused(_without("submit"), "no column submit"),
+    "no column of run times": _refused(_without("run", "end"), "neither a column run nor both start and end"),
+    "no column of sizes": _refused(_without(*NO_SIZES), "no column"),
+    "nothing": _refused(lambda _, path: path.write_bytes(b""), "log"),
+    "zeros": _refused(lambda _, path: path.write_bytes(bytes(99)), "log"),
+    "no file": _refused(lambda _, path: path, "No such file or directory"),
+    "a folder": _refused(lambda _, path: path.mkdir(), "Is a directory"),
+    "another file": _refused(lambda _, path: path.write_text('{"format": "allocsolve/1"}\n'), "log"),
 }
 #: Of text.
 LINES = {
@@ -153,40 +150,35 @@ LINES = {
     "a quote that is open": Broken(_line(lambda line: f'"{line}'.replace("|", ",")), ("cells for",)),
     "a line without end": Broken(_line(lambda line: line + "9" * 2**20), ("characters or more",)),
     "another header": Broken(_line(lambda _: "a|b,c"), ("cells for",)),
-    "a header of one column": Broken(
-        _bytes(lambda data: b"jobs\n" + data), ("no column names",), is_refused=True
+    "a header of one column": _refused(_bytes(lambda data: b"jobs\n" + data), "no column names"),
+    "no header": _refused(_bytes(lambda data: data.partition(b"\n")[2]), "no column", "its columns are"),
+    "a header of other columns": _refused(
+        _bytes(lambda data: b"a|b,c\n" + data.partition(b"\n")[2]), "its columns are"
     ),
-    "no header": Broken(
-        _bytes(lambda data: data.partition(b"\n")[2]), ("no column", "its columns are"), is_refused=True
-    ),
-    "a header of other columns": Broken(
-        _bytes(lambda data: b"a|b,c\n" + data.partition(b"\n")[2]), ("its columns are",), is_refused=True
-    ),
+}
+
+
+def _share(percent: int) -> Callable[[bytes], bytes]:
+    return lambda data: data[: len(data) * percent // 100]
+
+
+#: What makes no Parquet file of one.
+NO_PARQUET: dict[str, Callable[[bytes], bytes]] = {
+    **{f"cut to {percent} %": _share(percent) for percent in (1, 25, 50, 75, 99)},
+    "a wrong end": lambda data: data[:-4] + b"PAR9",
+    "no end": lambda data: data + b"\n",
+    "a footer longer than the file": lambda data: data[:-8] + b"\xff\xff\xff\x7fPAR1",
+    "zipped": gzip.compress,
+    "text": lambda _: b"job_id,submit_time\n1,2\n",
 }
 #: Of Parquet files.
 FILES = {
-    **{
-        f"cut to {share} %": Broken(
-            _bytes(lambda data, share=share: data[: len(data) * share // 100]),  # type: ignore[misc]  # bound
-            ("cannot be read",),
-            is_refused=True,
-        )
-        for share in (1, 25, 50, 75, 99)
-    },
-    "a wrong end": Broken(_bytes(lambda data: data[:-4] + b"PAR9"), ("cannot be read",), is_refused=True),
-    "no end": Broken(_bytes(lambda data: data + b"\n"), ("cannot be read",), is_refused=True),
-    "a footer longer than the file": Broken(
-        _bytes(lambda data: data[:-8] + b"\xff\xff\xff\x7fPAR1"), ("cannot be read",), is_refused=True
-    ),
-    "zipped": Broken(_bytes(gzip.compress), ("cannot be read",), is_refused=True),
-    "text": Broken(_bytes(lambda _: b"job_id,submit_time\n1,2\n"), ("cannot be read",), is_refused=True),
-    "pages of zeros": Broken(
-        _bytes(lambda data: data[:4] + bytes(len(data) // 4) + data[4 + len(data) // 4 :]),
-        ("",),
-        is_refused=True,
+    **{name: _refused(_bytes(change), "cannot be read") for name, change in NO_PARQUET.items()},
+    "pages of zeros": _refused(
+        _bytes(lambda data: data[:4] + bytes(len(data) // 4) + data[4 + len(data) // 4 :])
     ),
     **{
-        f"{kind} as {field}": Broken(_typed(field, kind, cell), (field, shown), is_refused=True)
+        f"{kind} as {field}": _refused(_typed(field, kind, cell), field, shown)
         for field in ("submit", "run", "nodes")
         for kind, cell, shown in (
             (pa.bool_(), True, "'True'"),
@@ -205,13 +197,11 @@ def _cases(name: str) -> Iterator[tuple[str, Broken]]:
         if field not in fields or (field == "requested_nodes" and "nodes" not in fields):
             continue
         yield from ((f"{field} {value[:20]}", _cell(field, value)) for value in values)
-    yield from (
-        (f"{field} twice", Broken(_twice(field), ("stands twice",), is_refused=True)) for field in fields
-    )
+    yield from ((f"{field} twice", _refused(_twice(field), "stands twice")) for field in fields)
     yield from COMMON.items()
     yield from (FILES if name in PARQUET else LINES).items()
     if name not in PARQUET:
-        yield "a cut archive", Broken(_zipped, ("end-of-stream marker",), is_refused=True)
+        yield "a cut archive", _refused(_zipped, "end-of-stream marker")
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -259,9 +249,8 @@ def test_no_row_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
     """Whatever the cells hold: each row is dropped for one reason, joined to another, or a job."""
     name = data.draw(st.sampled_from(TABLES))
     count = data.draw(st.integers(1, 12))
-    words = st.sampled_from(
-        ["", "x", "-1", "0", "1", "2", "99", "100", "101", "RESIZING", "CANCELLED", "1.0"]
-    )
+    values = ("", "x", "-1", "0", "1", "2", "99", "100", "101", "RESIZING", "CANCELLED", "1.0")
+    words = st.sampled_from(values)
     cells = {field: data.draw(st.lists(words, min_size=count, max_size=count)) for field in good(name)}
     path = write(name, tmp_path_factory.mktemp("logs") / "log", titled(name, cells))
     log = read_table_log(path, name, num_nodes=100)

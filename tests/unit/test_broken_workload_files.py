@@ -16,7 +16,7 @@ from allocsolve.instances.formats.files import show
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from cli_tools import Capture
@@ -178,44 +178,31 @@ def broken(document: dict[str, Any], path: str, value: object) -> dict[str, Any]
     return changed
 
 
-def check(case: Broken, file: Path, read: Callable[[Path], object], whole: Path) -> None:
-    """Break a file, and read it or the folder that it is in."""
-    document = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps(broken(document, case.path, case.value)), encoding="utf-8")
-    with pytest.raises(FormatError) as caught:
-        read(whole)
-    text = str(caught.value)
-    assert "\n" not in text
-    assert case.said in text
-
-
-def test_broken_input_of_elastisim(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["elastisim", "batsim"])
+def test_broken_files(name: str, tmp_path: Path) -> None:
+    cases, read = (ELASTISIM, read_elastisim) if name == "elastisim" else (BATSIM, read_batsim)
     with all_offenders() as offender:
-        for number, case in enumerate(ELASTISIM):
+        for number, case in enumerate(cases):
             folder = tmp_path / str(number)
             folder.mkdir()
+            file = folder / case.file
             with offender(f"{case.path}={case.value!r:.40}"):
-                write_elastisim(PROBLEM, folder)
-                check(case, folder / case.file, read_elastisim, folder)
-
-
-def test_broken_workloads_of_batsim(tmp_path: Path) -> None:
-    with all_offenders() as offender:
-        for number, case in enumerate(BATSIM):
-            path = tmp_path / f"{number}.json"
-            with offender(f"{case.path}={case.value!r:.40}"):
-                write_batsim(PROBLEM, path)
-                check(case, path, read_batsim, path)
+                if name == "elastisim":
+                    write_elastisim(PROBLEM, folder)
+                else:
+                    write_batsim(PROBLEM, file)
+                document = json.loads(file.read_text(encoding="utf-8"))
+                file.write_text(json.dumps(broken(document, case.path, case.value)), encoding="utf-8")
+                with pytest.raises(FormatError) as caught:
+                    read(folder if name == "elastisim" else file)
+                assert "\n" not in str(caught.value)
+                assert case.said in str(caught.value)
 
 
 def test_files_that_end_too_early(tmp_path: Path) -> None:
     write_elastisim(PROBLEM, tmp_path)
     write_batsim(PROBLEM, tmp_path / "workload.json")
-    for name, read in (
-        ("jobs.json", read_elastisim),
-        (MODEL, read_elastisim),
-        ("workload.json", read_batsim),
-    ):
+    for name, read in ("jobs.json", read_elastisim), (MODEL, read_elastisim), ("workload.json", read_batsim):
         file = tmp_path / name
         whole = file.read_bytes()
         for end in range(0, len(whole) - 2, max(len(whole) // 60, 1)):
