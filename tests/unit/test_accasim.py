@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from process_tools import python
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytest.importorskip("accasim", reason="AccaSim is not installed")
 
@@ -66,17 +68,8 @@ for dispatcher, name in rows:
 
 def test_our_policies_inside_accasim_start_all_jobs_when_our_engine_does(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(SCRIPT, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "run.py"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "", "MPLCONFIGDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    lines = [line for line in done.stdout.splitlines() if line.endswith(" 150")]
-    assert done.returncode == 0, done.stderr
+    printed, _ = python("run.py", cwd=tmp_path, MPLCONFIGDIR=str(tmp_path))
+    lines = [line for line in printed.splitlines() if line.endswith(" 150")]
     assert [line.split()[0] for line in lines] == [
         "FirstInFirstOut-FIFO-FirstFit",
         "allocsolve-fcfs-FirstFit",

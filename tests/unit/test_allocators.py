@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from offenders import all_offenders
+from process_tools import python
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics.partition.blocks import RandomNodes, multiple_buddy, paging, random_nodes
@@ -154,8 +153,7 @@ print("KB", peak() - before)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read the peak memory from")
 def test_every_allocator_takes_a_large_machine_within_200_megabytes() -> None:
-    done = subprocess.run([sys.executable, "-c", LARGE], check=True, capture_output=True, text=True)
-    *failed, last = done.stdout.splitlines()
+    *failed, last = python("-c", LARGE)[0].splitlines()
     assert int(last.split()[1]) < 200 * 1024
     # A leak may start in a hole, and a page of 64 nodes is hardly ever free at 30 % busy.
     assert {line.split()[2].split("(")[0] for line in failed if line.split()[1] == "6"} <= {"Leak", "Paging"}

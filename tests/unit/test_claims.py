@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from process_tools import environment
 
 from allocsolve.bench import RecordStore, plan, run_missing
 from allocsolve.bench.runs.tasks import LEASE_S, task_text
@@ -58,11 +58,10 @@ class Crew:
         self.runners: list[subprocess.Popen[str]] = []
 
     def start(self) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         runner = subprocess.Popen(
             [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", "--json"],
             cwd=self.folder,
-            env=environment,
+            env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

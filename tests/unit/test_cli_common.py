@@ -17,6 +17,7 @@ import pytest
 from cli_tools import Capture, run, run_json
 from json_tools import PROBLEM
 from offenders import all_offenders
+from process_tools import python
 
 import allocsolve
 from allocsolve.cli import main, output, solvers as solver_commands
@@ -138,9 +139,9 @@ def test_a_warmed_solver_is_ready(monkeypatch: pytest.MonkeyPatch, capsys: Captu
 @pytest.mark.skipif(importlib.util.find_spec("shtab") is None, reason="shtab is not installed")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
-    maker = [sys.executable, "-m", "shtab", "--shell", "bash", "allocsolve.cli.parser.make_parser"]
     script = tmp_path / "allocsolve.bash"
-    script.write_text(subprocess.run(maker, check=True, capture_output=True, text=True).stdout, "utf-8")
+    made, _ = python("-m", "shtab", "--shell", "bash", "allocsolve.cli.parser.make_parser")
+    script.write_text(made, "utf-8")
     write_problem(PROBLEM, tmp_path / "problem.json")
     ask = 'source {}; COMP_WORDS=({}); COMP_CWORD={}; _shtab_allocsolve; echo "${{COMPREPLY[*]}}"'
 
@@ -187,10 +188,7 @@ print(sorted((light & {*sys.modules}) | (lighter & of_help)))
 """
     heavy = "ortools,pulp,numba,scipy,pandas,matplotlib"
     for_help = "numpy,urllib.request,http.client,ctypes"
-    done = subprocess.run(
-        [sys.executable, "-c", code, heavy, for_help], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert python("-c", code, heavy, for_help)[0].splitlines()[-1] == "[]"
 
 
 def test_reader_that_goes_away_is_no_error() -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from process_tools import python
 
 from allocsolve.bench import RecordStore, describe, plan, run
 from allocsolve.errors import AllocsolveError, InvalidOption
@@ -54,13 +52,9 @@ class Desk:
     def score(self, solvers: str) -> dict[str, Any]:
         """Return what `score` says of solvers."""
         argv = ["score", "problems", "--solvers", solvers, "--baseline", "noX", "--json"]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "allocsolve", *argv]
-        done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-        document: dict[str, Any] = json.loads(done.stdout)
+        printed, said = python("-m", "allocsolve", *argv, cwd=self.folder)
+        assert "Traceback" not in said
+        document: dict[str, Any] = json.loads(printed)
         return document
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import subprocess
-import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from cli_tools import refused, run, run_json
+from process_tools import python
 
 from allocsolve import solve
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
@@ -341,8 +340,7 @@ def test_evalys_loads_and_plots_a_schedule(tmp_path: Path, capsys: Capture) -> N
     table = tmp_path / "jobs.csv"
     run(capsys, "convert", tmp_path / "P.json", table, "--format", "evalys", "--answer", tmp_path / "A.json")
     # In a process of its own: it imports what this one must not, and warns.
-    done = subprocess.run([sys.executable, "-c", EVALYS, table], check=True, capture_output=True, text=True)
-    rows, bounds, wait, most = done.stdout.rsplit(maxsplit=3)
+    rows, bounds, wait, most = python("-c", EVALYS, table)[0].rsplit(maxsplit=3)
     assert (int(rows), bounds) == (len(answer.starts), "0-31")
     waits = answer.starts - problem.packed.submit[np.repeat(np.arange(60), np.diff(answer.offsets))]
     assert float(wait) == pytest.approx(float(waits.mean()), abs=1e-6)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import re
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from console_tools import matches
+from process_tools import environment, python
 
 from allocsolve.bench import Record
 from allocsolve.cli import main
@@ -60,7 +60,7 @@ def test_commands_print_what_a_page_shows(
             else:
                 done = subprocess.run(
                     [*PROGRAMS[program], *args],
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                    env=environment(),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     text=True,
@@ -107,15 +107,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(DOCS.parent / "tests" / "toy_family.py", folder / "tests")  # a page shows it
     options = ["--builder", "html", "--quiet", "--fail-on-warning", "--keep-going"]
     options += ["--define", "nb_execution_mode=off"]  # `make docs` executes them
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, "docs", "html"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    python("-m", "sphinx", *options, "docs", "html", cwd=folder)
     return folder / "html"
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from process_tools import environment, python
 
 import allocsolve
 from allocsolve import Jobs, WorkloadProblem, solve
@@ -24,17 +25,15 @@ from allocsolve.simulation import simulate
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def _output(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> str:
-    where = {"PYTHONPATH": str(Path(allocsolve.__file__).parents[1]), **(env or {})}
-    done = subprocess.run(
-        argv, cwd=cwd, env={**os.environ, **where}, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+def _output(*argv: object, cwd: Path, **variables: str) -> str:
+    where = {"PYTHONPATH": str(Path(allocsolve.__file__).parents[1]), **variables}
+    printed, said = python(*argv, cwd=cwd, **where)
+    assert said == ""
+    return printed
 
 
 def _shown(name: str, cwd: Path, *argv: str) -> str:
-    return _output(sys.executable, "-W", "error", str(EXAMPLES / name), *argv, cwd=cwd)
+    return _output("-W", "error", EXAMPLES / name, *argv, cwd=cwd)
 
 
 def _percents(line: str) -> list[float]:
@@ -59,8 +58,8 @@ def test_my_heuristic_is_between_the_optimum_and_the_published_one(tmp_path: Pat
 
 def test_the_heuristic_is_scored_by_name(tmp_path: Path) -> None:
     name = "examples.my_heuristic:LongestFirst"
-    program = (sys.executable, "-P", "-c", "from allocsolve.cli import entry; entry()")
-    command = ("score", "tiny", "--solvers", f"noX,{name}", "--out", str(tmp_path))
+    program = ("-P", "-c", "from allocsolve.cli import entry; entry()")
+    command = ("score", "tiny", "--solvers", f"noX,{name}", "--out", tmp_path)
     table = _output(*program, *command, cwd=EXAMPLES.parent)
     assert f"\n{name}" in table
     assert "Baseline cpsat: 11 of 11 optima proven." in table
@@ -174,8 +173,8 @@ def test_a_search_for_programs_is_given_numbers(tmp_path: Path) -> None:
     """Without OpenEvolve they come as the dict that it takes as well."""
     (tmp_path / "logs").mkdir()
     write_problem(lublin1999(1, num_jobs=2400), tmp_path / "logs" / "log.json")
-    program = (sys.executable, str(EXAMPLES / "openevolve_evaluator.py"), str(EXAMPLES / "evolved_policy.py"))
-    metrics = ast.literal_eval(_output(*program, cwd=tmp_path, env={"POLICY_LOGS": str(tmp_path / "logs")}))
+    program = (EXAMPLES / "openevolve_evaluator.py", EXAMPLES / "evolved_policy.py")
+    metrics = ast.literal_eval(_output(*program, cwd=tmp_path, POLICY_LOGS=str(tmp_path / "logs")))
     assert 0 < metrics["worst_window"] <= metrics["combined_score"] <= 1 == metrics["finished"]
 
 
@@ -183,7 +182,7 @@ def test_a_search_for_programs_is_given_numbers(tmp_path: Path) -> None:
 def test_without_a_learner_the_example_says_so(tmp_path: Path) -> None:
     sys.path.insert(0, str(EXAMPLES))
     code = "import learning; print(learning.network(None, 9))"
-    printed = _output(sys.executable, "-c", code, cwd=tmp_path, env={"PYTHONPATH": os.pathsep.join(sys.path)})
+    printed = _output("-c", code, cwd=tmp_path, PYTHONPATH=os.pathsep.join(sys.path))
     expected = "MaskablePPO: skipped, sb3-contrib is not installed (pip install sb3-contrib)"
     assert printed.splitlines() == [expected, "None"]
 
@@ -221,9 +220,10 @@ def test_r_gets_a_schedule_back(tmp_path: Path) -> None:
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m allocsolve "$@"\n', encoding="utf-8")
     program.chmod(0o755)
-    where = {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
-    printed = _output("Rscript", str(EXAMPLES / "schedule.R"), cwd=tmp_path, env=where)
-    assert printed.splitlines()[:2] == ["noX makespan 6300 s", "cpsat makespan 5100 s"]
+    where = environment(PATH=f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    command = ["Rscript", str(EXAMPLES / "schedule.R")]
+    printed = subprocess.run(command, cwd=tmp_path, env=where, check=True, stdout=subprocess.PIPE, text=True)
+    assert printed.stdout.splitlines()[:2] == ["noX makespan 6300 s", "cpsat makespan 5100 s"]
 
 
 def test_the_table_of_the_r_example_is_read(tmp_path: Path) -> None:

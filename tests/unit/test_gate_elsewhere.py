@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from process_tools import python
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -197,8 +197,7 @@ def test_the_plugin_is_light_and_nothing_else_needs_pytest() -> None:
     """Every run of pytest loads it, wherever allocsolve is installed."""
 
     def loaded(modules: str) -> set[str]:
-        code = f"import sys, {modules}; print(*sys.modules)"
-        return {*subprocess.check_output([sys.executable, "-c", code], text=True).split()}
+        return {*python("-c", f"import sys, {modules}; print(*sys.modules)")[0].split()}
 
     heavy = {"numba", "scipy", "ortools", "pulp", "rich", "allocsolve.bench", "allocsolve.heuristics"}
     assert not heavy & loaded("allocsolve.testing.gate")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gate_tools import TINY, Swapped, nothing, raising
 from hypothesis import given, strategies as st
+from process_tools import python
 
 from allocsolve.bench import run_gate
 from allocsolve.bench.gate import timing
@@ -311,8 +312,7 @@ timing._keep_memory()
 some()
 print(some())
 """
-    faults = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert int(faults.stdout) < 500  # 20 times 488 pages if they are not kept
+    assert int(python("-c", code)[0]) < 500  # 20 times 488 pages if they are not kept
 
 
 @pytest.mark.parametrize("text", [None, b"", b"12 x 3", b"not counted"])

@@ -11,12 +11,11 @@ import graphlib
 import importlib
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from process_tools import python
 
 from allocsolve.families import families
 
@@ -299,6 +298,6 @@ def test_light_imports_load_no_heavy_backend() -> None:
     code = "\n".join(
         ["import sys", *imports, before, "from allocsolve.bench import *", "print(*sys.modules)"]
     )
-    bench, *loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    bench, *loaded = python("-c", code)[0].split()
     assert bench == "False"
     assert not {"ortools", "pulp", "matplotlib", "pandas"} & {*loaded}

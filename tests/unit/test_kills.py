@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from process_tools import environment
 from tiers import before_a_release
 
 from allocsolve.bench import RecordStore, open_executor, read_study, run
@@ -71,11 +72,10 @@ class Runners:
     def start(self, seconds: float, *more: str) -> subprocess.Popen[bytes]:
         """Start a runner whose solver takes that long."""
         command = [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", "--jobs", "2", *more]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         return subprocess.Popen(
             command,
             cwd=self.study.parent,
-            env=environment | {"DAWDLE_S": str(seconds)},
+            env=environment(DAWDLE_S=str(seconds)),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
