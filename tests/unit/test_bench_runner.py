@@ -1,4 +1,4 @@
-"""The runner: every row judged, kept at once, never run twice."""
+"""The runner: every row judged, kept at once, never run twice; what is no part of the time of a call."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from allocsolve import __version__, registry
 from allocsolve.bench import Record, RecordStore, plan, run as run_tasks
+from allocsolve.bench.runs import reply
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.families import family_of
 from allocsolve.heuristics import ListScheduling
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from allocsolve.families import AnySolver
     from allocsolve.model import Problem
+
 
 Answer = Result[EvolutionSchedule]
 
@@ -329,3 +331,33 @@ def test_a_warm_up_that_ran_out_of_time_goes_on(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(registry, "make_solver", lambda *_: compiling)
     run(PROBLEMS[:1], ["compiling"])
     assert seen == ["", "", "", "p0"]
+
+
+def test_the_clock_runs_from_begun_to_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever watches from outside takes the same time: a problem without a hash takes long to look at."""
+    now = [100.0]
+    told: dict[str, float] = {}
+
+    def takes(seconds: float) -> None:
+        now[0] += seconds
+
+    def fingerprint(_: object) -> int:
+        takes(5.0)
+        return 0
+
+    def solver(_: EvolutionProblem, __: Budget) -> Result[Any]:
+        takes(0.25)
+        return Result(Status.UNKNOWN)
+
+    monkeypatch.setattr(reply, "clock", lambda: now[0])
+    monkeypatch.setattr(reply, "_fingerprint", fingerprint)
+    call = reply.call_solver(
+        solver,
+        klein2011(1, num_apps=(3, 3)),
+        Budget(),
+        begun=lambda: told.setdefault("begun", now[0]),
+        done=lambda: told.setdefault("done", now[0]),
+    )
+    assert (call.runtime, call.cause) == (0.25, None)
+    assert told == {"begun": 105.0, "done": 105.25}
+    assert now[0] == 110.25

@@ -1,4 +1,4 @@
-"""`DateBranching` by example: walls in a small log, going on, Ctrl-C, problems that are not its own."""
+"""`DateBranching` by example; shifts of dates: plans stay feasible and never cost more."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
+from tiers import examples
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload import DateBranching, Prices, date_branching
 from allocsolve.exact.workload._date_forest import DateForest
 from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams
 from allocsolve.exact.workload.date_branching import DateBranchingParams
+from allocsolve.heuristics.workload.date_shifts import DateShifts
+from allocsolve.heuristics.workload.reinsertion import Reinserter
+from allocsolve.heuristics.workload.serial import Plan, job_sizes
 from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.rules import workload_value, workload_violations
@@ -30,6 +35,7 @@ from allocsolve.model import (
     WorkloadProblem,
     WorkloadSchedule,
 )
+from allocsolve.model.arrays import frozen
 from allocsolve.model.result import terms
 
 if TYPE_CHECKING:
@@ -260,3 +266,67 @@ def test_a_certificate_of_another_problem_is_refused(solved: Any) -> None:
     _, _, result = solved
     with pytest.raises(InvalidAnswer):
         DateBranching(certificate=result.certificate)(log(50), Budget(seconds=math.inf))
+
+
+# --- Shifts of dates ----------------------------------------------------------------------------------
+
+
+def busy_log(count: int, seed: int) -> WorkloadProblem:
+    """A busy busy_log with some wide jobs."""
+    random = np.random.default_rng(seed)
+    nodes = np.where(np.arange(count) % 7 == 3, 16, random.integers(1, 6, count))
+    runtime = np.maximum(5, np.rint(random.lognormal(4, 1, count)))
+    span = (nodes * runtime).sum() / 16
+    return WorkloadProblem(16, Jobs(np.floor(np.sort(random.random(count)) * span), nodes, runtime))
+
+
+def in_order(problem: WorkloadProblem) -> Plan:
+    """The jobs one after the other in order of submission."""
+    sizes = job_sizes(problem)
+    return Plan.in_order(problem, sizes, sizes.offsets[:-1].copy(), frozen(np.arange(len(problem.jobs))))
+
+
+@settings(deadline=None, max_examples=examples(20))
+@given(st.integers(1, 40), st.integers(0, 2**30))
+def test_plans_stay_feasible_and_never_cost_more(count: int, seed: int) -> None:
+    problem = busy_log(count, seed)
+    plan = in_order(problem)
+    search = DateShifts(plan, ("turnaround",), seed)
+    before = plan.values(("turnaround",))
+    for _ in range(5):
+        search.run(2)
+        after = plan.values(("turnaround",))
+        assert after[0] <= before[0] * (1 + 1e-9)
+        assert workload_violations(problem, plan.schedule()) == ()
+        before = after
+    # What is free is what the jobs leave: all come to the same places once more.
+    assert Plan(problem, plan.sizes, plan.placed.starts, plan.placed.chosen).values(("turnaround",)) == before
+
+
+def test_shifts_find_what_reinsertion_does_not() -> None:
+    better = 0
+    for seed in range(4):
+        problem = busy_log(150, seed)
+        plan = in_order(problem)
+        Reinserter(plan, ("turnaround",), seed).run(15_000)
+        alone = Plan(problem, plan.sizes, plan.placed.starts, plan.placed.chosen)
+        Reinserter(alone, ("turnaround",), seed).run(30_000)
+        DateShifts(plan, ("turnaround",), seed).run(50)
+        better += plan.values(("turnaround",)) < alone.values(("turnaround",))
+    assert better >= 3
+
+
+def test_nothing_to_shift() -> None:
+    problem = WorkloadProblem(4, Jobs(np.array([0.0, 99.0]), np.array([4, 4]), np.array([9.0, 9.0])))
+    assert not DateShifts(in_order(problem), ("turnaround",), 0).run(1)
+    assert not DateShifts(in_order(WorkloadProblem(4, [])), ("turnaround",), 0).run(1)
+
+
+def test_moves_about_some_jobs_only() -> None:
+    problem = busy_log(60, 1)
+    plan = in_order(problem)
+    search = Reinserter(plan, ("turnaround",), 0)
+    search.only(np.zeros(0, dtype=np.int64))
+    assert not search.run(10)
+    search.only(np.arange(60))
+    assert search.run(10)
