@@ -73,12 +73,10 @@ def test_as_many_jobs_are_accepted_as_by_the_prototype(allocator: str) -> None:
     assert means == pytest.approx(ACCEPTED[allocator], abs=0.6)
 
 
-@pytest.mark.parametrize(
-    ("allocator", "ratios"), [("hilbert", (1.05, 1.24, 1.24)), ("literal", (1.14, 1.33, 1.48))]
-)
-def test_compact_sets_accept_more_jobs_than_the_count(allocator: str, ratios: tuple[float, ...]) -> None:
-    found = [(_accepted(gap, allocator) / _accepted(gap, "count")).mean() for gap in GAPS]
-    assert found == pytest.approx(ratios, abs=0.006)
+def test_compact_sets_accept_more_jobs_than_the_count() -> None:
+    for allocator, ratios in (("hilbert", (1.05, 1.24, 1.24)), ("literal", (1.14, 1.33, 1.48))):
+        found = [(_accepted(gap, allocator) / _accepted(gap, "count")).mean() for gap in GAPS]
+        assert found == pytest.approx(ratios, abs=0.006)
 
 
 def test_every_rule_answers_a_problem() -> None:

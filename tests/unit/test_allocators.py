@@ -26,20 +26,9 @@ from allocsolve.heuristics.partition.submesh import submesh
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status
 
 ALLOCATORS = (
-    sorted_free_list,
-    first_fit_run,
-    best_fit_run,
-    min_span,
-    largest_runs,
-    growth,
-    partial(growth, seeds="all"),
-    leak,
-    partial(leak, contiguous=False),
-    submesh,
-    partial(submesh, choice="best"),
-    multiple_buddy,
-    paging,
-    partial(random_nodes, seed=0),
+    *(sorted_free_list, first_fit_run, best_fit_run, min_span, largest_runs, growth, leak, submesh, paging),
+    *(multiple_buddy, partial(growth, seeds="all"), partial(leak, contiguous=False)),
+    *(partial(submesh, choice="best"), partial(random_nodes, seed=0)),
 )
 
 

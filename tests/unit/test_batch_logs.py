@@ -13,6 +13,7 @@ import pytest
 from batch_logs import EPOCH, WRITERS, good, jobs, lsf, pbs, read, sacct_json, sge, text
 from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
+from table_logs import counted
 from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
@@ -24,12 +25,6 @@ from allocsolve.judge.workload.rules import workload_violations
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from allocsolve.instances import JobLog
-
-
-def counted(log: JobLog) -> dict[str, int]:
-    return {reason: count for reason, count in log.report.counts().items() if count}
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -549,12 +544,3 @@ def test_shared_nodes_are_advised_on_in_both_commands(tmp_path: Path, capsys: Ca
     told = run(capsys, "whatif", path, "--nodes", 20, "--out", tmp_path / "p.html", "--seconds", "0.1")
     assert advice in told
     assert "--unit processors" in told
-
-
-def test_a_log_of_dates_only_in_another_order(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "log.csv"
-    rows = [f"{name},04.03.2024 08:00,04.03.2024 09:00,04.03.2024 10:00,3" for name in "ab"]
-    path.write_text(text(["job_id,submit_time,start_time,end_time,num_nodes", *rows]))
-    for nodes in ((), ("--nodes", 4)):
-        told = refused(capsys, "import", "sacct", path, *nodes, "--out", tmp_path / "w.json")
-        assert "'04.03.2024 08:00' is no time that is read: Unix seconds, or as 2024-03-04T08:00:00" in told

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from batch_logs import JSON, WRITERS, good, read
 from broken_files import NO_TEXT, check_changed_bytes, mangled_json, refusal
-from cli_tools import refused
+from cli_tools import Capture, refused
 from offenders import all_offenders
 from squeue_files import as_json, good as good_queue, written
 
@@ -31,8 +31,6 @@ from allocsolve.model import Amdahl, Job, WorkloadProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from cli_tools import Capture
 
     from allocsolve.instances import JobLog
 

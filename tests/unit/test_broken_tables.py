@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_tools import run_json
+from cli_tools import Capture, run_json
 from hypothesis import given, strategies as st
 from offenders import all_offenders
 from table_logs import JOBS, PARQUET, TABLES, good, title, titled, write
@@ -35,8 +35,6 @@ from allocsolve.model import Job, WorkloadProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
-
-    from cli_tools import Capture
 
 
 #: The row that is broken, and where messages say that it is.

@@ -51,6 +51,15 @@ def solver(problem: EvolutionProblem, budget: Budget):
 SEEDS = 40
 
 
+def _runner(folder: Path, *options: str, **variables: str) -> subprocess.Popen[str]:
+    """Start a process that runs the study in a folder."""
+    command = [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", *options]
+    where = environment(**variables)
+    return subprocess.Popen(
+        command, cwd=folder, env=where, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
 class Crew:
     """Runners on one file, each a process."""
 
@@ -64,16 +73,8 @@ class Crew:
         self.runners: list[subprocess.Popen[str]] = []
 
     def start(self) -> subprocess.Popen[str]:
-        runner = subprocess.Popen(
-            [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", "--json"],
-            cwd=self.folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.runners.append(runner)
-        return runner
+        self.runners.append(_runner(self.folder, "--json"))
+        return self.runners[-1]
 
     def calls(self) -> list[list[str]]:
         path = self.folder / "calls"
@@ -82,6 +83,11 @@ class Crew:
     def claims(self) -> list[tuple[str, str, float]]:
         with closing(sqlite3.connect(self.folder / "study.sqlite", timeout=30)) as base:
             return base.execute("SELECT task, runner, until FROM claims").fetchall()
+
+    def has_done_all(self) -> None:
+        with RecordStore(self.folder / "study.sqlite", read_only=True) as store:
+            assert sorted(row.seed for row in store) == list(range(SEEDS))
+        assert self.claims() == []
 
 
 @pytest.fixture
@@ -115,9 +121,7 @@ def test_two_runners_share_the_work_and_both_end_with_all_rows(crew: Crew) -> No
     assert len(calls) == SEEDS, "each run is made once"
     assert len({seed for _, _, seed in calls}) == SEEDS
     assert len({parent for parent, _, _ in calls}) == 2, "both have worked"
-    with RecordStore(crew.folder / "study.sqlite", read_only=True) as store:
-        assert sorted(row.seed for row in store) == list(range(SEEDS))
-    assert crew.claims() == []
+    crew.has_done_all()
 
 
 def test_nobody_waits_for_a_runner_that_was_killed(crew: Crew) -> None:
@@ -129,9 +133,7 @@ def test_nobody_waits_for_a_runner_that_was_killed(crew: Crew) -> None:
     assert theirs, "it was killed in the midst of a run"
     assert _finished(survivor)["failures"] == []
     assert time.time() < min(theirs), "their time is not over yet"
-    with RecordStore(crew.folder / "study.sqlite", read_only=True) as store:
-        assert sorted(row.seed for row in store) == list(range(SEEDS))
-    assert crew.claims() == []
+    crew.has_done_all()
 
 
 def _tasks(count: int) -> list[Task]:
@@ -266,24 +268,17 @@ class Runners:
         (folder / "dawdles.py").write_text(DAWDLES)
         self.study = _study(folder, '"dawdles:solver"', seeds=RUNS)
         self.out = self.study.with_suffix(".sqlite")
-        self.alive: list[subprocess.Popen[bytes]] = []
+        self.alive: list[subprocess.Popen[str]] = []
 
-    def start(self, seconds: float, *more: str) -> subprocess.Popen[bytes]:
+    def start(self, seconds: float, *more: str) -> subprocess.Popen[str]:
         """Start a runner whose solver takes that long."""
-        command = [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", "--jobs", "2", *more]
-        return subprocess.Popen(
-            command,
-            cwd=self.study.parent,
-            env=environment(DAWDLE_S=str(seconds)),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        return _runner(self.study.parent, "--jobs", "2", *more, DAWDLE_S=str(seconds))
 
-    def victims(self) -> list[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
+    def victims(self) -> list[tuple[subprocess.Popen[str], list[psutil.Process]]]:
         """Return the runners that have processes of solvers, with these; there are two runners afterwards."""
         for runner in [one for one in self.alive if one.poll() is not None]:
             self.alive.remove(runner)
-            assert b"Traceback" not in runner.communicate()[1]
+            assert "Traceback" not in runner.communicate()[1]
         while len(self.alive) < 2:
             self.alive.append(self.start(0.1))
         found = []
@@ -336,7 +331,7 @@ def test_kills_of_runners_and_solvers_leave_what_an_undisturbed_run_has(tmp_path
     assert {row.error for row in kept.values() if row.error} == {"the process of the solver died: SIGKILL"}
     calm = Runners(tmp_path / "calm")
     for runner in (disturbed.start(0, "--retry-failed"), calm.start(0)):
-        assert b"Traceback" not in runner.communicate()[1]
+        assert "Traceback" not in runner.communicate()[1]
         assert runner.returncode == 0
     expected = _rows(calm.out)
     assert len(expected) == 10 * RUNS

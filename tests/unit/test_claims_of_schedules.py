@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.cli import main
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
@@ -30,8 +30,6 @@ from allocsolve.simulation import simulate
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from cli_tools import Capture
 
 CASES = {case.name: case for case in easy_counterexamples()}
 LATE = 2**24 + 2

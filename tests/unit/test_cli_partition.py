@@ -38,8 +38,6 @@ from allocsolve.registry import make_allocator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_tools import Capture
-
 
 SQUARE = PartitionProblem.of(Mesh((4, 3)), busy=[5, 8], size=4, name="square")
 

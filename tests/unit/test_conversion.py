@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
 from offenders import all_offenders
 from process_tools import python
@@ -55,8 +55,6 @@ from allocsolve.model import (
 from allocsolve.registry import solve
 
 if TYPE_CHECKING:
-    from cli_tools import Capture
-
     from allocsolve.model import Problem
 
 

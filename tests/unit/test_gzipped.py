@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from cli_tools import refused, run_json
+from cli_tools import Capture, refused, run_json
 from network_texts import FREE, SAMPLES
 from offenders import all_offenders
 from readme_tools import ROOT
@@ -38,8 +38,6 @@ from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedu
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from cli_tools import Capture
 
 PROFILES = EvolutionProfile([(2, 3)]), EvolutionProfile([(3, 2)])
 PROBLEM = EvolutionProblem(4, PROFILES, name="p")

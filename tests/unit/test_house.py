@@ -1,7 +1,4 @@
-"""Guards of the house: rooms, links, imports, public names.
-
-Each rule is one test, which looks at all files and lists every offender with its file and line.
-"""
+"""Guards of the house: each rule is one test, which lists every offender with its file and line."""
 
 from __future__ import annotations
 
@@ -139,12 +136,8 @@ OF_A_FAMILY = (
         "adaptors",
     ),
     *("instances/formats/logs", "instances/formats/networks", "instances/formats/simulators"),
-    *(
-        "instances/generators",
-        "instances/library/regenerate.py",
-        "registry/allocators.py",
-        "registry/place.py",
-    ),
+    *("instances/generators", "instances/library/regenerate.py"),
+    *("registry/allocators.py", "registry/place.py"),
     *("report/whatif", "cli/whatif.py"),  # pages of logs
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables

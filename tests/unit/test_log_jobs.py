@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_tools import refused, run, run_json
+from cli_tools import Capture, refused, run, run_json
 from fuzz_changes import with_changed_bytes
 from hypothesis import given, strategies as st
 from table_logs import counted
@@ -37,8 +37,6 @@ from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from cli_tools import Capture
 
     from allocsolve.instances import JobLog
 
