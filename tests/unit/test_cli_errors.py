@@ -13,25 +13,51 @@ from cli_tools import Capture, refused
 from offenders import all_offenders
 
 from allocsolve.cli import main
-from allocsolve.instances import klein2011, write_problem, write_solution
+from allocsolve.instances import klein2011, log_problem, read_swf_log, write_problem, write_solution
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, PartitionProblem
 
-PROBLEM: dict[str, Any] = {
+GOOD: dict[str, Any] = {
     "format": "allocsolve/1",
     "kind": "evolution",
     "num_nodes": 10,
     "expand_limit": 2,
     "applications": [{"steps": [[5, 1]]}, {"steps": [[5, 2], [7, 3]]}],
 }
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A good problem with the expand limit 2."""
-    path = tmp_path / "good.json"
-    path.write_text(json.dumps(PROBLEM))
-    return path
-
+MACHINE = "; MaxNodes: 4\n"
+JOB = "1 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
+#: What there is where a command is given, beside a partition problem, and a workload: what `log.swf` has.
+FILES: dict[str, str] = {
+    "good.json": json.dumps(GOOD),
+    "none.json": json.dumps(GOOD | {"num_nodes": 0}),
+    "wide.json": json.dumps(GOOD | {"applications": [{"steps": [[5, 11]]}]}),
+    "twice.json": json.dumps(GOOD | {"applications": [{"steps": [[5, 1]], "name": "two\nlines"}] * 2}),
+    "broken.json": '{"format": "allocsolve/1",\n "kind": }',
+    "empty.json": "",
+    "deep.json": "[" * 100_000,
+    "nan.json": '{"num_nodes": NaN}',
+    "log.swf": MACHINE + JOB,
+    "bare.swf": JOB,
+    "records/records.sqlite": "{}\n",
+    "full/scores.csv/some": "",
+    "nothing/log.swf": "",
+}
+#: Faults of problems.
+FAULTY = {
+    "none.json": ("num_nodes", "0 is below 1"),
+    "wide.json": ("applications[0].steps[0][1]", "11 is above num_nodes 10"),
+    "twice.json": ("applications[1].name",),
+    "broken.json": ("line 2, column 10",),
+    "empty.json": ("is empty",),
+    "deep.json": ("nested",),
+    "nan.json": ("num_nodes: nan is not a finite number",),
+    "gone.json": ("No such file or directory",),
+}
+#: Commands on a problem.
+ON_PROBLEMS = (
+    *("solve {} --solver noX", "check {} answer.json", "score {} --solvers noX --seconds 1"),
+    *("conformance {} answer.json --claims easy", "convert {} written.swf", "evaluate easy --logs {}"),
+)
+LOG = "log.swf: is a log (swf), not a solution: allocsolve import swf --recorded makes one of it"
 
 SOLVE = "solve x.json --solver noX"
 SQUARE = "solve square.json --solver"
@@ -44,7 +70,10 @@ MESH, TITAN = f"{OCCUPANCY} --shape 4x3", f"{OCCUPANCY} --machine titan"
 GROWTH = f"{CHURN} --shape 4x3 --allocator growth"
 WORST = "generate median-worst-case --out new"
 
-#: A command line, given where there is a partition problem `square.json` and nothing else, and what is said.
+SCORED = "score good.json --solvers noX --baseline noX --seconds 1 --out"
+MADE = "generate klein2011 --count 1 --seed 1 --out"
+
+#: A command line, and what is said.
 BAD: list[tuple[str, *tuple[str, ...]]] = [
     ("sovle", "sovle", "solve"),
     ("solve x.json", "--solver"),
@@ -90,7 +119,7 @@ BAD: list[tuple[str, *tuple[str, ...]]] = [
     ("score tyny --solvers noX", "suite", "'tyny'", "tiny"),
     ("score no/tiny --solvers noX", "no/tiny", "No such file"),
     ("score gone.json --solvers noX", "gone.json", "No such file"),
-    ("score empty --solvers noX", "empty: there is no .json file"),
+    ("score nothing --solvers noX", "nothing: there is no .json file"),
     ("reproduce klein2011", "--tests is missing"),
     (f"{TABLES} --seconds 2", "--seconds 2.0", "--optimal only"),
     (f"{TABLES} --workers 2", "--workers 2", "--optimal only"),
@@ -142,168 +171,62 @@ BAD: list[tuple[str, *tuple[str, ...]]] = [
     (f"{WORST} --distance 2", "distance 2"),
     (WORST, "--distance"),
     (f"{WORST} --distance 12 --step 0", "'0' is below 1"),
+    *((word.format(name), name, *said) for name, said in FAULTY.items() for word in ON_PROBLEMS[:3]),
+    *(
+        (
+            word.format(name),
+            f"{name}: is a suite of the library, not a problem: allocsolve score {name} --solvers",
+        )
+        for name in ("tiny", "klein-5-l1", "mesh-16x8")
+        for word in ON_PROBLEMS
+        if not word.startswith("score")
+    ),
+    *((word.format("klein-9-l9"), "klein-9-l9: cannot be read: No such file") for word in ON_PROBLEMS[:2]),
+    *(
+        (
+            f"{command} --seconds 1 --set expand_limit={limit}",
+            f"expand_limit={limit} is looser than the expand_",
+        )
+        for command in ("solve good.json --solver noX", "score good.json --solvers noX")
+        for limit in ("3", "inf")
+    ),
+    ("check good.json solution.json", "solution.json: ", "another problem"),
+    ("solve good.json --solver noX --out gone/solution.json", "gone/solution.json: cannot be written"),
+    ("solve good.json --solver noX --out .", ".: cannot be written"),
+    *((f"{command} good.json", "good.json: is not a directory") for command in (SCORED, MADE)),
+    *((f"{command} good.json/below", "good.json/below") for command in (SCORED, MADE)),
+    (f"{SCORED} full", "scores.csv: cannot be written: is a directory"),
+    (f"{SCORED} records", "records/records.sqlite: file is not a database"),
+    ("import swf good.json --out gone/x.json", "gone"),
+    ("import swf bare.swf --out p --jobs 1", "bare.swf: "),
+    ("import swf bare.swf --out p --jobs 2 --nodes 4", "1..2"),
+    ("whatif log.swf --format swf --time-unit ms", "ms: times of the Standard Workload Format are seconds"),
+    ("check workload.json log.swf", LOG),
+    ("conformance workload.json log.swf --claims easy", LOG),
 ]
 
 
 def test_bad_command_lines(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is written."""
+    """Nothing is written, and nothing solved."""
+    monkeypatch.setattr("allocsolve.registry.solve_and_assess", lambda *_: pytest.fail("it was solved first"))
     monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
     write_problem(PartitionProblem.of(Mesh((4, 3)), busy=[5, 8], size=4), "square.json")
-    (tmp_path / "empty").mkdir()
+    write_problem(log_problem(read_swf_log("log.swf")), "workload.json")
+    other = EvolutionProblem(3, (EvolutionProfile(((1, 1),)),))
+    write_solution("solution.json", other, EvolutionSchedule.of([0], other.applications), {})
+    before = {*tmp_path.rglob("*")}
     with all_offenders() as offender:
         for command, *parts in BAD:
             with offender(command[:200]):
                 said = refused(capsys, *command.split(" "))
                 assert [part for part in parts if part not in said] == []
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "square.json"]
-
-
-def test_logs_that_have_seconds_only_take_no_unit_of_times(tmp_path: Path, capsys: Capture) -> None:
-    log = tmp_path / "x.swf"
-    log.write_text("; MaxNodes: 4\n1 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n", encoding="utf-8")
-    err = refused(capsys, "whatif", log, "--format", "swf", "--time-unit", "ms")
-    assert "--time-unit ms: times of the Standard Workload Format are seconds" in err
-
-
-@pytest.mark.parametrize(
-    ("change", "parts"),
-    [
-        ({"num_nodes": 0}, ["num_nodes", "0 is below 1"]),
-        (
-            {"applications": [{"steps": [[5, 11]]}]},
-            ["applications[0].steps[0][1]", "11 is above num_nodes 10"],
-        ),
-        ({"applications": [{"steps": [[5, 1]], "name": "two\nlines"}] * 2}, ["applications[1].name"]),
-    ],
-)
-def test_bad_problem(change: dict[str, object], parts: list[str], tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "problem.json"
-    path.write_text(json.dumps(PROBLEM | change))
-    for argv in (
-        ["solve", path, "--solver", "noX"],
-        ["check", path, path],
-        ["score", path, "--solvers", "noX", "--seconds", 1, "--out", tmp_path / "out"],
-    ):
-        err = refused(capsys, *argv)
-        for part in [str(path), *parts]:
-            assert part in err
-
-
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        (b'{"format": "allocsolve/1",\n "kind": }', "line 2, column 10"),
-        (b"", "is empty"),
-        (b"[" * 100_000, "nested"),
-        (b'{"num_nodes": NaN}', "num_nodes: nan is not a finite number"),
-        (None, "No such file or directory"),
-    ],
-)
-def test_unreadable_problem(content: bytes | None, part: str, tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "problem.json"
-    if content is not None:
-        path.write_bytes(content)
-    err = refused(capsys, "solve", path, "--solver", "noX")
-    assert str(path) in err
-    assert part in err
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("solve", "{}", "--solver", "noX"),
-        ("check", "{}", "answer.json"),
-        ("conformance", "{}", "answer.json", "--claims", "easy"),
-        ("convert", "{}", "written.swf"),
-        ("evaluate", "easy", "--logs", "{}"),
-    ],
-)
-def test_a_suite_is_no_problem(
-    command: tuple[str, ...], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("tiny", "klein-5-l1", "mesh-16x8"):
-        said = refused(capsys, *(word.format(name) for word in command))
-        assert f"{name}: is a suite of the library, not a problem: allocsolve score {name} --solvers" in said
-    said = refused(capsys, *(word.format("klein-9-l9") for word in command))
-    assert "klein-9-l9: cannot be read: No such file" in said
-
-
-@pytest.mark.parametrize("limit", ["3", "inf"])
-def test_looser_limit_than_that_of_the_file(limit: str, file: Path, tmp_path: Path, capsys: Capture) -> None:
-    message = f"expand_limit={limit} is looser than the expand_limit of {file}"
-    args = ["--seconds", 1, "--set", f"expand_limit={limit}"]
-    assert message in refused(capsys, "solve", file, "--solver", "noX", *args)
-    out = tmp_path / "out"
-    assert message in refused(capsys, "score", file, "--solvers", "noX", *args, "--out", out)
-    assert not out.exists()
-
-
-def test_solution_of_another_problem(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    other = EvolutionProblem(3, (EvolutionProfile(((1, 1),)),))
-    solution = tmp_path / "solution.json"
-    write_solution(solution, other, EvolutionSchedule.of([0], other.applications), {})
-    err = refused(capsys, "check", file, solution)
-    assert f"{solution}: " in err
-    assert "another problem" in err
-
-
-@pytest.mark.parametrize("place", ["gone/solution.json", "."])
-def test_unwritable_solution_is_refused_before_solving(
-    place: str, file: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("allocsolve.registry.solve_and_assess", lambda *_: pytest.fail("it was solved first"))
-    out = tmp_path / place
-    err = refused(capsys, "solve", file, "--solver", "noX", "--out", out)
-    assert f"{out}: cannot be written" in err
-
-
-def test_unwritable_places(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    score = ["score", file, "--solvers", "noX", "--baseline", "noX", "--seconds", 1]
-    generate = ["generate", "klein2011", "--count", 1, "--seed", 1]
-    for argv in (score, generate):
-        assert f"{file}: is not a directory" in refused(capsys, *argv, "--out", file)
-        assert str(file / "below") in refused(capsys, *argv, "--out", file / "below")
-    swf = ["import", "swf", file]
-    assert "gone" in refused(capsys, *swf, "--out", tmp_path / "gone" / "x.json")
-    (tmp_path / "out" / "scores.csv").mkdir(parents=True)
-    said = refused(capsys, *score, "--out", tmp_path / "out")
-    assert "scores.csv: cannot be written: is a directory" in said
-
-
-@pytest.mark.parametrize("command", ["check", "score", "conformance"])
-def test_a_log_is_no_solution(command: str, tmp_path: Path, capsys: Capture) -> None:
-    """`solve --swf` writes such a file: whoever has it checked is told what would be read."""
-    log, problem = tmp_path / "log.swf", tmp_path / "problem.json"
-    log.write_text("; MaxNodes: 2\n1 0 0 5 1 -1 -1 1 9 -1 1 1 -1 -1 -1 -1 -1 -1\n")
-    assert main(["import", "swf", str(log), "--out", str(problem)]) == 0
-    capsys.readouterr()
-    told = "log.swf: is a log (swf), not a solution: allocsolve import swf --recorded makes one of it"
-    if command == "score":
-        argv = ["score", problem, "--answers", log, "--baseline", "fcfs", "--out", tmp_path / "out"]
-        assert main([str(arg) for arg in argv]) == 1
-        assert told in capsys.readouterr().out
-    else:
-        claims = ["--claims", "easy"] if command == "conformance" else []
-        assert told in refused(capsys, command, problem, log, *claims)
-
-
-def test_damaged_records(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    records = tmp_path / "records.sqlite"
-    records.write_text("{}\n")
-    argv = ["score", file, "--solvers", "noX", "--baseline", "noX", "--seconds", 1, "--out", tmp_path]
-    err = refused(capsys, *argv)
-    assert f"{records}: file is not a database" in err
-
-
-def test_log_without_a_machine(tmp_path: Path, capsys: Capture) -> None:
-    log = tmp_path / "log.swf"
-    log.write_text("1 0 0 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n")
-    argv = ["import", "swf", log, "--out", tmp_path / "out.json"]
-    assert f"{log}: " in refused(capsys, *argv, "--jobs", 1)
-    err = refused(capsys, *argv, "--jobs", 2, "--nodes", 4)
-    assert "1..2" in err
-    assert not (tmp_path / "out.json").exists()
+    assert {*tmp_path.rglob("*")} == before
+    argv = ["score", "workload.json", "--answers", "log.swf", "--baseline", "fcfs", "--out", "out"]
+    assert main(argv) == 1
+    assert LOG in capsys.readouterr().out
 
 
 def test_a_fault_with_a_line_break_stays_one_line(tmp_path: Path, capsys: Capture) -> None:
