@@ -1,16 +1,22 @@
-"""The command gate: what it prints, its exit status, what it refuses, folders instead of suites."""
+"""The gate by its command, in folders, by the action of GitHub, and as a fixture of pytest."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shutil
+import subprocess
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import Capture, refused, run, run_json
+import yaml
+from cli_tools import Capture, in_this_process, refused, run, run_json
 from gate_tools import TINY, Delayed
+from process_tools import python
 
 from allocsolve import solve
 from allocsolve.bench import run_gate
@@ -22,7 +28,7 @@ from allocsolve.model import EvolutionProblem, EvolutionProfile, Job, Profile, S
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from plugin_tools import Site
 
@@ -41,21 +47,21 @@ class Mine:
 """
 
 
-@pytest.fixture
-def baseline(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A baseline of results, made in this process; times have tests of their own."""
+@pytest.fixture(autouse=True)
+def untimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have results only compared: times have tests of their own."""
     monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
-    in_this_process(monkeypatch)
+
+
+@pytest.fixture
+def baseline(tmp_path: Path, capsys: Capture) -> Iterator[Path]:
+    """A baseline of results, made in this process."""
     path = tmp_path / "gate.json"
-    out = run(capsys, "gate", "--baseline", path, "--update", "--solvers", "noX,rigid")
-    count = len(TINY)
-    assert out == f"tiny: {count} problems, 2 solvers, 0 of them timed; 0 changes, written to {path}\n"
-    return path
-
-
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run tasks here: processes of their own would not see what a test replaces."""
-    monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: contextlib.nullcontext())
+    with in_this_process():
+        out = run(capsys, "gate", "--baseline", path, "--update", "--solvers", "noX,rigid")
+        counts = f"{len(TINY)} problems, 2 solvers, 0 of them timed"
+        assert out == f"tiny: {counts}; 0 changes, written to {path}\n"
+        yield path
 
 
 def worse(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +117,7 @@ def test_failures_are_told_below_the_table(
     assert baseline.read_bytes() == before
 
 
-def test_what_the_project_file_says(capsys: Capture, third: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
+def test_what_the_project_file_says(capsys: Capture, third: Site) -> None:
     assert "there is neither --baseline nor a baseline in [tool.allocsolve.gate]" in refused(capsys, "gate")
     solver = "plugin_of_a_project:Mine"
     third.module("plugin_of_a_project", PLUGIN, head="")
@@ -134,9 +139,9 @@ solvers = ["{solver}", "rigid"]
     assert run(capsys, "gate", "--update").startswith("few: 2 problems, 2 solvers")
     document = json.loads((third.folder / "held.json").read_text(encoding="utf-8"))
     assert document["solvers_asked"] == [solver, "rigid"]
-    in_this_process(monkeypatch)
-    assert run_json(capsys, "gate")["solvers"] == 2
-    run(capsys, "gate", "--baseline", "other.json", "--suite", "other", "--solvers", "noX", "--update")
+    with in_this_process():
+        assert run_json(capsys, "gate")["solvers"] == 2
+        run(capsys, "gate", "--baseline", "other.json", "--suite", "other", "--solvers", "noX", "--update")
     assert (third.folder / "other.json").exists()
     project.write_text(project.read_text(encoding="utf-8").replace('"rigid"', '"noX"'), encoding="utf-8")
     assert "noX is not in the baseline held.json" in refused(capsys, "gate")
@@ -169,17 +174,11 @@ def test_a_bad_project_file_is_one_line(
 
 def test_bad_input(capsys: Capture, baseline: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.json"
-    assert "missing.json: cannot be read: No such file" in refused(capsys, "gate", "--baseline", missing)
     assert "cannot be written: is a directory" in refused(capsys, "gate", "--baseline", tmp_path, "--update")
     lost = tmp_path / "no" / "gate.json"
     assert "there is no directory" in refused(capsys, "gate", "--baseline", lost, "--update")
-    new = ["gate", "--baseline", missing, "--update"]
-    assert "unknown suite 'tinny'" in refused(capsys, *new, "--suite", "tinny")
-    assert "unknown solver 'noXY'" in refused(capsys, *new, "--solvers", "noXY")
+    new = ("gate", "--baseline", missing, "--update")
     assert "noX is named twice" in refused(capsys, *new, "--solvers", "noX,noX")
-    made = ["gate", "--baseline", baseline]
-    assert "infX is not in the baseline" in refused(capsys, *made, "--solvers", "infX")
-    assert "baseline of the suite tiny, not klein-5" in refused(capsys, *made, "--suite", "klein-5")
     document = json.loads(baseline.read_text(encoding="utf-8"))
     baseline.write_text(json.dumps({**document, "format": "allocsolve-gate/9"}), encoding="utf-8")
     for update in [], ["--update"]:
@@ -205,16 +204,15 @@ SOLVERS = "noX,easy,evolv-easyback"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of problems of two families; results only are compared."""
-    monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
-    monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: contextlib.nullcontext())
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of problems of two families."""
     monkeypatch.chdir(tmp_path)
     mine = tmp_path / "mine"
     mine.mkdir()
     for name, problem in PROBLEMS.items():
         write_problem(problem, mine / f"{name}.json")
-    return mine
+    with in_this_process():
+        yield mine
 
 
 def written(capsys: Capture, baseline: object, suite: object = "mine") -> str:
@@ -306,3 +304,197 @@ def test_a_folder_goes_before_a_suite_of_its_name(folder: Path, capsys: Capture)
     assert read_baseline("held.json").suite == "./tiny"
     with pytest.raises(FormatError, match=r"there is no such directory"):
         run_gate("held.json", suite=folder)
+
+
+# --- Elsewhere ----------------------------------------------------------------------------------------
+
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+PAGE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
+(WORKFLOW,) = re.findall(
+    r"^```{code-block} yaml\n:caption: \S+\n\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
+)
+
+#: A program that writes down its arguments.
+SHIM = """#!/bin/sh
+for argument in "$0" "$@"; do printf '%s\\n' "${argument##*/}"; done >> "$CALLED"
+exit "${STATUS:-0}"
+"""
+
+
+def run_steps(folder: Path, status: str = "0", **inputs: str) -> tuple[int, list[list[str]]]:
+    """Run the shell steps of the action as GitHub does; return the last exit status and what was called."""
+    given = {name: entry["default"] for name, entry in ACTION["inputs"].items()} | inputs
+    values = {f"inputs.{name}": value for name, value in given.items()} | {
+        "github.action_path": "/the/action"
+    }
+    for name in "python", "allocsolve":
+        path = folder / name
+        path.write_text(SHIM, encoding="utf-8")
+        path.chmod(0o755)
+    called, calls, code = folder / "called", [], 0
+    for step in ACTION["runs"]["steps"]:
+        if "run" not in step:
+            continue
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "what a caller gives is no code"
+        env = {
+            name: re.sub(r"\${{ (\S+) }}", lambda found: values[found[1]], text)
+            for name, text in step["env"].items()
+        }
+        env |= {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "CALLED": str(called), "STATUS": status}
+        called.unlink(missing_ok=True)
+        code = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],  # noqa: S607 - as GitHub
+            env=env,
+            check=False,
+        ).returncode
+        calls.append(called.read_text(encoding="utf-8").splitlines())
+        if code:
+            break
+    return code, calls
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options"),
+    [
+        ({}, []),
+        ({"baseline": "my gate.json"}, ["--baseline", "my gate.json"]),
+        (
+            {"baseline": "g", "solvers": "mine:S(a=1, b=2),noX", "suite": "tiny"},
+            ["--baseline", "g", "--solvers", "mine:S(a=1, b=2),noX", "--suite", "tiny"],
+        ),
+        (
+            {"update": "true", "suite": "$(touch hacked); '\""},
+            ["--suite", "$(touch hacked); '\"", "--update"],
+        ),
+    ],
+)
+def test_the_steps_install_and_run_the_gate(
+    tmp_path: Path, inputs: dict[str, str], options: list[str]
+) -> None:
+    code, calls = run_steps(tmp_path, **inputs)
+    assert code == 0
+    assert calls == [["python", "-m", "pip", "install", "action"], ["allocsolve", "gate", *options]]
+
+
+def test_a_failing_gate_fails_the_step(tmp_path: Path) -> None:
+    assert run_steps(tmp_path, status="1")[0] == 1
+
+
+def test_the_action_is_one() -> None:
+    assert ACTION["runs"]["using"] == "composite"
+    assert set(ACTION["inputs"]) >= {"baseline", "solvers", "suite", "python-version"}
+    for entry in ACTION["inputs"].values():
+        assert entry["description"]
+        assert isinstance(entry["default"], str)
+    used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
+    assert [name.partition("@")[0] for name in used] == ["actions/setup-python"]
+    known = {f"inputs.{name}" for name in ACTION["inputs"]} | {"github.action_path"}
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert set(re.findall(r"\${{ (\S+) }}", text)) <= known
+    assert "://" not in text
+
+
+def test_the_workflow_of_the_page_uses_it() -> None:
+    workflow = yaml.safe_load(WORKFLOW)
+    # YAML 1.1 takes "on" for a truth value.
+    assert set(workflow[True]) == {"pull_request", "workflow_dispatch"}
+    checkout, step, upload = workflow["jobs"]["gate"]["steps"]
+    assert checkout["uses"].startswith("actions/checkout@")
+    assert re.fullmatch(r"OWNER/allocsolve@\w+", step["uses"])
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    assert upload["with"]["path"] == step["with"]["baseline"]
+    rows = re.findall(r"^\| (`[^|]+`) \|", PAGE[PAGE.index("| input |") :].split("\n\n", 1)[0], re.MULTILINE)
+    assert set(re.findall(r"`([a-z-]+)`", " ".join(rows))) == set(ACTION["inputs"])
+
+
+# --- The fixture --------------------------------------------------------------------------------------
+
+
+pytest_plugins = ["pytester"]
+
+SUITE = """
+from dataclasses import dataclass, replace
+from allocsolve import EvolutionProblem
+from allocsolve.heuristics import ListScheduling
+
+@dataclass(frozen=True)
+class MySolver:
+    def __call__(self, problem: EvolutionProblem, budget):
+        return ListScheduling()(problem, budget)
+
+def test_gate(allocsolve_gate):
+    allocsolve_gate(solvers=[MySolver(), "rigid"], suite="tiny", baseline="gate.json")
+"""
+#: The same solver, a second later.
+WORSE = SUITE.replace(
+    "return ListScheduling()(problem, budget)",
+    """result = ListScheduling()(problem, budget)
+        answer = result.answer
+        late = type(answer)(answer.starts + 1, answer.offsets, answer.durations, answer.nodes)
+        return replace(result, answer=late)""",
+)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project with one test, where the plugin is installed by the entry point of ours."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    lines = [f"{name} = {module}" for name, module in config["project"]["entry-points"]["pytest11"].items()]
+    info = pytester.mkdir("allocsolve_plugin-1.dist-info")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: allocsolve-plugin\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines, ""]))
+    pytester.syspathinsert()
+    (pytester.path / "checks").mkdir()
+    write(pytester, SUITE)
+    return pytester
+
+
+def write(project: pytest.Pytester, text: str) -> None:
+    (project.path / "checks" / "test_mine.py").write_text(text, encoding="utf-8")
+
+
+def run_pytest(project: pytest.Pytester, *argv: str) -> pytest.RunResult:
+    # Each in a process of its own: plugins and modules are loaded anew.
+    return project.runpytest_subprocess("-p", "no:cacheprovider", "checks", *argv)
+
+
+def test_the_whole_story(project: pytest.Pytester) -> None:
+    first = run_pytest(project)
+    first.assert_outcomes(failed=1)
+    first.stdout.fnmatch_lines(["*there is no baseline *gate.json: write it with*--allocsolve-update-gate*"])
+    run_pytest(project, "--allocsolve-update-gate").assert_outcomes(passed=1)
+    baseline = project.path / "checks" / "gate.json"
+    text = baseline.read_text(encoding="utf-8")
+    assert '"solver": "MySolver()"' in text
+    assert text.count('"time_factor": 1.5') == 1
+    # Times are not what this is about: the machine may be busy.
+    baseline.write_text(text.replace('"time_factor": 1.5', '"time_factor": 1e6'), encoding="utf-8")
+    run_pytest(project).assert_outcomes(passed=1)
+    write(project, WORSE)
+    worse = run_pytest(project)
+    worse.assert_outcomes(failed=1)
+    worse.stdout.fnmatch_lines(["*changed from *gate.json:", "*worse: MySolver() on *(+0.0? %)*"])
+    worse.stdout.no_fnmatch_line("*rigid*")
+    worse.stdout.no_fnmatch_line("*run_gate*")  # no traceback through our code
+
+
+def test_bad_input_is_one_line(project: pytest.Pytester) -> None:
+    write(project, SUITE.replace('"tiny"', '"tinny"'))
+    result = run_pytest(project, "--allocsolve-update-gate")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["unknown suite 'tinny'; did you mean tiny*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_the_plugin_is_light_and_nothing_else_needs_pytest() -> None:
+    """Every run of pytest loads it, wherever allocsolve is installed."""
+
+    def loaded(modules: str) -> set[str]:
+        return {*python("-c", f"import sys, {modules}; print(*sys.modules)")[0].split()}
+
+    heavy = {"numba", "scipy", "ortools", "pulp", "rich", "allocsolve.bench", "allocsolve.heuristics"}
+    assert not heavy & loaded("allocsolve.testing.gate")
+    assert not {"pytest", "_pytest"} & loaded("allocsolve.testing, allocsolve.cli.parser")

@@ -20,7 +20,7 @@ from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011, write_problem
 from allocsolve.model import Budget, EvolutionProblem
-from allocsolve.registry import code_of, identity, make_solver, solve
+from allocsolve.registry import code as code_module, code_of, identity, make_solver, solve
 
 if TYPE_CHECKING:
     from plugin_tools import Site
@@ -223,6 +223,11 @@ class _Bag:
         return Hidden("longest")(problem, budget)
 
 
+def _forget() -> None:
+    """Have sources read anew."""
+    code_module._sources.clear()
+
+
 def test_the_code_of_what_is_installed(third: Site) -> None:
     third.module("acme.solvers")
     third.module("acme.helper", "one = 1")
@@ -235,9 +240,7 @@ def test_the_code_of_what_is_installed(third: Site) -> None:
     )
 
     def code() -> str:
-        from allocsolve.registry import code as module  # noqa: PLC0415 - its memory is that of a process
-
-        module._sources.clear()
+        _forget()
         return code_of(make_solver("acme.solvers:greedy", EvolutionProblem), "acme.solvers:greedy")
 
     first = code()
@@ -264,9 +267,7 @@ def test_code_that_is_another_one_where_it_runs_is_refused(third: Site) -> None:
     (task, _) = _plan("acme:greedy")
     assert task.make_solver() is not None
     third.module("acme", "MINE = 2")
-    from allocsolve.registry import code as module  # noqa: PLC0415 - its memory is that of a process
-
-    module._sources.clear()
+    _forget()
     with pytest.raises(AllocsolveError, match=r"the code of acme:greedy is .* here, the run was planned"):
         task.make_solver()
 

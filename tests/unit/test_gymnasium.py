@@ -170,10 +170,11 @@ def test_bad_options_and_windows_are_refused_in_one_line(
     assert str(refusal.value) == message
 
 
-@pytest.mark.parametrize("option", [{"reward": "bsld"}, {"split": "all"}, {"knowledge": "everything"}])
-def test_unknown_words_are_refused(option: Any) -> None:
-    with pytest.raises(UnknownName):
-        WorkloadEnv(LOG, jobs=5, **option)
+def test_unknown_words_are_refused() -> None:
+    unknown: tuple[Any, ...] = ({"reward": "bsld"}, {"split": "all"}, {"knowledge": "everything"})
+    for option in unknown:
+        with pytest.raises(UnknownName):
+            WorkloadEnv(LOG, jobs=5, **option)
 
 
 def test_jobs_that_evolve_are_refused() -> None:

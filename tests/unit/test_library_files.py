@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -585,6 +584,7 @@ def test_list_verify_and_improve(tmp_path: Path, capsys: Capture) -> None:
     assert len(found["faults"]) == 1, "the instance is in two suites"
 
 
+@pytest.mark.usefixtures("in_process")
 def test_claims_that_are_refused_and_solvers_that_do_not_apply_are_told(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -596,8 +596,6 @@ def test_claims_that_are_refused_and_solvers_that_do_not_apply_are_told(
 
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     monkeypatch.setattr(EvolutionCpSat, "__call__", broken)
-    # In this process, where the solvers are broken.
-    monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: nullcontext())
     args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
     runs = [(f"klein-{i}", name) for i in (0, 1) for name in ("cpsat", "noX")]
     nothing = "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, "
