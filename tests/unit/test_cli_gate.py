@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
 
 
-PLUGIN = """
-from dataclasses import dataclass
+#: A solver of somebody else.
+MINE = """
+from dataclasses import dataclass, replace
 from allocsolve import EvolutionProblem
 from allocsolve.heuristics import ListScheduling
 
@@ -120,7 +121,7 @@ def test_failures_are_told_below_the_table(
 def test_what_the_project_file_says(capsys: Capture, third: Site) -> None:
     assert "there is neither --baseline nor a baseline in [tool.allocsolve.gate]" in refused(capsys, "gate")
     solver = "plugin_of_a_project:Mine"
-    third.module("plugin_of_a_project", PLUGIN, head="")
+    third.module("plugin_of_a_project", MINE, head="")
     for name, count in (("few", 2), ("other", 1)):
         (third.folder / name).mkdir()
         for problem in TINY[:count]:
@@ -415,18 +416,9 @@ def test_the_workflow_of_the_page_uses_it() -> None:
 
 pytest_plugins = ["pytester"]
 
-SUITE = """
-from dataclasses import dataclass, replace
-from allocsolve import EvolutionProblem
-from allocsolve.heuristics import ListScheduling
-
-@dataclass(frozen=True)
-class MySolver:
-    def __call__(self, problem: EvolutionProblem, budget):
-        return ListScheduling()(problem, budget)
-
+SUITE = f"""{MINE}
 def test_gate(allocsolve_gate):
-    allocsolve_gate(solvers=[MySolver(), "rigid"], suite="tiny", baseline="gate.json")
+    allocsolve_gate(solvers=[Mine(), "rigid"], suite="tiny", baseline="gate.json")
 """
 #: The same solver, a second later.
 WORSE = SUITE.replace(
@@ -468,7 +460,7 @@ def test_the_whole_story(project: pytest.Pytester) -> None:
     run_pytest(project, "--allocsolve-update-gate").assert_outcomes(passed=1)
     baseline = project.path / "checks" / "gate.json"
     text = baseline.read_text(encoding="utf-8")
-    assert '"solver": "MySolver()"' in text
+    assert '"solver": "Mine()"' in text
     assert text.count('"time_factor": 1.5') == 1
     # Times are not what this is about: the machine may be busy.
     baseline.write_text(text.replace('"time_factor": 1.5', '"time_factor": 1e6'), encoding="utf-8")
@@ -476,7 +468,7 @@ def test_the_whole_story(project: pytest.Pytester) -> None:
     write(project, WORSE)
     worse = run_pytest(project)
     worse.assert_outcomes(failed=1)
-    worse.stdout.fnmatch_lines(["*changed from *gate.json:", "*worse: MySolver() on *(+0.0? %)*"])
+    worse.stdout.fnmatch_lines(["*changed from *gate.json:", "*worse: Mine() on *(+0.0? %)*"])
     worse.stdout.no_fnmatch_line("*rigid*")
     worse.stdout.no_fnmatch_line("*run_gate*")  # no traceback through our code
 

@@ -29,13 +29,10 @@ BLOCK = re.compile(r"^```(\S[^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = {"allocsolve": [sys.executable, "-m", "allocsolve"], "python": [sys.executable], "sed": ["sed"]}
 
 
-def _with_console() -> list[str]:
-    return [
-        page.stem for page in sorted(DOCS.glob("*.md")) if "```console" in page.read_text(encoding="utf-8")
-    ]
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```console" in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", _with_console())
+@pytest.mark.parametrize("page", [page.stem for page in PAGES])
 def test_commands_print_what_a_page_shows(
     page: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,14 +191,10 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
         assert [page for page in pages if re.search(loaded, page.read_text(encoding="utf-8"))] == []
 
 
-def test_tables_of_fields_are_those_of_the_schemas() -> None:
+def test_tables_are_those_of_schemas_and_families() -> None:
     """`python docs/format_tables.py` writes them."""
     page = (DOCS / "formats.md").read_text(encoding="utf-8")
     assert _module("format_tables").written(page) == page
-
-
-def test_the_table_of_certificates_is_that_of_the_families() -> None:
-    """`python docs/format_tables.py` writes it."""
     page = (DOCS / "trust.md").read_text(encoding="utf-8")
     assert page.count("| certificate | problems |") == 1
     assert _module("format_tables").with_kinds(page) == page

@@ -240,13 +240,8 @@ def test_what_is_refused(file: Path, tmp_path: Path) -> None:
     says(UnknownName, "unknown solver 'noXX'; did you mean noX", solvers=["noXX"], update=True)
     unclear = [lambda problem, budget: None]  # noqa: ARG005 - called like a solver
     says(InvalidOption, "annotate its first parameter", solvers=unclear, update=True)
-    says(
-        InvalidOption,
-        "growth solves none of the problems",
-        solvers=["growth"],
-        suite="klein-5-l1",
-        update=True,
-    )
+    none = {"solvers": ["growth"], "suite": "klein-5-l1"}
+    says(InvalidOption, "growth solves none of the problems", **none, update=True)
     says(InvalidOption, "two evolution solvers are called noX", solvers=["noX", "noX"], update=True)
     lost = tmp_path / "no" / "gate.json"
     says(FormatError, "cannot be written", baseline=lost, solvers=["noX"], update=True)
