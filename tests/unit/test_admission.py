@@ -179,9 +179,6 @@ def test_malformed_allocators_are_named() -> None:
             admit(MESH, *job, _wrong(np.array(nodes)))
 
 
-# --- Executions ---------------------------------------------------------------------------------------
-
-
 def test_a_solver_is_its_rules() -> None:
     jobs = tuple(DeadlineJob(3 * k, 1 + k % 4, 20, 3 * k + 50, k % 4) for k in range(12))
     problem = ReservationProblem(Mesh((4, 2)), jobs, leaking=True)

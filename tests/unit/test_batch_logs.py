@@ -522,10 +522,6 @@ def test_every_command_that_takes_a_log(tmp_path: Path, capsys: Capture) -> None
         assert run_json(capsys, "convert", path, problem, *nodes)["from_format"] == name
         out = ("--out", problem, "--force", *nodes)
         assert run_json(capsys, "import", name, path, *out)["log"]["kept"] == 5
-
-
-def test_a_log_instead_of_a_problem_is_told_how_it_becomes_one(tmp_path: Path, capsys: Capture) -> None:
-    for name, write in WRITERS.items():
         path = tmp_path / f"{name}.{'csv' if name == 'evalys' else 'log'}"
         path.write_text(write(good(name)))
         told = refused(capsys, "solve", path, "--solver", "easy")

@@ -419,9 +419,8 @@ class Site:
     def run(self, program: str, cache: Path | None = None) -> list[float]:
         paths = os.pathsep.join([str(self.folder), *filter(None, sys.path)])
         environment = {**os.environ, "PYTHONPATH": paths, "ALLOCSOLVE_KERNELS": str(cache or self.cache)}
-        environment.pop(
-            "COVERAGE_PROCESS_CONFIG", None
-        )  # what is covered of a copy is not covered of the package
+        # What is covered of a copy is not covered of the package.
+        environment.pop("COVERAGE_PROCESS_CONFIG", None)
         done = subprocess.run(
             [sys.executable, "-c", program],
             cwd=self.folder,

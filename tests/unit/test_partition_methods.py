@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from offenders import all_offenders
+from partition_tools import random_problem
 from process_tools import python
 
 from allocsolve.bounds import partition_bound, star_bound, town
@@ -175,11 +176,6 @@ def test_every_allocator_takes_a_large_machine_within_200_megabytes() -> None:
 # --- Branch and bound ---------------------------------------------------------------------------------
 
 
-def occupied(topology: Topology, share: float, size: int, seed: int) -> PartitionProblem:
-    busy = np.random.default_rng(seed).permutation(topology.num_nodes)[: int(share * topology.num_nodes)]
-    return PartitionProblem.of(topology, busy=busy.tolist(), size=size)
-
-
 def solved(problem: PartitionProblem, seconds: float = 600) -> Result[Partition]:
     result = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     confirm(problem, result, ("pairwise",))
@@ -206,14 +202,14 @@ def test_out_of_time_gives_a_set_and_a_bound(monkeypatch: pytest.MonkeyPatch) ->
             yield found
 
     monkeypatch.setattr(CutSearch, "run", stopped)
-    problem = occupied(Mesh((64, 64)), 0.4, 300, 1)
+    problem = random_problem(Mesh((64, 64)), 1638, 300, 1)
     result = solved(problem)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
     assert result.bound >= star_bound(problem)  # type: ignore[operator]  # the value of one term is a number
 
 
 def test_out_of_time_at_once_gives_a_set_and_a_trivial_bound() -> None:
-    problem = occupied(Torus((32, 32)), 0.4, 30, 1)
+    problem = random_problem(Torus((32, 32)), 409, 30, 1)
     result = solved(problem, seconds=1e-9)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
     assert result.bound >= 30 * 29 // 2  # type: ignore[operator]  # the value of one term is a number
@@ -221,7 +217,7 @@ def test_out_of_time_at_once_gives_a_set_and_a_trivial_bound() -> None:
 
 @pytest.mark.parametrize("topology", [Mesh((12, 12)), Torus((8, 12))])
 def test_tables_that_are_too_large(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
-    problem = occupied(topology, 0.2, 20, 1)
+    problem = random_problem(topology, topology.num_nodes // 5, 20, 1)
     monkeypatch.setattr(_cut_search, "_MAX_TABLE", 100)
     result = solved(problem)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
@@ -245,7 +241,7 @@ def interrupting(calls: int, function: Callable[..., object]) -> Callable[..., o
 def test_an_interrupt_gives_the_best_so_far(
     monkeypatch: pytest.MonkeyPatch, topology: Topology, calls: int
 ) -> None:
-    problem = occupied(topology, 0.3, 12, 1)
+    problem = random_problem(topology, int(0.3 * topology.num_nodes), 12, 1)
     best = solved(problem)
     monkeypatch.setattr(_cut_search, "_SLICE", 1e-5)
     monkeypatch.setattr(_cut_search, "search", interrupting(calls, _kernels_search.search))
@@ -259,14 +255,13 @@ def test_an_interrupt_before_there_is_a_set(monkeypatch: pytest.MonkeyPatch) -> 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(branch_and_bound, "ManhattanMedian", interrupt)
-    result = PartitionBranchAndBound()(occupied(Mesh((5, 5)), 0.3, 4, 1), Budget())
+    result = PartitionBranchAndBound()(random_problem(Mesh((5, 5)), 7, 4, 1), Budget())
     assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.INTERRUPTED, 6)
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_slices_and_room_make_no_difference(monkeypatch: pytest.MonkeyPatch, contiguous: bool) -> None:
-    busy = occupied(Mesh((12, 12)), 0.35, 20, 3).busy
-    problem = PartitionProblem.of(Mesh((12, 12)), busy=busy, size=20, contiguous=contiguous)
+    problem = random_problem(Mesh((12, 12)), 50, 20, 3, contiguous=contiguous)
     usual = solved(problem)
     monkeypatch.setattr(_cut_search, "_SLICE", 1e-6)
     monkeypatch.setattr(_cut_search, "_FIRST_ROOM", 2)
@@ -276,7 +271,7 @@ def test_slices_and_room_make_no_difference(monkeypatch: pytest.MonkeyPatch, con
 
 
 def test_a_bad_start_is_improved(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = occupied(Mesh((9, 7)), 0.3, 11, 2)
+    problem = random_problem(Mesh((9, 7)), 18, 11, 2)
     best = solved(problem).objective
     last = np.flatnonzero(problem.free)[-11:]
     monkeypatch.setattr(branch_and_bound._Run, "_start", lambda *_: last)

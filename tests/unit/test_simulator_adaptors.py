@@ -520,9 +520,6 @@ def test_the_entry_points_of_hpcopt_are_plugins() -> None:
         assert plugin.policy_id == name
 
 
-# --- AccaSim ------------------------------------------------------------------------------------------
-
-
 #: AccaSim 1.1.3 expects names in `collections` that Python 3.10 has moved, and warns.
 ACCASIM = """
 import collections, collections.abc, json, sys, warnings
