@@ -119,11 +119,16 @@ def test_solve_says_which(tmp_path: Path, capsys: Capture) -> None:
     assert score["bounds_certified"] == 1
 
 
+def _files(folder: Path, apps: int, proof: str = "c.json") -> tuple[EvolutionProblem, Path, Path, Path]:
+    """Write a problem; return it, where it is, and where its best answer and a proof can be."""
+    problem = replace(klein2011([77, 3], num_apps=(apps, apps)), expand_limit=1)
+    write_problem(problem, folder / "p.json")
+    return problem, folder / "p.json", folder / "best.json", folder / proof
+
+
 def test_a_solution_and_a_proof_are_checked_together(tmp_path: Path, capsys: Capture) -> None:
-    problem = replace(klein2011([77, 3], num_apps=(8, 8)), expand_limit=1)
-    names = ("p.json", "best.json", "worse.json", "c.json.gz")
-    file, best, worse, proof = (tmp_path / name for name in names)
-    write_problem(problem, file)
+    problem, file, best, proof = _files(tmp_path, 8, "c.json.gz")
+    worse = tmp_path / "worse.json"
     solved = run_json(
         capsys, "solve", file, "--solver", "conflict-search", "--out", best, "--certificate", proof
     )
@@ -151,8 +156,7 @@ def test_a_solution_and_a_proof_are_checked_together(tmp_path: Path, capsys: Cap
 
 
 def test_a_proof_of_the_first_term_says_nothing_of_the_others(tmp_path: Path, capsys: Capture) -> None:
-    file, best, proof = (tmp_path / name for name in ("p.json", "best.json", "c.json"))
-    write_problem(replace(klein2011([77, 3], num_apps=(6, 6)), expand_limit=1), file)
+    _, file, best, proof = _files(tmp_path, 6)
     asked = ("--solver", "conflict-search", "--objective", "makespan,waste")
     run(capsys, "solve", file, *asked, "--out", best, "--certificate", proof)
     text = run(capsys, "check", file, best, "--proof", proof, status=1)
@@ -163,9 +167,7 @@ def test_a_bound_above_a_feasible_value_is_refused(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No certificate can prove that: the judge itself would be wrong."""
-    file, best, proof = (tmp_path / name for name in ("p.json", "best.json", "c.json"))
-    problem = replace(klein2011([77, 3], num_apps=(4, 4)), expand_limit=1)
-    write_problem(problem, file)
+    problem, file, best, proof = _files(tmp_path, 4)
     run(capsys, "solve", file, "--solver", "noX", "--out", best)
     write_certificate(proof, problem, ("makespan",), {"kind": "area"})
     monkeypatch.setattr("allocsolve.judge.certify", lambda *_: 10**6)

@@ -143,29 +143,28 @@ def wrong_answer(_: object, problem: EvolutionProblem, *__: object) -> Result[Ev
     return Result(Status.FEASIBLE, answer)
 
 
-def test_solve_refused_by_the_judge(
-    problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def broken(*_: object) -> None:
+    raise IndexError("two\nlines")
+
+
+@pytest.mark.parametrize(
+    ("solver", "said"),
+    [
+        (wrong_answer, "the answer is not feasible: from 0 s to "),
+        (broken, "noX failed: IndexError: two lines; -v shows the traceback\n"),
+    ],
+)
+def test_solve_with_a_wrong_or_broken_solver(
+    solver: Any, said: str, problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ListScheduling, "__call__", wrong_answer)
-    out = tmp_path / "solution.json"
+    monkeypatch.setattr(ListScheduling, "__call__", solver)
+    out = problem_file.with_name("solution.json")
     assert main(["solve", str(problem_file), "--solver", "noX", "--out", str(out)]) == 1
     text, err = capsys.readouterr()
     assert text == ""
-    assert err.startswith("allocsolve: error: the answer is not feasible: from 0 s to ")
+    assert err.startswith(f"allocsolve: error: {said}")
     assert err.count("\n") == 1
     assert not out.exists()
-
-
-def test_solve_with_a_broken_solver(
-    problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise IndexError("two\nlines")
-
-    monkeypatch.setattr(ListScheduling, "__call__", broken)
-    assert main(["solve", str(problem_file), "--solver", "noX"]) == 1
-    said = "allocsolve: error: noX failed: IndexError: two lines; -v shows the traceback\n"
-    assert capsys.readouterr() == ("", said)
 
 
 def test_check_names_violations(tmp_path: Path, capsys: Capture) -> None:

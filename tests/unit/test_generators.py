@@ -18,20 +18,7 @@ from offenders import all_offenders
 
 from allocsolve import instances as made
 from allocsolve.errors import AllocsolveError
-from allocsolve.instances import (
-    amr,
-    amr_stream,
-    digest,
-    evotree,
-    evotree_batch,
-    evotree_stream,
-    klein2011,
-    linnert2024,
-    lublin1999,
-    read_problem,
-    regenerate,
-    write_problem,
-)
+from allocsolve.instances import digest, klein2011, linnert2024, lublin1999, read_problem, write_problem
 from allocsolve.instances.generators.amr import amr_nodes, amr_seconds
 from allocsolve.model import Job, Join, Phases, Profile, SpeedupTable, WorkloadProblem
 from allocsolve.registry import make_allocator
@@ -271,7 +258,7 @@ def test_the_demand_at_the_peak_of_the_paper() -> None:
 )
 def test_amr_is_in_its_ranges(seed: int, num_apps: list[int], peak: list[int], change: float) -> None:
     (few, many), (low, high) = num_apps, peak
-    problem = amr(seed, num_apps=(few, many), peak=(low, high), change=change, num_nodes=60)
+    problem = made.amr(seed, num_apps=(few, many), peak=(low, high), change=change, num_nodes=60)
     assert few <= len(problem.applications) <= many
     for app in problem.applications:
         assert low <= max(nodes for _, nodes in app.steps) <= high
@@ -281,7 +268,7 @@ def test_amr_is_in_its_ranges(seed: int, num_apps: list[int], peak: list[int], c
 def test_steps_of_amr_are_far_apart() -> None:
     """Merged steps hold the most of their demands, which are within the change round the first of them."""
     for seed in range(20):
-        coarse, fine = amr(seed, change=0.5), amr(seed, change=0.1)
+        coarse, fine = made.amr(seed, change=0.5), made.amr(seed, change=0.1)
         for few, many in zip(coarse.applications, fine.applications, strict=True):
             assert 1 < len(few.steps) < len(many.steps) < 200
             assert max(nodes for _, nodes in few.steps) == max(nodes for _, nodes in many.steps)
@@ -290,10 +277,15 @@ def test_steps_of_amr_are_far_apart() -> None:
 
 
 def test_seeds_are_frozen() -> None:
-    assert amr([7644, 0], num_apps=(3, 5)) == amr([7644, 0], num_apps=(3, 5))
-    assert len({digest(amr(seed)) for seed in (0, 1, [0, 1])}) == 3
-    assert len({digest(evotree_stream(seed, num_jobs=5)) for seed in (0, 1, [0, 1])}) == 3
-    drawn = (amr(0), evotree_batch(42), evotree_stream(0, num_jobs=50), amr_stream(0, num_jobs=3))
+    assert made.amr([7644, 0], num_apps=(3, 5)) == made.amr([7644, 0], num_apps=(3, 5))
+    assert len({digest(made.amr(seed)) for seed in (0, 1, [0, 1])}) == 3
+    assert len({digest(made.evotree_stream(seed, num_jobs=5)) for seed in (0, 1, [0, 1])}) == 3
+    drawn = (
+        made.amr(0),
+        made.evotree_batch(42),
+        made.evotree_stream(0, num_jobs=50),
+        made.amr_stream(0, num_jobs=3),
+    )
     digests = ["2d6a939be58484b7", "9e4f7ae0b1aa6a6e", "84c33f2df8c805fd", "0689e30fddcda2e1"]
     assert [digest(problem)[:16] for problem in drawn] == digests
 
@@ -303,14 +295,14 @@ def test_batches_are_those_of_the_paper(traces: Path) -> None:
     assert [batch["seed"] for batch in document["batches"]] == [42, 43, 44, 45, 46]
     for batch in document["batches"]:
         seed, nodes, submits = batch["seed"], batch["nodes"], batch["effective_submit"]
-        problem, jobs = evotree(seed), evotree_batch(seed, share=0).packed
+        problem, jobs = made.evotree(seed), made.evotree_batch(seed, share=0).packed
         assert [max(n for _, n in app.steps) for app in problem.applications] == jobs.nodes.tolist() == nodes
         assert list(problem.releases) == jobs.submit.tolist() == submits
         for percent, indices in batch["evolving_indices"].items():
-            apps = evotree(seed, evolving=int(percent)).applications
+            apps = made.evotree(seed, evolving=int(percent)).applications
             trees = [idx for idx, app in enumerate(apps) if len(app.steps) == 3]
             assert trees == [idx for idx in indices if nodes[idx] > 1]
-            workload = evotree_batch(seed, share=int(percent) / 100)
+            workload = made.evotree_batch(seed, share=int(percent) / 100)
             assert np.flatnonzero(workload.jobs.evolving.reading).tolist() == indices
             ranges = {(job.nodes, job.min_nodes, job.max_nodes) for job in workload.jobs if job.evolution}
             assert ranges == {(nodes[idx], *document["ranges"][str(nodes[idx])]) for idx in indices}
@@ -318,14 +310,16 @@ def test_batches_are_those_of_the_paper(traces: Path) -> None:
 
 @pytest.mark.parametrize(("seed", "seconds"), [(42, 1140), (43, 1420), (44, 1200), (45, 1040), (46, 1940)])
 def test_the_area_of_the_batches_if_nothing_evolves(seed: int, seconds: int) -> None:
-    problem = evotree(seed, evolving=0)
+    problem = made.evotree(seed, evolving=0)
     assert (problem.num_nodes, len(problem.applications), problem.releases[:5]) == (10, 20, (0,) * 5)
     assert list(problem.releases) == sorted(problem.releases)
     assert sum(d * n for app in problem.applications for d, n in app.steps) == 10 * seconds
 
 
 def test_a_job_that_evolves_needs_less() -> None:
-    for rigid, tree in zip(evotree(42, evolving=0).applications, evotree(42).applications, strict=True):
+    for rigid, tree in zip(
+        made.evotree(42, evolving=0).applications, made.evotree(42).applications, strict=True
+    ):
         ((whole, size),) = rigid.steps
         assert whole == 200
         assert tree.steps == (rigid.steps if size == 1 else ((50, size), (100, 1), (50, size)))
@@ -333,28 +327,28 @@ def test_a_job_that_evolves_needs_less() -> None:
 
 def test_a_batch_in_figures() -> None:
     """Seed 42, as the published configuration draws it."""
-    problem = evotree_batch(42, share=0.2)
+    problem = made.evotree_batch(42, share=0.2)
     packed = problem.packed
     assert problem.num_nodes == 10
     assert packed.nodes.tolist() == [4, 1, 2, 1, 1, 4, 4, 4, 4, 1, 1, 8, 2, 1, 4, 8, 1, 1, 4, 1]
     assert packed.submit[4:10].tolist() == [0, 23, 55, 59, 116, 166]
     assert np.flatnonzero(packed.min_nodes < packed.max_nodes).tolist() == [0, 3, 7, 8]
-    assert evotree_batch(43).packed.nodes[:6].tolist() == [2, 4, 2, 2, 2, 1]
-    assert evotree_batch(46).packed.submit[-1] == 401
+    assert made.evotree_batch(43).packed.nodes[:6].tolist() == [2, 4, 2, 2, 2, 1]
+    assert made.evotree_batch(46).packed.submit[-1] == 401
 
 
 @pytest.mark.parametrize("share", [0, 0.2, 0.4, 0.6, 0.8, 1])
 def test_all_jobs_of_a_batch_have_one_estimate(share: float) -> None:
     """Exactly: with estimates that differ in the last digit the paper's EASY would backfill."""
     for kind in ("evolving", "moldable"):
-        problem = evotree_batch(44, share=share, kind=kind)
+        problem = made.evotree_batch(44, share=share, kind=kind)
         assert (problem.packed.runtime == 181).all()
         assert len(set(problem.packed.estimate.tolist())) == 1
         assert sum(job.kind == kind for job in problem.jobs) == int(20 * share)
 
 
 def test_jobs_take_what_their_phases_take() -> None:
-    evolving, moldable = evotree_batch(45, release_delay=5), evotree_batch(45, kind="moldable")
+    evolving, moldable = made.evotree_batch(45, release_delay=5), made.evotree_batch(45, kind="moldable")
     for job, table in zip(evolving.jobs, moldable.jobs, strict=True):
         assert isinstance(job.evolution, Phases)
         assert isinstance(table.speedup, SpeedupTable)
@@ -377,17 +371,17 @@ def test_jobs_take_what_their_phases_take() -> None:
 def test_every_stream_is_a_workload(
     seed: int, num_jobs: int, num_nodes: int, share: float, kind: Any
 ) -> None:
-    problem = evotree_stream(seed, num_jobs=num_jobs, num_nodes=num_nodes, share=share, kind=kind)
+    problem = made.evotree_stream(seed, num_jobs=num_jobs, num_nodes=num_nodes, share=share, kind=kind)
     packed = problem.packed
     assert len(problem.jobs) == num_jobs
     assert not num_jobs or packed.submit[0] == 0
     assert (np.diff(packed.submit) >= 0).all()
     assert set(packed.nodes.tolist()) <= {1, 2, 4, 8}
-    assert regenerate(problem.meta, make_allocator) == problem
+    assert made.regenerate(problem.meta, make_allocator) == problem
 
 
 def test_shares_of_streams_are_nested_and_draw_nothing_else() -> None:
-    few, many = (evotree_stream(1, num_jobs=500, share=share) for share in (0.3, 0.7))
+    few, many = (made.evotree_stream(1, num_jobs=500, share=share) for share in (0.3, 0.7))
     chosen = [np.flatnonzero(problem.jobs.evolving.reading) for problem in (few, many)]
     assert set(chosen[0]) < set(chosen[1])
     assert abs(len(chosen[1]) / 500 - 0.7) < 0.08
@@ -397,22 +391,22 @@ def test_shares_of_streams_are_nested_and_draw_nothing_else() -> None:
 
 @pytest.mark.parametrize("load", [0.5, 1.5])
 def test_streams_have_their_load(load: float) -> None:
-    problem = evotree_stream(1, num_jobs=20_000, num_nodes=40, load=load, share=0)
+    problem = made.evotree_stream(1, num_jobs=20_000, num_nodes=40, load=load, share=0)
     assert problem.area / (40 * problem.packed.submit[-1]) == pytest.approx(load, rel=0.03)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 3), st.sampled_from((1.0, 1.5, math.inf)))
 def test_every_stream_of_mesh_refinement_is_a_workload(seed: int, num_jobs: int, expand_limit: float) -> None:
-    problem = amr_stream(seed, num_jobs=num_jobs, num_nodes=80, peak=(10, 60), expand_limit=expand_limit)
+    problem = made.amr_stream(seed, num_jobs=num_jobs, num_nodes=80, peak=(10, 60), expand_limit=expand_limit)
     assert len(problem.jobs) == num_jobs
     for job in problem.jobs:
         assert isinstance(job.evolution, Profile)
         assert job.evolution.expand_limit == expand_limit
         assert 10 <= (job.max_nodes or 0) <= 60
-    assert regenerate(problem.meta, make_allocator) == problem
+    assert made.regenerate(problem.meta, make_allocator) == problem
 
 
-@pytest.mark.parametrize("draw", [amr, evotree])
+@pytest.mark.parametrize("draw", [made.amr, made.evotree])
 def test_the_limit_draws_nothing(draw: Callable[..., EvolutionProblem]) -> None:
     unlimited, limited = draw(42), draw(42, expand_limit=1.5)
     assert unlimited.expand_limit == math.inf

@@ -112,32 +112,16 @@ def test_a_resized_job_has_the_needs_of_its_largest_size(tmp_path: Path) -> None
 
 
 def test_json_says_the_same(tmp_path: Path) -> None:
-    def number(value: int) -> object:
-        return {"set": True, "infinite": False, "number": value}
-
-    job = {
-        "job_id": 5,
-        "allocation_nodes": 2,
-        "partition": "std",
-        "priority": number(2000),
-        "time": {
-            "submission": 1_709_539_200,
-            "eligible": 1_709_539_260,
-            "start": 1_709_539_800,
-            "end": 1_709_543_400,
-            "elapsed": 3600,
-            "limit": number(120),
-        },
-        "state": {"current": ["COMPLETED"]},
-        "tres": {
-            "allocated": [
-                {"type": "node", "name": "", "count": 2},
-                {"type": "gres", "name": "gpu:a100", "count": 8},
-                {"type": "gres", "name": "gpu", "count": 8},
-                {"type": "license", "name": "cfd", "count": 2},
-            ]
-        },
-    }
+    job = json.loads(batch_logs.sacct_json(batch_logs.jobs(limit=120)[:1]))["jobs"][0]
+    job |= {"job_id": 5, "partition": "std", "priority": {"set": True, "infinite": False, "number": 2000}}
+    begin = batch_logs.EPOCH
+    job["time"] |= {"eligible": begin + 60, "start": begin + 600, "end": begin + 4200}
+    job["tres"]["allocated"] = [
+        {"type": "node", "name": "", "count": 2},
+        {"type": "gres", "name": "gpu:a100", "count": 8},
+        {"type": "gres", "name": "gpu", "count": 8},
+        {"type": "license", "name": "cfd", "count": 2},
+    ]
     strange = {**job, "job_id": 6, "partition": ["x"], "priority": True}
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"jobs": [job, strange]}), encoding="utf-8")

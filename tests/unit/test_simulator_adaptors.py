@@ -28,7 +28,7 @@ from allocsolve.model import Amdahl, Job, WorkloadProblem
 from allocsolve.simulation import IllegalDecision, Resize, Start, Wake, simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from allocsolve.simulation import Decision, QueueView
 
@@ -431,47 +431,41 @@ def test_too_many_jobs_are_not_forecast() -> None:
         assert [said["sched"]["t_estimate"] for said in head.annotations] == [100.0] * told
 
 
-@pytest.mark.parametrize(
-    ("decide", "rule"),
-    [
-        (lambda _view: [Start(1, 4)], "starts no job that waits"),
-        (lambda _view: [Wake(5)], "starts no job that waits"),
-        (lambda _view: [Start(0, 3)], "job 0: starts on 3 nodes, 4 are free"),
-    ],
-)
-def test_illegal_decisions_raise(decide: Callable[[QueueView], Iterator[Decision]], rule: str) -> None:
-    fake = flux(staticmethod(decide))
-    submit(fake, 1, 4)
-    with pytest.raises(IllegalDecision, match=rule):
-        fake.one_pass()
-
-
-def test_a_policy_that_remembers_something_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="'conservative' remembers what it has seen"):
-        flux("conservative")
-
-
 # --- hpcopt -------------------------------------------------------------------------------------------
 
 
 PROBLEM = WorkloadProblem(4, [Job(0, 3, 100, 100), Job(0, 2, 10, 10)])
 
 
+def _by_flux(decide: Any) -> None:
+    fake = flux(staticmethod(decide))
+    submit(fake, 1, 4)
+    fake.one_pass()
+
+
+def _by_hpcopt(decide: Any) -> None:
+    hpcopt_fake.run(PROBLEM, HpcoptPlugin(decide, "OURS"))
+
+
+NOBODY_STARTS = "starts no job that waits"
+
+
 @pytest.mark.parametrize(
-    ("decide", "rule"),
+    ("run", "decisions", "rule"),
     [
-        (lambda _view: [Start(2, 3)], "starts no job that waits"),
-        (lambda _view: [Start(0, 3), Start(0, 3)], "starts no job that waits"),
-        (lambda _view: [Wake(5)], "starts no job that waits"),
-        (lambda _view: [Start(0, 2)], "job 0: starts on 2 of 4 free processors, and needs 3"),
-        (lambda _view: [Start(0, 3), Start(1, 2)], "job 1: starts on 2 of 1 free processors, and needs 2"),
+        (_by_flux, [Start(1, 4)], NOBODY_STARTS),
+        (_by_flux, [Wake(5)], NOBODY_STARTS),
+        (_by_flux, [Start(0, 3)], "job 0: starts on 3 nodes, 4 are free"),
+        (_by_hpcopt, [Start(2, 3)], NOBODY_STARTS),
+        (_by_hpcopt, [Start(0, 3), Start(0, 3)], NOBODY_STARTS),
+        (_by_hpcopt, [Wake(5)], NOBODY_STARTS),
+        (_by_hpcopt, [Start(0, 2)], "job 0: starts on 2 of 4 free processors, and needs 3"),
+        (_by_hpcopt, [Start(0, 3), Start(1, 2)], "job 1: starts on 2 of 1 free processors, and needs 2"),
     ],
 )
-def test_decisions_that_hpcopt_would_drop_raise(
-    decide: Callable[[QueueView], Iterable[Decision]], rule: str
-) -> None:
+def test_illegal_decisions_raise(run: Any, decisions: list[Decision], rule: str) -> None:
     with pytest.raises(IllegalDecision, match=rule):
-        hpcopt_fake.run(PROBLEM, HpcoptPlugin(decide, "OURS"))
+        run(lambda _view: decisions)
 
 
 def test_a_plugin_of_others_that_starts_what_does_not_fit_is_refused() -> None:
@@ -486,7 +480,7 @@ def test_a_plugin_of_others_that_starts_what_does_not_fit_is_refused() -> None:
         simulate(PROBLEM, HpcoptPolicy(greedy))
 
 
-def test_a_policy_that_remembers_something_is_no_plugin() -> None:
+def test_a_policy_that_remembers_something_is_refused() -> None:
     class Remembering:
         def reset(self, seed: int) -> None:
             """Forget."""
@@ -495,9 +489,10 @@ def test_a_policy_that_remembers_something_is_no_plugin() -> None:
             return ()
 
     with pytest.raises(InvalidOption, match="remembers what it has seen"):
-        hpcopt_fake.run(PROBLEM, HpcoptPlugin(Remembering(), "OURS"))
-    with pytest.raises(InvalidOption, match="'conservative' remembers what it has seen"):
-        hpcopt_fake.run(PROBLEM, HpcoptPlugin("conservative", "OURS"))
+        _by_hpcopt(Remembering())
+    for take in (_by_hpcopt, flux):
+        with pytest.raises(InvalidOption, match="'conservative' remembers what it has seen"):
+            take("conservative")
 
 
 def test_seconds_have_to_be_whole() -> None:
