@@ -13,6 +13,7 @@ import pytest
 from batch_logs import EPOCH, WRITERS, good, jobs, lsf, pbs, read, sacct_json, sge, text
 from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
+from json_tools import saved
 from table_logs import counted
 from workload_traces import trace
 
@@ -417,11 +418,7 @@ def test_attempts_are_one_job(
 def test_jobs_that_never_ran(tmp_path: Path) -> None:
     job = {"submitted_time": "2017-10-09 07:00:00", "user": "u", "vc": "v"}
     lasts = {"start_time": "2017-10-09 07:00:00", "end_time": None, "detail": [{"ip": "m", "gpus": ["g"]}]}
-    told: tuple[tuple[str, str, list[Any]], ...] = (
-        ("a", "Killed", []),
-        ("b", "Failed", []),
-        ("c", "Pass", [lasts]),
-    )
+    told: Any = (("a", "Killed", []), ("b", "Failed", []), ("c", "Pass", [lasts]))
     jobs = [{**job, "jobid": name, "status": state, "attempts": runs} for name, state, runs in told]
     log = read("philly", tmp_path, json.dumps(jobs))
     assert counted(log) == {"job_lines": 3, "cancelled": 1, "unfinished": 1, "no_run_time": 1}
@@ -492,8 +489,7 @@ OTHER_SYSTEMS = {
 def test_what_is_no_log_is_told_what_it_looks_like(
     content: str, said: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    path = tmp_path / "log.txt"
-    path.write_text(content)
+    path = saved(tmp_path, content, "log.txt")
     assert f"{path}: {said}" in refused(capsys, "whatif", path, "--nodes", 4)
     if "looks like" in said and "PAR1" not in content:
         for name in ("sacct", "sge", "swf", "philly"):
@@ -522,8 +518,7 @@ def test_every_command_that_takes_a_log(tmp_path: Path, capsys: Capture) -> None
         assert run_json(capsys, "convert", path, problem, *nodes)["from_format"] == name
         out = ("--out", problem, "--force", *nodes)
         assert run_json(capsys, "import", name, path, *out)["log"]["kept"] == 5
-        path = tmp_path / f"{name}.{'csv' if name == 'evalys' else 'log'}"
-        path.write_text(write(good(name)))
+        path = saved(tmp_path, write(good(name)), f"{name}.{'csv' if name == 'evalys' else 'log'}")
         told = refused(capsys, "solve", path, "--solver", "easy")
         assert f"is a log ({name}), not a problem: allocsolve convert, or import {name}, makes one" in told
     path.write_text(text(["submit,nodes,runtime,job", "0,1,5,a"]))

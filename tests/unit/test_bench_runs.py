@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from json_tools import saved
 from old_records import write_old
 from sample_records import ANSWER, PROBLEM, RECORD, VARIANTS
 
@@ -627,8 +628,7 @@ def test_a_corrupt_page_is_one_line(path: Path) -> None:
 
 
 def test_csv_has_one_column_per_field_and_metric(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("old")
+    path = saved(tmp_path, "old", "table.csv")
     export(VARIANTS[:3], path)
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -658,22 +658,18 @@ def test_json_and_parquet_have_the_same_rows(tmp_path: Path) -> None:
     assert [row.get("features.shape") for row in table] == [None, None, None, "4x2"]
 
 
-def test_the_ending_says_the_format(tmp_path: Path) -> None:
+def test_the_ending_says_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnknownName, match=r"unknown format '.xlsx'; known: .csv, .json, .parquet"):
         export(VARIANTS, tmp_path / "t.xlsx")
     with pytest.raises(FormatError, match="cannot be written: No such file"):
         export(VARIANTS, tmp_path / "none" / "t.csv")
-
-
-def test_parquet_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SolverUnavailable, match=r"pip install 'allocsolve\[parquet\]'"):
         export(VARIANTS, tmp_path / "t.parquet")
 
 
 def test_a_failed_export_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("old")
+    path = saved(tmp_path, "old", "table.csv")
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

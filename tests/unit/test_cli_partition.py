@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
+from json_tools import saved
 from network_texts import SAMPLES
 from picture_tools import SVG, parsed, skylines, squares
 
@@ -309,17 +310,13 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
 @pytest.fixture
 def blocks(tmp_path: Path) -> Path:
     """Two blocks of four nodes."""
-    path = tmp_path / "topology.conf"
-    path.write_text(SAMPLES["conf-blocks-1"].text)
-    return path
+    return saved(tmp_path, SAMPLES["conf-blocks-1"].text, "topology.conf")
 
 
 @pytest.fixture
 def free(tmp_path: Path) -> Path:
     """Three free nodes of the first block, two of the second."""
-    path = tmp_path / "free.txt"
-    path.write_text("c[01-03],c[05-06]")
-    return path
+    return saved(tmp_path, "c[01-03],c[05-06]", "free.txt")
 
 
 def test_a_network_becomes_a_problem(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
-from json_tools import changed, faults_of, without
+from json_tools import changed, faults_of, saved, without
 from library_tools import KLEIN, entry, small_library
 
 from allocsolve import registry
@@ -144,9 +144,11 @@ ROW: dict[str, Any] = {
 }
 
 
+LAST = ("history", 1)
+
+
 def best_known_faults(folder: Path, *rows: object) -> tuple[str, ...]:
-    path = folder / "best_known.json"
-    path.write_text(json.dumps({"format": "allocsolve-best-known/1", "rows": rows}))
+    path = saved(folder, {"format": "allocsolve-best-known/1", "rows": rows}, "best_known.json")
     return faults_of(lambda: read_best_known(path))
 
 
@@ -156,23 +158,15 @@ def best_known_faults(folder: Path, *rows: object) -> tuple[str, ...]:
         (("lower",), 8, "rows[0].lower: 8, but the history says 7"),
         (("upper",), None, "rows[0].upper: null, but the history says 9"),
         (("status",), "optimal", "rows[0].status: 'optimal', but the history says 'open'"),
-        (("history", 1, "value"), 10, "rows[0]: history[1]: the bound 10 is above the solution 9"),
+        ((*LAST, "value"), 10, "rows[0]: history[1]: the bound 10 is above the solution 9"),
+        ((*LAST, "kind"), "solution", "rows[0].history[1]: a solution without the digest of a solution"),
+        ((*LAST, "solution"), "s", "rows[0].history[1]: a bound with the digest of a solution"),
         (
-            ("history", 1, "kind"),
-            "solution",
-            "rows[0].history[1]: a solution without the digest of a solution",
-        ),
-        (("history", 1, "solution"), "s", "rows[0].history[1]: a bound with the digest of a solution"),
-        (
-            ("history", 1, "date"),
+            (*LAST, "date"),
             "2026-11-19",
             "rows[0]: history[1]: the bound 7 is of 2026-11-19, before 2026-11-20",
         ),
-        (
-            ("history", 1, "date"),
-            "2026-02-30",
-            "rows[0].history[1].date: '2026-02-30' is no day of the calendar",
-        ),
+        ((*LAST, "date"), "2026-02-30", "rows[0].history[1].date: '2026-02-30' is no day of the calendar"),
     ],
 )
 def test_a_faulty_row(place: tuple[str | int, ...], value: object, fault: str, tmp_path: Path) -> None:
@@ -184,11 +178,8 @@ def test_all_faults_are_told(tmp_path: Path) -> None:
     faults = best_known_faults(tmp_path, without(ROW, "upper"), ROW, 5)
     assert faults == ("rows[0].upper: missing", "rows[2]: must be an object, not 5")
     faults = best_known_faults(tmp_path, {**ROW, "objective": 3, "digest": 1, "lower": "x"})
-    assert [fault.partition(":")[0] for fault in faults] == [
-        "rows[0].objective",
-        "rows[0].digest",
-        "rows[0].lower",
-    ], "it has a history: what a row without one may have is not told"
+    told = [fault.partition(":")[0] for fault in faults]  # not what a row without a history may have
+    assert told == [f"rows[0].{field}" for field in ("objective", "digest", "lower")]
     short = {"instance": "i", "objective": "makespan", "lower": 7}
     faults = best_known_faults(tmp_path, ROW, changed(ROW, ("lower",), 8), short)
     assert faults == (
@@ -200,8 +191,7 @@ def test_all_faults_are_told(tmp_path: Path) -> None:
 
 
 def test_a_row_that_is_right(tmp_path: Path) -> None:
-    path = tmp_path / "best_known.json"
-    path.write_text(json.dumps({"format": "allocsolve-best-known/1", "rows": [ROW]}))
+    path = saved(tmp_path, {"format": "allocsolve-best-known/1", "rows": [ROW]}, "best_known.json")
     (row,) = read_best_known(path)
     assert (row.lower, row.upper, row.optimal) == (7, 9, False)
     assert row.solution is not None

@@ -17,6 +17,7 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from fuzz_changes import with_changed_bytes
 from hypothesis import given, strategies as st
+from json_tools import saved
 from table_logs import counted
 from workload_traces import atlas_problem, kit_problem, knl_problem, kth_problem, swf_log
 
@@ -55,9 +56,7 @@ TRES = "billing=8,cpu=64,gres/gpu:a100=8,gres/gpu=8,license/cfd=2,mem=480G,node=
 
 
 def written(folder: Path, *rows: str, head: str = HEAD) -> Path:
-    path = folder / "log.txt"
-    path.write_text("\n".join([head, *rows]).format(d="2024-03-04T", tres=TRES) + "\n", encoding="utf-8")
-    return path
+    return saved(folder, "\n".join([head, *rows]).format(d="2024-03-04T", tres=TRES) + "\n", "log.txt")
 
 
 def fields_of(problem: WorkloadProblem) -> list[dict[str, object]]:
@@ -123,8 +122,7 @@ def test_json_says_the_same(tmp_path: Path) -> None:
         {"type": "license", "name": "cfd", "count": 2},
     ]
     strange = {**job, "job_id": 6, "partition": ["x"], "priority": True}
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps({"jobs": [job, strange]}), encoding="utf-8")
+    path = saved(tmp_path, {"jobs": [job, strange]}, "log.json")
     assert len(read_sacct_log(path, num_nodes=9).names) == 2  # nobody asked
     fields = LogFields({"gpus": 16, "cfd": 2}, {"std": 6}, eligible=True, priority_age=(1000, 1))
     log = read_sacct_log(path, num_nodes=9, fields=fields)
@@ -138,8 +136,7 @@ def test_json_says_the_same(tmp_path: Path) -> None:
 def test_swf_tells_partitions(tmp_path: Path) -> None:
     line = "{0} {0}0 5 60 4 -1 -1 4 100 -1 1 7 1 1 0 {1} -1 -1\n"
     lines = [line.format(idx, number) for idx, number in enumerate((1, 2, -1, 1), 1)]
-    path = tmp_path / "log.swf"
-    path.write_text("; MaxProcs: 9\n" + "".join(lines), encoding="utf-8")
+    path = saved(tmp_path, "; MaxProcs: 9\n" + "".join(lines), "log.swf")
     log = read_swf_log(path, fields=LogFields(partitions={"1": 5}))
     assert fields_of(log_problem(log)) == [{"partition": "1"}, {}, {}, {"partition": "1"}]
     assert log.asked.remark() == "left out, as no option names them (jobs): partition 2 (1)"
@@ -157,8 +154,7 @@ def test_pbs_tells_gpus_queues_and_eligible_times(tmp_path: Path) -> None:
     lines[5] = lines[5].replace(
         "exec_host", "exec_vnode=(n1:ncpus=4:ngpus=1)+(n2:ncpus=4:ngpus=2) exec_host", 1
     )
-    path = tmp_path / "pbs.txt"
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path = saved(tmp_path, "\n".join(lines), "pbs.txt")
     fields = LogFields({"gpus": 9}, {"batch": 7}, eligible=True)
     log = read_table_log(path, "pbs", num_nodes=9, fields=fields)
     batch = {"partition": "batch"}
@@ -380,8 +376,7 @@ def job(
 
 
 def read(folder: Path, text: str, **options: object) -> JobLog:
-    path = folder / "log.swf"
-    path.write_text(text, encoding="utf-8")
+    path = saved(folder, text, "log.swf")
     return read_swf_log(path, **options)  # type: ignore[arg-type]  # as the test has them
 
 
