@@ -74,7 +74,7 @@ SCORED = "score good.json --solvers noX --baseline noX --seconds 1 --out"
 MADE = "generate klein2011 --count 1 --seed 1 --out"
 
 #: A command line, and what is said.
-BAD: list[tuple[str, *tuple[str, ...]]] = [
+BAD: list[tuple[str, ...]] = [
     ("sovle", "sovle", "solve"),
     ("solve x.json", "--solver"),
     (f"{SOLVE} --fast", "--fast"),
