@@ -79,17 +79,6 @@ def test_optima_are_those_of_brute_force(name: str, problem: EvolutionProblem) -
         assert terms(result.objective) == optimum(problem, parse_objective(objective, EVOLUTION_OBJECTIVES))
 
 
-@exact
-def test_the_list_scheduling_counterexample(name: str) -> None:
-    problem = EvolutionProblem(
-        3,
-        (EvolutionProfile([(1, 2), (2, 2), (2, 3)]), EvolutionProfile([(2, 1)]), EvolutionProfile([(2, 1)])),
-        expand_limit=1,
-    )
-    result = _judged(name, problem, "makespan")
-    assert (result.status, result.objective) == (Status.OPTIMAL, 6)
-
-
 def test_the_exact_methods_agree() -> None:
     for seed in some(range(3)):
         for limit in (1, 1.5, 2, math.inf):
