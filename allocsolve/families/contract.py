@@ -11,7 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from allocsolve.errors import UnknownName
 from allocsolve.model import Solver, Value, parse_objective, shown_values
@@ -19,7 +19,7 @@ from allocsolve.model import Solver, Value, parse_objective, shown_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from allocsolve.families.view import View
+    from allocsolve.families.view import Picture, View
 
 P = TypeVar("P")
 A = TypeVar("A")
@@ -173,6 +173,42 @@ class Rules(Generic[P, A]):
     #: Whether a solver of others finds an answer below a bound on a term within so many seconds, None if it
     #: does not finish. Raises `UnsupportedProblem` where it cannot be asked; None for a family without one.
     finds_below: Callable[[P, str, Any, float], bool | None] | None = None
+
+
+class Breach(Protocol):
+    """Where an answer does not keep a claim; a dataclass, whose fields are shown as JSON."""
+
+    @property
+    def claim(self) -> str:
+        """Return the name of the claim."""
+        ...
+
+    @property
+    def at(self) -> float:
+        """Return the time; of several breaches the earliest is drawn."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """Return a line for people."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claims(Generic[P, A]):
+    """What answers may be said to keep, feasible or not, such as the rules of a policy."""
+
+    #: What each claim means, by its name.
+    meanings: Mapping[str, str]
+    #: Called with a problem, an answer, names of claims, and by how many seconds times may be off, as
+    #: `tolerance`: the first breach of each claim that the answer does not keep. Raises `UnknownName`, and
+    #: `InvalidOption` or `InvalidAnswer` where a claim says nothing about such an answer.
+    breaches: Callable[..., Sequence[Breach]]
+    #: The drawing of a breach.
+    picture: Callable[[P, A, Any], Picture]
+    #: What else is to be known of an answer that may be infeasible: fields of JSON, and a line, empty if all
+    #: is as it should be.
+    left_out: Callable[[P, A], tuple[Document, str]] = field(default=lambda *_: ({}, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +382,8 @@ class Family(Generic[P, A]):
     timing_problems: Mapping[str, Callable[[], P]] = field(default_factory=dict)
     #: The fields of problems that commands and studies may set, by name.
     settings: Mapping[str, Setting[P]] = field(default_factory=dict)
+    #: What answers may be said to keep besides being feasible; None: nothing.
+    claims: Claims[P, A] | None = None
     #: Short names of solvers with options; none is the name of a solver.
     aliases: tuple[Alias, ...] = ()
     #: Given a problem and an objective, heuristics that do not search: the baseline is no worse than any of

@@ -393,6 +393,13 @@ def breach_picture(problem: WorkloadProblem, schedule: WorkloadSchedule, breach:
     return gantt(problem, schedule, window, heading[0], heading, Mark(job, breach.at))
 
 
+def never_run(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[dict[str, Any], str]:
+    """Return how many jobs have no piece of a schedule, as JSON and as a line, which is empty for none."""
+    never = int((np.diff(schedule.offsets) == 0).sum())
+    line = f"{never} of {counted(len(problem.jobs), 'job')} never {'runs' if never == 1 else 'run'}"
+    return {"never_run": never}, line if never else ""
+
+
 def _window(problem: WorkloadProblem, schedule: WorkloadSchedule, at: float) -> tuple[float, float]:
     first, last = span(problem, [schedule])
     if len(schedule.starts) > GANTT_PIECES:

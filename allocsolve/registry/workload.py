@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import CertificateKind, Codec, Family, Feature, Rules, imported
+from allocsolve.families import CertificateKind, Claims, Codec, Family, Feature, Rules, imported
 from allocsolve.heuristics.workload.queue_lengths import LONG_QUEUE, has_long_queue
 from allocsolve.instances.formats.own import workload as codec, workload_certificates
 from allocsolve.instances.formats.simulators import swf as tables
 from allocsolve.instances.formats.simulators.foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
+from allocsolve.judge.workload.claims import WORKLOAD_CLAIMS, workload_breaches
 from allocsolve.judge.workload.rules import WORKLOAD_TERMS, workload_metrics, workload_violations
 from allocsolve.judge.workload.tolerance import rounded_schedule
 from allocsolve.model import (
@@ -32,7 +33,7 @@ from allocsolve.model import (
     WorkloadSchedule,
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
-from allocsolve.pictures.workload import WORKLOAD_VIEW
+from allocsolve.pictures.workload import WORKLOAD_VIEW, breach_picture, never_run
 from allocsolve.registry.names import parse_name
 from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers, registered_solver
 
@@ -310,6 +311,7 @@ WORKLOAD: Final = Family(
         f"{count}-jobs": functools.partial(random_workload, 1, count)
         for count in (10, 100, 1000, 10_000, 100_000)
     },
+    claims=Claims(WORKLOAD_CLAIMS, workload_breaches, breach_picture, never_run),
     quick_solvers=_quick_solvers,
     adapted=_policy_as_solver,
 )

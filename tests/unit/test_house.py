@@ -220,6 +220,19 @@ def test_no_command_and_no_score_names_a_term() -> None:
     assert not offenders, "\n".join(offenders)
 
 
+def test_no_command_names_a_class_of_a_family() -> None:
+    """Commands ask the value of the family, whatever problem and answer they have."""
+    classes = {each.__name__ for family in families() for each in (family.problem, family.answer)}
+    offenders = [
+        f"{_place(module, said.line)}: names {said.text}"
+        for module in filter(_is_generic, MODULES)
+        if _room(module) == "cli"
+        for said in _source(module).said
+        if said.text in classes
+    ]
+    assert not offenders, "\n".join(offenders)
+
+
 def test_no_module_is_longer_than_700_lines() -> None:
     offenders = [
         f"{module.relative_to(ROOT)}: {_source(module).length} lines"
