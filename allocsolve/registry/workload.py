@@ -257,7 +257,7 @@ _CERTIFICATES: Final = (
         verified_for=f"{_MOLDABLE}, for the turnaround",
     ),
     _kind(
-        *("job-prices", "prices per second, job by job", "machine_job_prices:any_job_price_bound"),
+        *("job-prices", "prices per second, job by job", "job_prices:job_price_bound"),
         general=True,
         verified_for="rigid jobs on plain machines, whole weights, times in quarters of a second",
     ),
