@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import PriceList, lower_float, malformed, price_list, upper_sum_of_products
+from allocsolve.judge.certificates import PriceList, malformed, price_list
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
-from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays
+from allocsolve.judge.workload._kernels_prices import HIGHEST
+from allocsolve.judge.workload.certificate import delays_of, mean_of_costs, units_of_time
 from allocsolve.judge.workload.machine import needed
-from allocsolve.model import SLOWDOWN_FLOOR_S, frozen
+from allocsolve.model import frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
 
 #: Edges that are looked at, of all jobs together: some seconds.
 _MAX_STEPS: Final = 2 * 10**8
-#: Units of time in a second: quarters, or, where times are none, the finest power of two with which all times
-#: have at most so many bits, but not more than 2^16.
-_QUARTERS: Final = 4
-_FINEST_BITS: Final = 16
-_TIME_BITS: Final = 58
-#: Units by which runs, and windows at their ends, are shortened where times are no quarters: more than what
-#: the judge of schedules tolerates, and the rounding of submissions.
-_SHORTER: Final = 2
 _TERMS: Final = ("turnaround", "slowdown", "wait")
 
 
@@ -79,11 +72,8 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
         raise InvalidAnswer("prices of resources bound rigid jobs only")
     lists = _price_lists(problem, certificate)
     (edges, _, unit), *_ = lists.values()
-    exact = problem.is_exact
+    per_second, shorter = units_of_time(problem, edges[-1])
     latest = max(math.ceil(problem.horizon), edges[-1], 1)
-    per_second = _QUARTERS
-    if not exact:
-        per_second = 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
     for name, listed in lists.items():
         if listed.total * per_second >= HIGHEST or latest * per_second >= HIGHEST:
             msg = (
@@ -91,16 +81,10 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
                 "are beyond 2^61 units"
             )
             raise InvalidAnswer(msg)
-    shorter = 0 if exact else _SHORTER
     total = _least_costs(problem, lists, term, per_second, shorter)
     for name, listed in lists.items():
         total -= _earned(problem, name, listed, per_second, shorter)
-    value = Fraction(total, unit * per_second)
-    weight = problem.jobs.packed.weight
-    if term == "wait":
-        value -= upper_sum_of_products(weight, problem.jobs.packed.runtime)
-    scale = upper_sum_of_products(weight, np.ones(len(weight)))
-    return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
+    return mean_of_costs(problem, Fraction(total, unit * per_second), term)
 
 
 def _price_lists(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, PriceList]:
@@ -133,22 +117,12 @@ def _least_costs(
         frozen(np.stack([column.prices for column in columns], axis=1)),
         frozen(np.stack([column.integral for column in columns], axis=1)),
     )
-    release = jobs.submit
-    if len(asked.eligible):
-        release = np.fmax(jobs.submit, asked.eligible)
-    submit = np.floor(jobs.submit * per_second).astype(np.int64)
-    divisor, floor = np.ones(len(submit), dtype=np.int64), np.zeros(len(submit), dtype=np.int64)
-    if term == "slowdown":
-        divisor = np.ceil(np.maximum(jobs.runtime, SLOWDOWN_FLOOR_S) * per_second).astype(np.int64)
-        numerator = floor = _lower_products(jobs.weight, unit * per_second)
-    else:
-        numerator = _lower_products(jobs.weight, unit)
     length = np.maximum(np.floor(jobs.runtime * per_second).astype(np.int64) - shorter, 0)
-    delays = Delays(*map(frozen, (submit, numerator // divisor, numerator % divisor, divisor, floor)))
+    delays, free = delays_of(problem, term, unit, per_second, _lower_products)
     runs = Runs(
-        frozen(np.floor(release * per_second).astype(np.int64)),
+        frozen(np.floor(asked.release(jobs.submit) * per_second).astype(np.int64)),
         frozen(length),
-        frozen(submit + (divisor if term == "slowdown" else 0)),
+        free,
         frozen(np.stack([needed(problem, name) for name in lists], axis=1)),
     )
     high, low = least_costs_on_machine(listed, delays, runs, _MAX_STEPS)

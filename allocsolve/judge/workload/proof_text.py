@@ -131,8 +131,7 @@ def _moldable_jobs(problem: WorkloadProblem, ticks: int, term: str) -> Iterator[
 
 def _eligible(problem: WorkloadProblem) -> FloatArray:
     """Return when each job may start, whatever the machine does."""
-    submit, eligible = problem.jobs.packed.submit, problem.jobs.requirements.eligible
-    return np.fmax(submit, eligible) if len(eligible) else submit
+    return problem.jobs.requirements.release(problem.jobs.packed.submit)
 
 
 def _resources(problem: WorkloadProblem) -> dict[str, int]:
