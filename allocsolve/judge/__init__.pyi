@@ -35,6 +35,7 @@ from .verdict import (
     check_types as check_types,
     confirm as confirm,
     metrics as metrics,
+    proof_text as proof_text,
     rounded as rounded,
     value as value,
     violations as violations,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -237,16 +236,22 @@ def _proof_text(
 
 
 def _kind(
-    name: str, title: str, place: str, *, general: bool = False, verified_for: str = ""
+    name: str, title: str, place: str, *, general: bool = False, rigid: bool = True, verified_for: str = ""
 ) -> CertificateKind[WorkloadProblem, WorkloadSchedule]:
     """Return a kind that bounds the makespan or means, of plain machines unless it is general."""
     is_mean = name != "makespan"
+
+    def beyond(problem: WorkloadProblem) -> str:
+        if rigid and not problem.is_rigid:
+            return "jobs that are not rigid"
+        return "" if general else problem.beyond_plain
+
     return CertificateKind(
         *(name, _MEANS if is_mean else (name,), title, imported(f"allocsolve.judge.workload.{place}")),
         schema=functools.partial(workload_certificates.certificate_schema, name),
         names_term=is_mean,
-        beyond=(lambda _: "") if general else attrgetter("beyond_plain"),
-        proof_text=_proof_text,
+        beyond=beyond,
+        proof_text=_proof_text if verified_for else None,
         verified_for=verified_for,
     )
 
@@ -254,6 +259,7 @@ def _kind(
 _CERTIFICATES: Final = (
     _kind(
         *("time-prices", "prices of node-seconds, slot by slot", "certificate:time_price_bound"),
+        rigid=False,
         verified_for=f"{_MOLDABLE}, for the turnaround",
     ),
     _kind(
@@ -265,6 +271,7 @@ _CERTIFICATES: Final = (
     _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound"),
     _kind(
         *("makespan", "a single job, areas, or wide jobs", "certificate:makespan_rule_bound"),
+        rigid=False,
         verified_for=_MOLDABLE,
     ),
     _kind(

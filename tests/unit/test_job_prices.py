@@ -15,6 +15,7 @@ from naive_workload_optimum import workload_optimum
 from allocsolve.bounds.workload import job_prices, time_prices
 from allocsolve.bounds.workload.job_prices import ascended as ascent
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Amdahl, Clock, Job, WorkloadProblem
 
@@ -63,8 +64,8 @@ def test_jobs_that_exclude_each_other() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"kind": "time-prices"}, "kind 'time-prices'"),
-        ({"term": "wait"}, "term 'wait'"),
+        ({"kind": "time-price"}, "kind 'time-price'"),
+        ({"term": "wait"}, "bounds 'wait'"),
         ({"unit": 0}, "unit 0"),
         ({"unit": 2**54}, "unit"),
         ({"nodes": True}, "nodes True"),
@@ -83,26 +84,26 @@ def test_jobs_that_exclude_each_other() -> None:
 )
 def test_judge_refuses(changed: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidAnswer, match="certificate") as refused:
-        job_price_bound(THREE_WIDE, certificate(**changed), "turnaround")
+        certified_bound(THREE_WIDE, certificate(**changed), ("turnaround",))
     assert words in str(refused.value)
 
 
 def test_judge_refuses_what_is_not_for_prices_per_job() -> None:
     moldable = WorkloadProblem(4, [Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(0.5))])
     with pytest.raises(InvalidAnswer, match="rigid"):
-        job_price_bound(moldable, certificate(), "turnaround")
+        certified_bound(moldable, certificate(), ("turnaround",))
     with pytest.raises(InvalidAnswer, match="makespan"):
-        job_price_bound(THREE_WIDE, certificate(), "makespan")
+        certified_bound(THREE_WIDE, certificate(), ("makespan",))
     wide = WorkloadProblem(10**9, [Job(0, 3, 1)])
     with pytest.raises(InvalidAnswer, match="too many"):
-        job_price_bound(wide, certificate(first_slots=[0], offsets=[0, 2], prices=[1, 1]), "turnaround")
+        certified_bound(wide, certificate(first_slots=[0], offsets=[0, 2], prices=[1, 1]), ("turnaround",))
     late = WorkloadProblem(1, [Job(2**53 - 10, 1, 0.3)])
     with pytest.raises(InvalidAnswer, match="2\\^53 ticks"):
-        job_price_bound(late, certificate(first_slots=[0], offsets=[0, 0], prices=[]), "turnaround")
+        certified_bound(late, certificate(first_slots=[0], offsets=[0, 0], prices=[]), ("turnaround",))
     heavy = WorkloadProblem(1, [Job(0, 1, 1, weight=2**50)])
     with pytest.raises(InvalidAnswer, match="weight"):
-        job_price_bound(
-            heavy, certificate(unit=2**20, first_slots=[0], offsets=[0, 0], prices=[]), "turnaround"
+        certified_bound(
+            heavy, certificate(unit=2**20, first_slots=[0], offsets=[0, 0], prices=[]), ("turnaround",)
         )
 
 

@@ -13,7 +13,6 @@ from allocsolve.judge.workload._kernels_job_prices import fullest_sets
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.date_tree import DateTree, Machine, check_steps, check_totals
 from allocsolve.judge.workload.job_prices import (
-    check_kind,
     check_slots,
     earned,
     edges_of,
@@ -106,7 +105,6 @@ def tree_totals(
 ) -> list[list[int | None]]:
     """Return the totals of the leaves of each tree as the judge finds them, whatever ``totals`` it has."""
     is_one = certificate.get("kind") == "date-tree"
-    check_kind(problem, certificate, "date-tree" if is_one else "date-trees", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     edges = edges_of(certificate, tick)

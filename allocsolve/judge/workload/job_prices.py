@@ -12,7 +12,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, lower_float, malformed, positive_integer
 from allocsolve.judge.workload._kernels_job_prices import fullest_sets, least_job_costs
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
-from allocsolve.judge.workload.machine import needed
+from allocsolve.judge.workload.machine import closures_in_units, needed, resources_of
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
@@ -41,8 +41,6 @@ _MAX_ROOMS: Final = 10**7
 #: Ticks by which closed windows end earlier where times are rounded: more than the tolerance of the judge of
 #: schedules and the rounding of starts together.
 _EARLIER: Final = 2
-
-_TERMS = ("turnaround", "slowdown", "wait")
 
 
 def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
@@ -87,7 +85,6 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     *Complexity*: O(prices * (log slots + product of what is there of each resource)), and jobs * slots for
     those that somewhere do not fit. No code is shared with the solver.
     """
-    check_kind(problem, certificate, "job-prices", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
@@ -132,15 +129,8 @@ def _units(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str
 
 def _room(problem: WorkloadProblem, name: str, edges: IntArray, tick: int) -> IntArray:
     """Return the most that is there of a resource in each slot. O(windows * (windows + slots))."""
-    there = {"nodes": problem.num_nodes, **dict(problem.resources)}[name]
-    earlier = _EARLIER if tick == _REALS else 0
-    closed = []
-    for window in problem.closed:
-        amount = dict(window.amounts).get(name, 0) if window.amounts else there
-        begin = math.ceil(Fraction(window.start) * tick)
-        end = math.floor(Fraction(window.end) * tick) - earlier
-        if amount and begin < end:
-            closed.append((begin, end, amount))
+    there = resources_of(problem)[name]
+    closed = [*closures_in_units(problem, name, tick, _EARLIER if tick == _REALS else 0)]
     room = np.zeros(len(edges) - 1, dtype=np.int64)
     moments = sorted({int(edges[0]), *(moment for begin, end, _ in closed for moment in (begin, end))})
     for at, begin in enumerate(moments):
@@ -155,19 +145,6 @@ def earned(edges: IntArray, fullest: IntArray) -> int:
     """Return what the cluster earns at most, from the greatest sum of prices in each slot."""
     pairs = zip(np.diff(edges).tolist(), fullest.tolist(), strict=True)
     return sum(length * full for length, full in pairs if full)
-
-
-def check_kind(
-    problem: WorkloadProblem, certificate: Mapping[str, object], kind: str, objective: str
-) -> None:
-    """Refuse a certificate that is of another kind or term, or whose kind is not for this problem or term."""
-    if objective not in _TERMS:
-        raise InvalidAnswer(f"certificates of the kind {kind} bound {', '.join(_TERMS)}, not {objective}")
-    for key, value in (("kind", kind), ("term", objective)):
-        if certificate.get(key) != value:
-            raise InvalidAnswer(f"{key} {shown(certificate.get(key))} of the certificate is not {value!r}")
-    if not problem.is_rigid:
-        raise InvalidAnswer(f"certificates of the kind {kind} are for rigid jobs only")
 
 
 def ticks_of(problem: WorkloadProblem) -> int:

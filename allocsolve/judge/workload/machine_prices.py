@@ -15,7 +15,7 @@ from allocsolve.judge.certificates import PriceList, malformed, price_list
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
 from allocsolve.judge.workload._kernels_prices import HIGHEST
 from allocsolve.judge.workload.certificate import delays_of, mean_of_costs, units_of_time
-from allocsolve.judge.workload.machine import needed
+from allocsolve.judge.workload.machine import closures_in_units, needed, resources_of
 from allocsolve.model import frozen
 from allocsolve.model.checks import shown
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 #: Edges that are looked at, of all jobs together: some seconds.
 _MAX_STEPS: Final = 2 * 10**8
-_TERMS: Final = ("turnaround", "slowdown", "wait")
 
 
 def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> float:
@@ -66,10 +65,6 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
     start) * resources).
     """
-    if term not in _TERMS:
-        raise InvalidAnswer(f"prices of resources bound no {shown(term)}, only {', '.join(_TERMS)}")
-    if not problem.is_rigid:
-        raise InvalidAnswer("prices of resources bound rigid jobs only")
     lists = _price_lists(problem, certificate)
     (edges, _, unit), *_ = lists.values()
     per_second, shorter = units_of_time(problem, edges[-1])
@@ -93,7 +88,7 @@ def _price_lists(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> di
     if not isinstance(listed, dict):
         msg = f"prices {shown(listed)} of the certificate are not a mapping from resources to lists"
         raise malformed(msg)
-    there = ("nodes", *(name for name, _ in problem.resources))
+    there = resources_of(problem)
     for name in listed:
         if name not in there:
             msg = f"prices of the certificate: the machine has no {shown(name)}, only {', '.join(there)}"
@@ -131,20 +126,16 @@ def _least_costs(
 
 def _earned(problem: WorkloadProblem, name: str, listed: PriceList, per_second: int, shorter: int) -> int:
     """Return what a resource earns at most: the sum over time of its price times what is there."""
-    there = {"nodes": problem.num_nodes, **dict(problem.resources)}[name]
+    there = resources_of(problem)[name]
     edges = [edge * per_second for edge in listed.edges]
     spans = zip(listed.prices, pairwise(edges), strict=True)
     integral = [0]
     for price, (begin, end) in spans:
         integral.append(integral[-1] + price * (end - begin))
     changes = {edges[0]: 0, edges[-1]: 0}
-    for window in problem.closed:
-        amount = dict(window.amounts).get(name, 0) if window.amounts else there
-        begin = math.ceil(Fraction(window.start) * per_second)
-        end = math.floor(Fraction(window.end) * per_second) - shorter
-        if amount and begin < end:
-            changes[begin] = changes.get(begin, 0) + amount
-            changes[end] = changes.get(end, 0) - amount
+    for begin, end, amount in closures_in_units(problem, name, per_second, shorter):
+        changes[begin] = changes.get(begin, 0) + amount
+        changes[end] = changes.get(end, 0) - amount
 
     def paid(moment: int) -> int:
         slot = bisect_right(edges, moment) - 1
