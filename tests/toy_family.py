@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import (
     Alias,
+    Breach,
     CertificateKind,
     Claims,
     Codec,
@@ -112,12 +113,9 @@ LONGEST: CertificateKind[MachinesProblem, MachineSchedule] = CertificateKind(
 
 
 @dataclass(frozen=True)
-class Gap:
+class Gap(Breach):
     """Where a machine has no job although another one runs."""
 
-    claim: str
-    at: float
-    message: str
     machine: int
 
 

@@ -11,9 +11,10 @@ import itertools
 import math
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from allocsolve.errors import UnknownName
+from allocsolve.families.view import nothing
 from allocsolve.model import Solver, Value, parse_objective, shown_values
 
 if TYPE_CHECKING:
@@ -117,12 +118,6 @@ class ProofText(NamedTuple):
         return hashlib.sha256(self.problem.encode("ascii")).hexdigest()
 
 
-def _nothing(problem: object) -> str:
-    """Return nothing: the certificate knows all that such a problem may have."""
-    del problem
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class CertificateKind(Generic[P, A]):
     """A kind of certificates: data from anybody, from which the judge recomputes a bound on a term."""
@@ -142,7 +137,7 @@ class CertificateKind(Generic[P, A]):
     #: Whether the field ``term`` says which term it bounds.
     names_term: bool = True
     #: What a problem has of which such certificates know nothing; empty if they apply to it.
-    beyond: Callable[[P], str] = _nothing
+    beyond: Callable[[P], str] = nothing
     #: What the verified checker reads, from the certificate, a term, the bound as the judge has recomputed
     #: it, and a feasible answer or None. Raises `UnsupportedProblem` where the checker has no theorem; None:
     #: it has none for any.
@@ -175,23 +170,15 @@ class Rules(Generic[P, A]):
     finds_below: Callable[[P, str, Any, float], bool | None] | None = None
 
 
-class Breach(Protocol):
-    """Where an answer does not keep a claim; a dataclass, whose fields are shown as JSON."""
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """Where an answer does not keep a claim; families add what JSON is to show besides."""
 
-    @property
-    def claim(self) -> str:
-        """Return the name of the claim."""
-        ...
-
-    @property
-    def at(self) -> float:
-        """Return the time; of several breaches the earliest is drawn."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """Return a line for people."""
-        ...
+    claim: str
+    #: When; of several breaches the first one is drawn.
+    at: float
+    #: A line for people.
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

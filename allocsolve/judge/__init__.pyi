@@ -40,11 +40,8 @@ from .verdict import (
     value as value,
     violations as violations,
 )
-from .workload.claims import (
-    WORKLOAD_CLAIMS as WORKLOAD_CLAIMS,
-    Breach as Breach,
-    workload_breaches as workload_breaches,
-)
+from .workload.claims import WORKLOAD_CLAIMS as WORKLOAD_CLAIMS, workload_breaches as workload_breaches
+from .workload.history import Breach as Breach
 from .workload.rules import (
     WindowMetrics as WindowMetrics,
     WorkloadMetrics as WorkloadMetrics,

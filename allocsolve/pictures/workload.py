@@ -30,7 +30,7 @@ from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, pe
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from allocsolve.judge.workload.claims import Breach
+    from allocsolve.judge.workload.history import Breach
     from allocsolve.judge.workload.rules import WorkloadMetrics
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.pictures.chart import Drawing

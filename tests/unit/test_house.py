@@ -233,6 +233,14 @@ def test_no_command_names_a_class_of_a_family() -> None:
     assert not offenders, "\n".join(offenders)
 
 
+def test_models_judges_and_certificates_have_the_same_terms() -> None:
+    model = importlib.import_module("allocsolve.model")
+    for family in families():
+        stated = getattr(model, f"{family.kind.upper()}_OBJECTIVES")
+        assert stated == family.term_names
+        assert {term for kind in family.rules.certificates for term in kind.terms} <= {*stated}
+
+
 def test_no_module_is_longer_than_700_lines() -> None:
     offenders = [
         f"{module.relative_to(ROOT)}: {_source(module).length} lines"
