@@ -79,6 +79,9 @@ def test_jobs_that_exclude_each_other() -> None:
         ({"offsets": [0, 4, 2, 6]}, "offsets"),
         ({"prices": [2, 1, 2, -1, 2, 1]}, "prices[3] -1"),
         ({"prices": [2, 1, 2, 1.0, 2, 1]}, "prices[3] 1.0"),
+        ({"units": 7}, "units 7"),
+        ({"units": {"tapes": 1}}, "the machine has no 'tapes' beside its nodes"),
+        ({"units": {"nodes": 1}}, "the machine has no 'nodes' beside its nodes"),
         ({"prices": [2**53] * 6, "edges": [0, 10**6, 10**7]}, "costs of job 0"),
     ],
 )
