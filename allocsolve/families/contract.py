@@ -48,12 +48,17 @@ def relative_gap(value: float, reference: float, *, is_lost_share: bool = False)
     return (value - reference) / whole if whole else math.inf
 
 
+def object_at(place: str) -> Any:  # noqa: ANN401 - whatever is there
+    """Import the object at a place, ``package.module:name``."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
 def imported(place: str) -> Callable[..., Any]:
-    """Return the function at a place, ``package.module:function``, imported when it is called."""
+    """Return the function at a place, see `object_at`, imported when it is called."""
 
     def call(*args: object) -> object:
-        module, _, name = place.partition(":")
-        return getattr(import_module(module), name)(*args)
+        return object_at(place)(*args)
 
     return call
 
@@ -306,8 +311,7 @@ class SolverRow:
 
     def load(self) -> AnySolver:
         """Import the solver and make it with its default options."""
-        module, _, name = self.place.partition(":")
-        solver: AnySolver = getattr(import_module(module), name)()
+        solver: AnySolver = object_at(self.place)()
         return solver
 
 

@@ -77,7 +77,7 @@ def time_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object]
         raise InvalidAnswer("prices do not bound the wait of jobs that are not rigid")
     listed = price_list(certificate)
     per_second, shorter = units_of_time(problem, listed.edges[-1])
-    prices = _packed_prices(listed, per_second)
+    prices = packed_prices(listed, per_second)
     delays, free = delays_of(problem, term, listed.unit, per_second, _rounded_down)
     units = float(per_second), float(shorter)
     high, low = least_costs(problem.packed, delays, free, units, prices, _MAX_STEPS)
@@ -134,11 +134,11 @@ def mean_of_costs(problem: WorkloadProblem, value: Fraction, term: str) -> float
     return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
 
 
-def _packed_prices(listed: PriceList, per_second: int) -> Prices:
-    """Return the prices as arrays; refuse those whose sum does not fit."""
-    total, last = listed.total, listed.edges[-1]
-    if total * per_second >= HIGHEST or last * per_second >= HIGHEST:
-        msg = f"edges up to {last} and prices of the certificate, {total} in all, are beyond 2^61 units"
+def packed_prices(listed: PriceList, per_second: int, of: str = "") -> Prices:
+    """Return the prices as arrays; refuse those of which the sum does not fit."""
+    if (total := listed.total) * per_second >= HIGHEST:
+        last = listed.edges[-1]
+        msg = f"edges up to {last} and prices{of} of the certificate, {total} in all, are beyond 2^61 units"
         raise InvalidAnswer(msg)
     return listed.per(per_second)
 

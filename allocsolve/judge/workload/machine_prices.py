@@ -14,7 +14,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import PriceList, malformed, price_list
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
 from allocsolve.judge.workload._kernels_prices import HIGHEST
-from allocsolve.judge.workload.certificate import delays_of, mean_of_costs, units_of_time
+from allocsolve.judge.workload.certificate import delays_of, mean_of_costs, packed_prices, units_of_time
 from allocsolve.judge.workload.machine import closures_in_units, needed, resources_of
 from allocsolve.model import frozen
 from allocsolve.model.checks import shown
@@ -68,14 +68,6 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     lists = _price_lists(problem, certificate)
     (edges, _, unit), *_ = lists.values()
     per_second, shorter = units_of_time(problem, edges[-1])
-    latest = max(math.ceil(problem.horizon), edges[-1], 1)
-    for name, listed in lists.items():
-        if listed.total * per_second >= HIGHEST or latest * per_second >= HIGHEST:
-            msg = (
-                f"edges up to {edges[-1]} and prices of {name} of the certificate, {listed.total} in all, "
-                "are beyond 2^61 units"
-            )
-            raise InvalidAnswer(msg)
     total = _least_costs(problem, lists, term, per_second, shorter)
     for name, listed in lists.items():
         total -= _earned(problem, name, listed, per_second, shorter)
@@ -106,7 +98,7 @@ def _least_costs(
     """Return the sum of the least costs of the jobs, in 1 / (unit * per_second) units of cost."""
     (edges, _, unit), *_ = lists.values()
     jobs, asked = problem.jobs.packed, problem.jobs.requirements
-    columns = [listed.per(per_second) for listed in lists.values()]
+    columns = [packed_prices(listed, per_second, f" of {name}") for name, listed in lists.items()]
     listed = ResourcePrices(
         frozen(np.array(edges, dtype=np.int64) * per_second),
         frozen(np.stack([column.prices for column in columns], axis=1)),
