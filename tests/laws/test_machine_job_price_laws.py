@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_job_prices import bound as naive_bound, soft_sets
+from naive_machine_job_prices import machine_job_price_value, soft_sets
 from naive_workload_optimum import workload_optimum
 from resource_strategies import general_problems
+from strategies import workload_problems
 from tiers import examples
 
 from allocsolve.bounds.workload import machine_prices
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown", "wait"])
 QUARTERS = st.integers(1, 40).map(lambda quarters: quarters / 4)
 REALS = st.floats(0.5, 12)
-#: Brute force takes up to five jobs.
+#: Brute force takes up to five jobs. Plain problems have a judge of their own.
 SMALL = general_problems(min_jobs=3, max_jobs=5, max_submit=5).filter(lambda toy: not toy.is_plain)
 
 
@@ -108,7 +109,7 @@ def test_the_judge_is_its_slow_twin(data: st.DataObject, term: WorkloadTerm) -> 
     finer = {**drawn, "prices": [price * scale for price in drawn["prices"]], "unit": drawn["unit"] * scale}
     if not problem.jobs.packed.weight.any():
         return
-    exact = naive_bound(problem, finer, term)
+    exact = machine_job_price_value(problem, finer, term)
     certified = certified_bound(problem, {**finer, "term": term}, (term,))
     assert certified <= exact
     assert certified >= exact - (Fraction(1, 1000) if term == "slowdown" else Fraction(1, 10**9))
@@ -191,6 +192,17 @@ def test_sets_that_fit_by_each_resource(
         kept = np.maximum(levels, 0.0)
         best = max(weight for weight, _ in soft_sets(needs.tolist(), kept.tolist(), there))
         assert fullest_slots_on_machine(slots, frozen(kept)) == pytest.approx(best)
+
+
+@given(problem=workload_problems(min_jobs=1, max_jobs=5, moldable=False), term=MEANS, data=st.data())
+def test_a_resource_that_nobody_needs_changes_nothing(
+    problem: WorkloadProblem, term: WorkloadTerm, data: st.DataObject
+) -> None:
+    drawn = {**data.draw(drawn_prices(problem)), "term": term}
+    general = WorkloadProblem(problem.num_nodes, problem.jobs, resources={"licences": 1})
+    plain = certified_bound(problem, drawn, (term,))
+    assert certified_bound(general, drawn, (term,)) == plain
+    assert certified_bound(general, {**drawn, "units": {"licences": 1}}, (term,)) == plain
 
 
 @given(problem=SMALL, term=MEANS)
