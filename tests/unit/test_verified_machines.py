@@ -14,9 +14,9 @@ from verified_tools import CHECKER, needs_checker, proven
 
 from allocsolve.backends.verified_checker import agrees
 from allocsolve.instances import write_certificate, write_problem
-from allocsolve.judge import certified_bound, value, violations
+from allocsolve.judge import certify, value, violations
 from allocsolve.judge.workload.proof_text import workload_proof_text
-from allocsolve.model import ClosedWindow, Job, WorkloadProblem, WorkloadSchedule, terms
+from allocsolve.model import ClosedWindow, Job, Result, Status, WorkloadProblem, WorkloadSchedule, terms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,8 @@ def test_judge_and_checker_agree(tmp_path: Path) -> None:
         certificate = _certificate(draw, term)
         text = workload_proof_text(problem, certificate, term)
         bound = proven(text.problem + text.proof, tmp_path)
-        certified = certified_bound(problem, certificate, (term,))
+        result: Result[WorkloadSchedule] = Result(Status.UNKNOWN, certificate=certificate)
+        certified = terms(certify(problem, result, (term,)))[0]
         assert bound is not None, text
         assert agrees(bound, certified), (text, bound, certified)
         positive += bound > 0
