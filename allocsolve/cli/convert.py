@@ -20,7 +20,7 @@ from allocsolve.instances.formats.simulators.conversion import (
     read_workload,
     write_workload,
 )
-from allocsolve.model import Result, Status, WorkloadSchedule
+from allocsolve.model import Result, Status
 from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 def convert(args: argparse.Namespace) -> int:
     """Write a problem in another format, and say what that cannot hold."""
+    from allocsolve.instances import read_solution  # noqa: PLC0415 - when the command runs
+
     name = args.format or format_by_name(args.to)
     inputs = [args.source, *([args.answer] if args.answer else [])]
     if CONVERSIONS[name].is_folder:
@@ -44,8 +46,8 @@ def convert(args: argparse.Namespace) -> int:
         source, problem, not_read = read_workload(
             args.source, num_nodes=args.nodes, limits=args.limits, time_unit=args.time_unit
         )
-        schedule = _schedule(args.answer, problem) if args.answer else None
-        not_held = write_workload(problem, schedule, args.to, name)
+        answer = read_solution(args.answer, problem, tell=remark) if args.answer else None
+        not_held = write_workload(problem, answer, args.to, name)
     family = family_of(problem)
     if args.json:
         document: dict[str, object] = {
@@ -63,14 +65,6 @@ def convert(args: argparse.Namespace) -> int:
     say(f"{args.to}: {CONVERSIONS[name].summary}")
     say(*(f"  {name} cannot hold: {line}" for line in not_held.lines()))
     return 0
-
-
-def _schedule(file: Path, problem: Problem) -> WorkloadSchedule:
-    """Read the answer to a workload, of this program or another one."""
-    answer = instances.read_solution(file, problem, tell=remark)
-    if not isinstance(answer, WorkloadSchedule):
-        raise InvalidOption(f"--answer {file}: only schedules of workloads are converted")
-    return answer
 
 
 def _check_folder(folder: Path, source: Path, *, force: bool) -> None:

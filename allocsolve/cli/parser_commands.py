@@ -18,7 +18,6 @@ from allocsolve.instances import PACKAGED
 from allocsolve.instances.formats.logs.log import LIMITS, ORIGINS, SWF_UNITS
 from allocsolve.instances.formats.logs.tables import LOG_TABLES
 from allocsolve.instances.formats.simulators.conversion import CONVERSIONS
-from allocsolve.judge import WORKLOAD_CLAIMS
 
 if TYPE_CHECKING:
     import argparse
@@ -76,7 +75,7 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a workload; - for stdin")
     help_text = "a solution of it, or a CSV table of Batsim, evalys or ElastiSim"
     parser.add_argument("schedule", metavar="SCHEDULE", help=help_text)
-    meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in WORKLOAD_CLAIMS.items())
+    meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in opt.known_claims().items())
     help_text = f"what it claims, as docs/easy.md defines it ({meanings})"
     parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
     _add_tolerance(parser)

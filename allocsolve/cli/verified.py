@@ -9,7 +9,7 @@ from allocsolve.backends.verified_checker import FOREIGN, ask_checker, require_c
 from allocsolve.cli.files import check_outputs
 from allocsolve.errors import FormatError, InvalidOption, UnsupportedProblem
 from allocsolve.families import family_of
-from allocsolve.judge import certificate_kind
+from allocsolve.judge import proof_text
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -51,11 +51,8 @@ def _write_proof(
     """Write what the verified checker reads, and ask it; return what it has verified, and lines on both."""
     if args.export is None and not args.verified:
         return {}, []
-    family, term = family_of(problem), proof.objective[0]
-    kind = certificate_kind(family, proof.certificate)
-    if kind.proof_text is None:
-        raise InvalidOption(f"{_option(args)}: bounds of {family.kind} problems are not verified")
-    text = kind.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
+    term = proof.objective[0]
+    text = proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
     if text.nothing_counts:
         if args.export is not None:
@@ -73,7 +70,7 @@ def _write_proof(
     relation = "is" if verified.is_least else "is at least"
     foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
     below = f", and no {term} is below 0" if verified.bound < 0 else ""
-    least = family.term(term).with_unit(str(verified.bound))
+    least = family_of(problem).term(term).with_unit(str(verified.bound))
     said = f"verified: {term} {relation} {least}{below} (problem {verified.digest[:16]})"
     return verified.fields, [said, f"  by {verified.checker}", *foreign, *lines]
 

@@ -459,4 +459,4 @@ def test_what_has_no_claims_is_refused(capsys: Capture, tmp_path: Path) -> None:
     other = tmp_path / "evolution.json"
     write_problem(EvolutionProblem(4, (EvolutionProfile(((1, 1),)),)), other)
     said = refused(capsys, "conformance", other, schedule, "--claims", "easy")
-    assert "only schedules of workloads have claims, this is of the family evolution" in said
+    assert "only answers of the family workload have claims, this is of the family evolution" in said

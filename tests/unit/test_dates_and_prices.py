@@ -400,8 +400,8 @@ def test_jobs_that_exclude_each_other() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"kind": "time-prices"}, "kind 'time-prices'"),
-        ({"term": "wait"}, "term 'wait'"),
+        ({"kind": "time-price"}, "kind 'time-price'"),
+        ({"term": "wait"}, "bounds 'wait'"),
         ({"unit": 0}, "unit 0"),
         ({"unit": 2**54}, "unit"),
         ({"nodes": True}, "nodes True"),
@@ -415,12 +415,15 @@ def test_jobs_that_exclude_each_other() -> None:
         ({"offsets": [0, 4, 2, 6]}, "offsets"),
         ({"prices": [2, 1, 2, -1, 2, 1]}, "prices[3] -1"),
         ({"prices": [2, 1, 2, 1.0, 2, 1]}, "prices[3] 1.0"),
+        ({"units": 7}, "units 7"),
+        ({"units": {"tapes": 1}}, "the machine has no 'tapes' beside its nodes"),
+        ({"units": {"nodes": 1}}, "the machine has no 'nodes' beside its nodes"),
         ({"prices": [2**53] * 6, "edges": [0, 10**6, 10**7]}, "costs of job 0"),
     ],
 )
 def test_judge_refuses(changed: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidAnswer, match="certificate") as refused:
-        job_price_bound(THREE_WIDE, certificate(**changed), "turnaround")
+        certified_bound(THREE_WIDE, certificate(**changed), ("turnaround",))
     assert words in str(refused.value)
 
 
@@ -447,7 +450,7 @@ def test_judge_refuses_what_is_not_for_prices_per_job(
     problem: WorkloadProblem, changed: dict[str, Any], term: Any, words: str
 ) -> None:
     with pytest.raises(InvalidAnswer, match=words):
-        job_price_bound(problem, certificate(**changed), term or "turnaround")
+        certified_bound(problem, certificate(**changed), (term or "turnaround",))
 
 
 def test_who_keeps_the_given_bound() -> None:

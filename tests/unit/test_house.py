@@ -212,6 +212,27 @@ def test_no_command_and_no_score_names_a_term() -> None:
     assert not offenders, "\n".join(offenders)
 
 
+def test_no_command_names_a_class_of_a_family() -> None:
+    """Commands ask the value of the family, whatever problem and answer they have."""
+    classes = {each.__name__ for family in families() for each in (family.problem, family.answer)}
+    offenders = [
+        f"{_place(module, said.line)}: names {said.text}"
+        for module in filter(_is_generic, MODULES)
+        if _room(module) == "cli"
+        for said in _source(module).said
+        if said.text in classes
+    ]
+    assert not offenders, "\n".join(offenders)
+
+
+def test_models_judges_and_certificates_have_the_same_terms() -> None:
+    model = importlib.import_module("allocsolve.model")
+    for family in families():
+        stated = getattr(model, f"{family.kind.upper()}_OBJECTIVES")
+        assert stated == family.term_names
+        assert {term for kind in family.rules.certificates for term in kind.terms} <= {*stated}
+
+
 def test_no_module_is_longer_than_700_lines() -> None:
     offenders = [
         f"{module.relative_to(ROOT)}: {_source(module).length} lines"

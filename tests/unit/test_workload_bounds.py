@@ -319,7 +319,7 @@ def test_kth_log(traces: Path) -> None:
 def test_a_kind_for_rigid_jobs_and_means_is_refused_to_others_by_its_name(kind: str) -> None:
     certificates = f"certificates of the kind {kind}"
     faults: dict[WorkloadTerm, str] = {
-        "turnaround": f"{certificates} are for rigid jobs only",
+        "turnaround": f"the workload has jobs that are not rigid, of which {certificates} know nothing",
         "makespan": f"{certificates} bound turnaround, slowdown, wait, not makespan",
     }
     for term, fault in faults.items():

@@ -25,13 +25,13 @@ from allocsolve.instances.formats.simulators.foreign import ReadWorkload, Unheld
 from allocsolve.instances.formats.simulators.swf import swf_with_unheld
 from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.instances.formats.tables import is_table
-from allocsolve.model import WorkloadProblem
+from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from allocsolve.model import Problem, WorkloadSchedule
+    from allocsolve.model import Answer, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +139,15 @@ def format_by_name(path: Path) -> str:
     return by_end[end]
 
 
-def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Path, name: str) -> Unheld:
+def write_workload(problem: Problem, schedule: Answer | None, path: Path, name: str) -> Unheld:
     """Write a problem in one of `CONVERSIONS`, with a schedule where the format has room for one.
 
     Raises `InvalidOption` if the format takes no problems of this family, needs a schedule, or holds none;
     `InvalidProblem` if it cannot hold a job at all. Returns what the format cannot hold.
     """
     conversion = CONVERSIONS[name]
+    if schedule is not None and conversion.answer == "never":
+        raise InvalidOption(f"--answer: there is no room for a schedule in --format {name}")
     if not isinstance(problem, WorkloadProblem):
         if conversion.write is not _write_own:
             raise InvalidOption(f"--format {name} is for workloads")
@@ -153,8 +155,7 @@ def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Pa
         return Unheld()
     if schedule is None and conversion.answer == "needed":
         raise InvalidOption(f"--format {name} shows a schedule: --answer FILE tells which")
-    if schedule is not None and conversion.answer == "never":
-        raise InvalidOption(f"--answer: there is no room for a schedule in --format {name}")
+    assert schedule is None or isinstance(schedule, WorkloadSchedule), "it answers a workload"
     return conversion.write(problem, schedule, path)
 
 

@@ -1,4 +1,4 @@
-"""Compiled, for the judge: prices per job on machines with several resources, and what is closed."""
+"""Compiled, for the judge: prices per job on machines of one or several resources, and what is closed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
-    from allocsolve.model import IntArray
+    from allocsolve.model import BoolArray, IntArray
 
 
 @inner_kernel
@@ -23,17 +23,19 @@ def _fits(needs: IntArray, room: IntArray, item: int, slot: int) -> bool:
 
 
 @kernel
-def least_costs_beside_windows(
-    jobs: JobRows, prices: WindowPrices, needs: IntArray, room: IntArray, costs: IntArray
+def least_job_costs(
+    jobs: JobRows,
+    prices: WindowPrices,
+    needs: IntArray,
+    room: IntArray,
+    barred: BoolArray,
+    costs: IntArray,
 ) -> None:
     """Fill in the least cost of each job, its prices included, rounded down.
 
-    A job runs in no slot in which it needs more of a resource than is there. O(jobs * slots + prices).
-
-    Parameters
-    ----------
-    needs, room
-        Shape (jobs, resources) and (slots, resources).
+    A job runs in no slot in which it needs more of a resource than is there, which only `barred` jobs do;
+    shape (jobs,). `needs` and `room` have the shapes (jobs, resources) and (slots, resources).
+    O(barred jobs * slots + prices * log slots).
     """
     edges, slots = prices.edges, len(room)
     longest = 0
@@ -45,9 +47,9 @@ def least_costs_beside_windows(
     surely = _nowhere(len(needs), slots)
     for job in range(len(needs)):
         earliest, runtime, found = jobs.submit[job], jobs.runtime[job], 0
-        for slot in range(slots):
-            # A run that was rounded to nothing meets nothing.
-            if runtime > 0 and edges[slot + 1] > earliest and not _fits(needs, room, job, slot):
+        # A run that was rounded to nothing meets nothing.
+        for slot in range(slots if barred[job] and runtime > 0 else 0):
+            if edges[slot + 1] > earliest and not _fits(needs, room, job, slot):
                 if earliest <= edges[slot] - runtime:
                     spans.low[found], spans.high[found] = earliest, edges[slot] - runtime
                     found += 1
@@ -83,7 +85,7 @@ def _put_in(best: IntArray, needs: IntArray, item: int, gain: int, room: IntArra
 
 
 @kernel
-def fullest_sets_on_machine(
+def fullest_sets(
     prices: WindowPrices, needs: IntArray, room: IntArray, table: int, fullest: IntArray
 ) -> None:
     """Fill in for each slot the greatest sum of prices of jobs that fit at once, resource by resource.
