@@ -200,7 +200,7 @@ def test_prices_of_steps_beat_areas_where_steps_exclude_each_other() -> None:
 
 def test_a_knapsack_that_is_too_large_for_the_judge_is_not_tried() -> None:
     nodes = 2**30
-    problem = problem_of(nodes, *([(7, 5 * nodes // 8 + 1)] for _ in range(3)))
+    problem = problem_of(nodes, *([(7, 5 * nodes // 8 + more)] for more in range(3)))
     assert configuration_lp(problem) > makespan_bound(problem)
     assert strong_makespan_bound(problem).certificate == {"kind": "area"}
 
