@@ -272,8 +272,10 @@ class FromBelow:
         self._most_longer = params.most_longer_with_expansion if elastic else params.most_longer
         self._first_steps = params.first_steps_with_expansion if elastic else params.first_steps
         self._step: float | None = None
-        #: The bound at which the last step began, and the conflicts of that step.
-        self._begin, self._effort = shared.bound, shared.params.least_conflicts
+        #: The bound at which the last step began, and the conflicts of that step. With expansion even the first
+        #: step may take any number of them: then it is not cut short for that.
+        self._begin = shared.bound
+        self._effort: float = math.inf if elastic else params.least_conflicts
         #: Conflicts after which a step is cut short, and seconds left at which it is.
         self._limit, self._alarm = 0.0, 0.0
         self._before = 0
