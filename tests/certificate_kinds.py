@@ -28,6 +28,7 @@ from reservation_strategies import reservation_problems
 from resource_strategies import general_problems
 from strategies import box_problems, evolution_problems, partition_problems, workload_problems
 
+from allocsolve.bounds import strong_makespan_bound
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.workload import machine_prices, makespan_bound, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
@@ -96,6 +97,15 @@ def _learned(problem: EvolutionProblem, term: str) -> dict[str, Any]:
     """Return the items of a refutation, written out."""
     certificate = refutation(problem, int(_least_of_applications(problem, term)) - 1, 1000)
     return {**certificate, "log": _listed(items_of(certificate))}
+
+
+def _step_prices(problem: EvolutionProblem, _: str) -> dict[str, Any]:
+    """Return prices of a linear program; where it needs none, the nodes of the steps."""
+    certificate = strong_makespan_bound(problem).certificate
+    if certificate["kind"] == "area":
+        rows = [[nodes for _, nodes in app.steps] for app in problem.applications]
+        return {"kind": "step-prices", "prices": rows}
+    return certificate
 
 
 @functools.lru_cache(maxsize=1)
@@ -375,6 +385,13 @@ ATTACKED: dict[str, Attacked] = {
         evolution_problems(releases=True),
         EVOLUTION_OBJECTIVES,
         lambda *_: {"kind": "area"},
+        _least_of_applications,
+    ),
+    "step-prices": Attacked(
+        "step-prices",
+        evolution_problems(releases=True),
+        EVOLUTION_OBJECTIVES,
+        _step_prices,
         _least_of_applications,
     ),
     "learned-clauses": Attacked(

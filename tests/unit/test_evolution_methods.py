@@ -21,6 +21,7 @@ from allocsolve.bounds import (
     evolution,
     longest_application,
     makespan_bound,
+    strong_makespan_bound,
     total_completion,
 )
 from allocsolve.errors import InvalidAnswer
@@ -29,7 +30,7 @@ from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.exact.evolution._order_model import OrderModel
 from allocsolve.heuristics import Annealing, ListScheduling
 from allocsolve.instances import klein2011
-from allocsolve.judge import confirm
+from allocsolve.judge import certified_bound, confirm
 from allocsolve.model import (
     Budget,
     EvolutionProblem,
@@ -200,6 +201,28 @@ def test_common_factors_of_the_node_counts_cost_nothing() -> None:
     large = problem_of(7 * 2**40 + 5, *([(d, n * 2**40) for d, n in app.steps] for app in small.applications))
     assert evolution._items(large).capacity == 7
     assert configuration_lp(large) == configuration_lp(small)
+
+
+@settings(max_examples=examples(40))
+@given(TINY)
+def test_the_strong_bound_is_what_the_judge_recomputes(problem: EvolutionProblem) -> None:
+    strong = strong_makespan_bound(problem)
+    assert strong.value >= max(makespan_bound(problem), configuration_lp(problem))
+    assert strong.value == certified_bound(problem, strong.certificate, ("makespan",))
+
+
+def test_prices_of_steps_beat_areas_where_steps_exclude_each_other() -> None:
+    problem = problem_of(10, [(7, 6)], [(7, 5)], [(7, 5)], [(7, 5)])
+    strong = strong_makespan_bound(problem)
+    assert (makespan_bound(problem), strong.value, strong.certificate["kind"]) == (15, 18, "step-prices")
+    assert strong_makespan_bound(problem, seconds=0).value == 15
+
+
+def test_a_knapsack_that_is_too_large_for_the_judge_is_not_tried() -> None:
+    nodes = 2**30
+    problem = problem_of(nodes, *([(7, 5 * nodes // 8 + more)] for more in range(3)))
+    assert configuration_lp(problem) > makespan_bound(problem)
+    assert strong_makespan_bound(problem).certificate == {"kind": "area"}
 
 
 def test_many_steps_are_bounded_by_area_at_once() -> None:

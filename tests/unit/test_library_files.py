@@ -17,6 +17,7 @@ from library_tools import KLEIN, entry, small_library
 from allocsolve import registry
 from allocsolve.bench import RecordStore, improve_suites, plan, verify_suite
 from allocsolve.bench.library import design
+from allocsolve.bench.library.closing import implied_rows
 from allocsolve.bench.library.improve import improved
 from allocsolve.bench.runs.execution import execute
 from allocsolve.cli import main
@@ -34,6 +35,8 @@ from allocsolve.instances import (
     read_best_known,
     regenerate,
     write_best_known,
+    write_index,
+    write_problem,
 )
 from allocsolve.model import (
     Budget,
@@ -269,13 +272,13 @@ def baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[[AnySolver], None]:
     """Have a solver stand in for the exact one."""
     make = registry.make_solver
 
-    def replace(solver: AnySolver) -> None:
+    def stand_in(solver: AnySolver) -> None:
         def made(name: str, *args: Any) -> AnySolver:
             return solver if name == "cpsat" else make(name, *args)
 
         monkeypatch.setattr(registry, "make_solver", made)
 
-    return replace
+    return stand_in
 
 
 def test_optima_are_found_kept_and_not_sought_again(tmp_path: Path) -> None:
@@ -635,3 +638,44 @@ def test_build(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch)
     assert run(capsys, "library", "build", *where) == f"11 problems written to {tmp_path / 'new'}\n"
     assert run_json(capsys, "library", "build", *where)["written"] == 0
     assert list(Library(tmp_path / "new")) == ["median-worst-case", "towns"]
+
+
+def limited_library(root: Path) -> Library:
+    """Two suites of the same applications, under the limits 1 and 2; nothing is known of them."""
+    for name, limit in ("tight", 1), ("loose", 2):
+        (root / name / "solutions").mkdir(parents=True)
+        problem = replace(KLEIN[0], expand_limit=limit, name=f"{name}-0")
+        write_problem(problem, root / name / f"{name}-0.json")
+    write_index(root, {"tight": "limit 1", "loose": "limit 2"}, [])
+    return Library(root)
+
+
+def test_rows_of_one_problem_under_two_limits_share_what_they_know(
+    tmp_path: Path, baseline: Callable[[AnySolver], None]
+) -> None:
+    library = limited_library(tmp_path)
+    first = changes(library, "tight")
+    assert [change.after.optimal for change in first] == [True]
+    optimum = first[0].after.upper
+    baseline(Rigid())
+    loose, taken = changes(library, "loose")
+    assert loose.after.upper > optimum
+    assert (taken.instance, taken.solver) == ("loose-0", "what is known of tight-0")
+    assert (taken.after.lower, taken.after.upper) == (loose.after.lower, optimum)
+    assert taken.after.history[-1].solver.endswith(", on tight-0")
+    # What comes from there is judged like any other solution, and is taken once.
+    assert list(verify_suite(library["loose"])) == []
+    assert list(implied_rows([library["tight"], library["loose"]])) == []
+
+
+def test_a_bound_of_a_looser_limit_holds_under_a_tighter_one(
+    tmp_path: Path, baseline: Callable[[AnySolver], None]
+) -> None:
+    library = limited_library(tmp_path)
+    baseline(Claims(bound=1))
+    changes(library, "tight")
+    baseline(Claims(bound=7))
+    changes(library, "loose")
+    baseline(Claims())
+    *_, taken = changes(library, "tight")
+    assert (taken.solver, taken.before.lower, taken.after.lower) == ("what is known of loose-0", 1, 7)

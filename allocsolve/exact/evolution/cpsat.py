@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from allocsolve.bounds import makespan_bound, mean_busy_time, total_completion
+from allocsolve.bounds import makespan_bound, mean_busy_time, strong_makespan_bound, total_completion
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.families import quick_answers
@@ -53,6 +53,8 @@ class EvolutionCpSatParams(Params):
     #: Up to so many applications, covers of four are in the model from the beginning where there is
     #: expansion.
     few_applications: int = 10
+    #: The share of the time left that the bound by configurations may take.
+    bound_share: float = 0.05
 
     def above_share(self, term: EvolutionTerm) -> float:
         """Return the share of the time for the search from above."""
@@ -205,6 +207,11 @@ class _Search:
                 if not small:
                     self.limit = Limit.SIZE
                     return
+                if term == "makespan":
+                    strong = strong_makespan_bound(
+                        self.problem, seconds=self.params.bound_share * self.clock.remaining
+                    )
+                    self.bounds[idx] = strong.value
                 self._minimise(idx)
             if self.bounds[idx] < self.best.least[idx]:
                 return
