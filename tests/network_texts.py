@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 _TEXTS: Final = tomllib.loads(Path(__file__).with_name("networks.toml").read_text(encoding="utf-8"))
 
 SAMPLES: Final[dict[str, Sample]] = {
-    name: Sample(**{key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()})
+    name: Sample(**(fields | {key: tuple(fields.get(key, ())) for key in ("sizes", "notes")}))
     for name, fields in _TEXTS["sample"].items()
 }
 
