@@ -1,4 +1,4 @@
-"""A slow twin of reactive evolving jobs and of the policies of Posner et al. 2024: what they mean, exactly.
+"""A slow twin of evolv-easyback on reactive evolving jobs, those of `naive_evolving`: what they mean, exactly.
 
 Time is continuous. What falls on one instant happens in this order, jobs by their index:
 
@@ -40,15 +40,13 @@ it, without it everything does.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from allocsolve.model import Join, Phases, SpeedupTable, WorkloadProblem
+from naive_evolving import ElasticCluster, naive_elastic
 
 if TYPE_CHECKING:
-    from allocsolve.model import Job
-
-NO_COST = Join()
+    from allocsolve.model import WorkloadProblem
 
 
 @dataclass(frozen=True)
@@ -62,238 +60,44 @@ class NaiveEvolvEasyback:
     start_counts: bool = False
 
 
-@dataclass
-class Run:
-    """A job that runs, or ran."""
-
-    job: int
-    row: Job
-    size: int
-    start: float
-    #: (work, most useful nodes) of what is not done yet, the present phase first.
-    phases: list[tuple[float, float]]
-    join: Join
-    #: Up to when progress is counted; as long as the job is not ready, when it will be.
-    since: float
-    evolves: bool
-    ready: bool
-    joins: float = math.inf
-    leaves: float = math.inf
-    gives: float = math.inf
-    changed: float = -math.inf
-    piece: float = 0.0
-    end: float = math.inf
-    grown: int = 0
-    given: int = 0
-    pieces: list[tuple[float, float, int]] = field(default_factory=list)
-
-    @property
-    def useful(self) -> int:
-        return self.size - (self.joins < math.inf) - (self.leaves < math.inf)
-
-    def phase_end(self) -> float:
-        return self.since + self.phases[0][0] / min(self.useful, self.phases[0][1])
-
-    def next_event(self) -> float:
-        if not self.ready:
-            return self.since
-        gives = max(self.gives, self.leaves) if self.leaves < math.inf else self.gives
-        return min(self.phase_end(), self.joins, self.leaves, gives)
-
-    def advance(self, now: float) -> None:
-        """Count the progress up to now: before every change of the useful nodes."""
-        if self.ready:
-            work, most = self.phases[0]
-            self.phases[0] = (work - min(self.useful, most) * (now - self.since), most)
-            self.since = now
-
-    def resize(self, size: int, now: float) -> None:
-        if now > self.piece:
-            self.pieces.append((self.piece, now, self.size))
-        self.size, self.piece = size, now
-
-    def watch(self, now: float) -> None:
-        """Start the count if there are too many useful nodes, stop it if not."""
-        if not (self.evolves and self.ready and self.useful > self.phases[0][1]):
-            self.gives = math.inf
-        elif self.gives == math.inf:
-            assert isinstance(self.row.evolution, Phases)
-            self.gives = now + self.row.evolution.release_delay
-
-
-@dataclass
-class Cluster:
-    rows: list[Job]
-    #: Of each job.
-    min_nodes: list[int]
-    max_nodes: list[int]
-    limit: list[float]
-    num_nodes: int
-    free: int
-    now: float = 0.0
-    ticks: int = 0
-    calls: int = 0
-    future: list[int] = field(default_factory=list)
-    queue: list[int] = field(default_factory=list)
-    requests: list[Run] = field(default_factory=list)
-    running: dict[int, Run] = field(default_factory=dict)
-    done: dict[int, Run] = field(default_factory=dict)
-
-    def in_order(self) -> list[Run]:
-        return [self.running[job] for job in sorted(self.running)]
-
-    def start(self, job: int, nodes: int) -> Run:
-        assert nodes <= self.free
-        self.queue.remove(job)
-        self.free -= nodes
-        row = self.rows[job]
-        if isinstance(row.evolution, Phases):
-            phases = [(work, math.inf if most is None else most) for work, most in row.evolution.phases]
-            join = row.reconfiguration if isinstance(row.reconfiguration, Join) else NO_COST
-            since, evolves = self.now + join.start, True
-        else:
-            assert row.kind in {"rigid", "moldable"}
-            phases = [(run_time(row, nodes), 1)]
-            since, evolves, join = self.now, False, NO_COST
-        run = Run(job, row, nodes, self.now, phases, join, since, evolves=evolves, ready=not evolves)
-        run.piece = self.now
-        self.running[job] = run
-        return run
-
-    def grant(self, run: Run) -> None:
-        self.requests.remove(run)
-        self.free -= 1
-        run.advance(self.now)
-        run.resize(run.size + 1, self.now)
-        run.joins = self.now + run.join.grow
-        run.changed = self.now
-        run.grown += 1
-
-    # What happens at an instant; each returns whether the policy is to be called.
-
-    def complete(self) -> bool:
-        over = [run for run in self.in_order() if run.ready and len(run.phases) == 1]
-        over = [run for run in over if run.phase_end() <= self.now]
-        for run in over:
-            self.free += run.size
-            run.resize(0, self.now)
-            run.end = self.now
-            self.done[run.job] = self.running.pop(run.job)
-            if run in self.requests:
-                self.requests.remove(run)
-        return bool(over)
-
-    def go_on(self) -> None:
-        for run in self.in_order():
-            if run.ready and run.phase_end() <= self.now:
-                run.phases.pop(0)
-                run.since = self.now
-            if not run.ready and run.since <= self.now:
-                run.ready = True
-            if run.joins <= self.now:
-                run.advance(self.now)
-                run.joins = math.inf
-            run.watch(self.now)
-
-    def give_back(self) -> bool:
-        freed = False
-        for run in self.in_order():
-            while min(run.leaves, run.gives) <= self.now:
-                if run.leaves <= self.now:
-                    self.free += 1
-                    freed = True
-                    run.leaves = math.inf
-                    run.resize(run.size - 1, self.now)
-                elif run.leaves < math.inf:
-                    break
-                else:
-                    run.advance(self.now)
-                    run.leaves = self.now + run.join.shrink
-                    run.gives = math.inf
-                    run.changed = self.now
-                    run.given += 1
-                    if run in self.requests:
-                        self.requests.remove(run)
-                run.watch(self.now)
-        return freed
-
-    def ask(self) -> bool:
-        new = [run for run in self.in_order() if run.evolves and run.ready and run.joins == math.inf]
-        new = [run for run in new if run.size < min(run.phases[0][1], self.max_nodes[run.job])]
-        new = [run for run in new if run not in self.requests]
-        self.requests += new
-        return bool(new)
-
-    def submit(self) -> bool:
-        new = [job for job in self.future if self.rows[job].submit <= self.now]
-        self.future = [job for job in self.future if job not in new]
-        self.queue += sorted(new, key=lambda job: (self.rows[job].submit, job))
-        return bool(new)
-
-    def check(self) -> None:
-        assert self.free + sum(run.size for run in self.running.values()) == self.num_nodes
-        assert self.free >= 0
-
-
-def run_time(row: Job, nodes: int) -> float:
-    if nodes == row.nodes or row.speedup is None:
-        return row.runtime
-    if isinstance(row.speedup, SpeedupTable):
-        return dict(row.speedup.rows)[nodes]
-    return row.runtime * row.speedup.time_ratio(nodes, row.nodes)
-
-
-def naive_reactive(problem: WorkloadProblem, policy: NaiveEvolvEasyback) -> Cluster:
+def naive_reactive(problem: WorkloadProblem, policy: NaiveEvolvEasyback) -> ElasticCluster:
     """Run a workload of rigid and moldable jobs and jobs with phases to its end."""
-    packed = problem.jobs.packed
-    least, most, limit = packed.min_nodes.tolist(), packed.max_nodes.tolist(), packed.estimate.tolist()
-    cluster = Cluster(list(problem.jobs), least, most, limit, problem.num_nodes, problem.num_nodes)
-    cluster.future = list(range(len(cluster.rows)))
-    while cluster.future or cluster.queue or cluster.running:
-        tick = cluster.ticks * policy.polling
-        coming = [run.next_event() for run in cluster.running.values()]
-        coming += [cluster.rows[job].submit for job in cluster.future]
-        cluster.now = max(cluster.now, min([tick, *coming]))
-        woken = cluster.complete()
-        cluster.go_on()
-        woken |= cluster.give_back()
-        woken |= cluster.ask()
-        woken |= cluster.submit()
-        clock = tick <= cluster.now
-        cluster.ticks += clock
-        if clock or (woken and policy.wake_up):
-            cluster.calls += 1
-            decide(cluster, policy)
-        cluster.check()
-    return cluster
+
+    def decide(cluster: ElasticCluster) -> None:
+        if not (policy.wake_up or cluster.ticks):
+            return
+        if policy.requests == "last":
+            easy(cluster, policy)
+        for job, _ in list(cluster.requests):
+            if cluster.free and cluster.now - cluster.running[job].changed >= policy.cooldown:
+                cluster.answer(job, granted=True)
+        if policy.requests == "first":
+            easy(cluster, policy)
+
+    return naive_elastic(problem, decide, polling=policy.polling)
 
 
-def decide(cluster: Cluster, policy: NaiveEvolvEasyback) -> None:
-    if policy.requests == "last":
-        easy(cluster, policy)
-    for run in list(cluster.requests):
-        if cluster.free and cluster.now - run.changed >= policy.cooldown:
-            cluster.grant(run)
-    if policy.requests == "first":
-        easy(cluster, policy)
-
-
-def easy(cluster: Cluster, policy: NaiveEvolvEasyback) -> None:
+def easy(cluster: ElasticCluster, policy: NaiveEvolvEasyback) -> None:
     shadow_time = math.inf
     for job in list(cluster.queue):
-        needed = cluster.min_nodes[job]
-        in_time = shadow_time == math.inf or cluster.now + cluster.limit[job] < shadow_time
-        if needed <= cluster.free and in_time:
-            run = cluster.start(job, min(cluster.max_nodes[job], cluster.free))
+        least, most = min(cluster.sizes(job)), max(cluster.sizes(job))
+        in_time = shadow_time == math.inf or cluster.now + limit_of(cluster, job) < shadow_time
+        if least <= cluster.free and in_time:
+            cluster.start(job, min(most, cluster.free))
             if policy.start_counts:
-                run.changed = cluster.now
+                cluster.running[job].changed = cluster.now
         elif shadow_time == math.inf:
-            shadow_time = earliest_start(cluster, needed)
+            shadow_time = earliest_start(cluster, least)
 
 
-def earliest_start(cluster: Cluster, needed: int) -> float:
+def limit_of(cluster: ElasticCluster, job: int) -> float:
+    """Return the limit of a job, whatever its size."""
+    return cluster.estimate(job, cluster.rows[job].nodes)
+
+
+def earliest_start(cluster: ElasticCluster, needed: int) -> float:
     """Return when so many nodes are free if each job that runs ends at its limit, or now if that is over."""
-    ends = [(run.start + cluster.limit[job], run.size) for job, run in cluster.running.items()]
+    ends = [(run.start + limit_of(cluster, job), run.size) for job, run in cluster.running.items()]
     free = cluster.free
     for end, size in sorted(ends):
         free += size

@@ -8,11 +8,11 @@ import random
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from evolving_strategies import evolving_problems
 from hypothesis import given, strategies as st
-from naive_reactive import Cluster, NaiveEvolvEasyback, naive_reactive
+from naive_malleable import pieces_of
+from naive_reactive import NaiveEvolvEasyback, naive_reactive
 from strategies import workload_problems
 from tiers import draws
 
@@ -20,7 +20,7 @@ from allocsolve.errors import Deadlock
 from allocsolve.heuristics import Easy, EvolvEasyback
 from allocsolve.heuristics.workload.easyback import final_states
 from allocsolve.judge import workload_violations
-from allocsolve.model import Amdahl, Budget, Job, Join, Phases, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import Amdahl, Budget, Job, Join, Phases, WorkloadProblem
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.simulation import Answer, EngineRules, Start, Wake, run_policy
 
@@ -67,18 +67,6 @@ def draw_policy(rng: random.Random) -> NaiveEvolvEasyback:
         wake_up=rng.random() < 0.7,
         requests=rng.choice(["first", "last"]),
         start_counts=rng.random() < 0.3,
-    )
-
-
-def schedule_of(cluster: Cluster) -> WorkloadSchedule:
-    """Return the schedule of a run of the twin; neighbours of one size are two pieces."""
-    pieces = [cluster.done[job].pieces for job in range(len(cluster.rows))]
-    offsets = np.cumsum([0, *map(len, pieces)])
-    starts, ends, sizes = (
-        zip(*(piece for row in pieces for piece in row), strict=True) if pieces else ((), (), ())
-    )
-    return WorkloadSchedule(
-        offsets, np.array(starts, np.float64), np.array(ends, np.float64), np.array(sizes, np.int64)
     )
 
 
@@ -194,23 +182,12 @@ options = st.builds(
 )
 
 
-def joined(pieces: tuple[tuple[float, float, int], ...]) -> list[tuple[float, float, int]]:
-    """Return the pieces with neighbours of one size in one."""
-    rows: list[tuple[float, float, int]] = []
-    for start, end, size in pieces:
-        if rows and rows[-1][2] == size:
-            rows[-1] = (rows[-1][0], end, size)
-        else:
-            rows.append((start, end, size))
-    return rows
-
-
 def check_against_twin(rng: random.Random, most: int) -> None:
     problem, policy = draw_reactive(rng, most), draw_policy(rng)
     schedule = EvolvEasyback(**asdict(policy)).simulated(problem).schedule
-    twin = schedule_of(naive_reactive(problem, policy))
+    twin = naive_reactive(problem, policy)
     for job in range(len(problem.jobs)):
-        assert list(schedule.pieces(job)) == joined(twin.pieces(job))
+        assert schedule.pieces(job) == pieces_of(twin, job)
     assert workload_violations(problem, schedule) == ()
 
 
