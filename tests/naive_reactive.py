@@ -1,4 +1,4 @@
-"""A slow twin of evolv-easyback on reactive evolving jobs, those of `naive_evolving`: what they mean, exactly.
+"""A slow twin of evolv-easyback for reactive evolving jobs, on the machine of `naive_evolving`, exactly.
 
 Time is continuous. What falls on one instant happens in this order, jobs by their index:
 
