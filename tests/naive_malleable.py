@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from naive_workload_engine import Machine
-
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
 
@@ -34,8 +32,16 @@ class Run:
     pieces: list[tuple[float, float, int]] = field(default_factory=list)
 
 
+def limit_of(row: Job) -> float:
+    return DEFAULT_LIMIT_FACTOR * row.runtime if row.limit is None else row.limit
+
+
 @dataclass
-class Cluster(Machine):
+class Cluster:
+    """Jobs and the nodes that they run on."""
+
+    rows: list[Job]
+    num_nodes: int
     now: float = 0.0
     calls: int = 0
     free: int = 0
@@ -47,6 +53,22 @@ class Cluster(Machine):
     running: dict[int, Run] = field(default_factory=dict)
     done: dict[int, Run] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
+    #: Of a job that was backfilled, the one that was blocked.
+    blocked: dict[int, int] = field(default_factory=dict)
+
+    def ratio(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        if nodes == row.nodes or row.speedup is None:
+            return 1.0
+        if isinstance(row.speedup, SpeedupTable):
+            return dict(row.speedup.rows)[nodes] / row.runtime
+        return row.speedup.time_ratio(nodes, row.nodes)
+
+    def run_time(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        if isinstance(row.speedup, SpeedupTable):
+            return dict(row.speedup.rows)[nodes]
+        return row.runtime * self.ratio(job, nodes)
 
     def sizes(self, job: int) -> list[int]:
         row = self.rows[job]
@@ -62,9 +84,7 @@ class Cluster(Machine):
         return list(sizes)
 
     def estimate(self, job: int, nodes: int) -> float:
-        row = self.rows[job]
-        limit = DEFAULT_LIMIT_FACTOR * row.runtime if row.limit is None else row.limit
-        return limit * self.ratio(job, nodes)
+        return limit_of(self.rows[job]) * self.ratio(job, nodes)
 
     def check(self) -> None:
         used = sum(run.size for run in self.running.values())

@@ -44,6 +44,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from naive_evolving import ElasticCluster, naive_elastic
+from naive_malleable import limit_of
+from naive_workload_engine import earliest_start
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -81,26 +83,13 @@ def easy(cluster: ElasticCluster, policy: NaiveEvolvEasyback) -> None:
     shadow_time = math.inf
     for job in list(cluster.queue):
         least, most = min(cluster.sizes(job)), max(cluster.sizes(job))
-        in_time = shadow_time == math.inf or cluster.now + limit_of(cluster, job) < shadow_time
+        in_time = shadow_time == math.inf or cluster.now + limit_of(cluster.rows[job]) < shadow_time
         if least <= cluster.free and in_time:
             cluster.start(job, min(most, cluster.free))
             if policy.start_counts:
                 cluster.running[job].changed = cluster.now
         elif shadow_time == math.inf:
-            shadow_time = earliest_start(cluster, least)
-
-
-def limit_of(cluster: ElasticCluster, job: int) -> float:
-    """Return the limit of a job, whatever its size."""
-    return cluster.estimate(job, cluster.rows[job].nodes)
-
-
-def earliest_start(cluster: ElasticCluster, needed: int) -> float:
-    """Return when so many nodes are free if each job that runs ends at its limit, or now if that is over."""
-    ends = [(run.start + limit_of(cluster, job), run.size) for job, run in cluster.running.items()]
-    free = cluster.free
-    for end, size in sorted(ends):
-        free += size
-        if free >= needed:
-            return max(cluster.now, end)
-    raise AssertionError
+            ends = [
+                (run.start + limit_of(cluster.rows[run.job]), run.size) for run in cluster.running.values()
+            ]
+            shadow_time = earliest_start(cluster, least, ends)

@@ -54,10 +54,9 @@ def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
 
 
 def place_in_queue(
-    problem: WorkloadProblem, idx: int, now: float, estimate: float, order: str
+    job: Job, idx: int, now: float, estimate: float, order: str
 ) -> tuple[float, float, float, int]:
     """Return what orders the queue, the least first: a job counts as submitted earlier by its head start."""
-    job = problem.jobs[idx]
     s = job.submit - job.boost
     r, n, w, since = estimate, job.nodes, now - s, math.log10(max(s, 1))
     scores: dict[str, Callable[[], float]] = {
@@ -127,7 +126,7 @@ def naive_starts(  # noqa: C901 - one step after the other
             return {idx: max(at + estimates[idx], now) for idx, at in running.items()}
 
         waiting = [idx for idx, job in enumerate(jobs) if idx not in starts and release_of(job) <= now]
-        waiting.sort(key=lambda idx, now=now: place_in_queue(problem, idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
+        waiting.sort(key=lambda idx, now=now: place_in_queue(jobs[idx], idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
         while waiting and can(waiting[0], now, holding()):
             running[waiting[0]] = starts[waiting[0]] = now
             waiting.pop(0)

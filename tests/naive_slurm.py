@@ -64,7 +64,7 @@ def naive_slurm(problem: WorkloadProblem, policy: SlurmBackfill) -> list[tuple[i
             for idx, at in running.items()
         ]
         queue = [idx for idx, job in enumerate(jobs) if idx not in started and release_of(job) <= now]
-        queue.sort(key=lambda idx: place_in_queue(problem, idx, now, limits[idx], policy.order))
+        queue.sort(key=lambda idx: place_in_queue(jobs[idx], idx, now, limits[idx], policy.order))
 
         def fits(idx: int, now: float = now, held: list[Planned] = held) -> bool:
             free = left_of(held, now, available(problem, now))
