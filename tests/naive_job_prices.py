@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from naive_resources import available, needs_of, release_of
+from naive_workload_optimum import cost_of
 
 from allocsolve.model import SLOWDOWN_FLOOR_S, Job, WorkloadProblem
 
@@ -31,16 +32,6 @@ def family(seed: int) -> WorkloadProblem:
             for _ in range(int(random.integers(4, 8)))
         ],
     )
-
-
-def cost(job: Job, end: float | Fraction, term: str) -> Fraction:
-    """What the end of a job costs, before the division by the sum of the weights."""
-    late = Fraction(end) - Fraction(job.submit)
-    if term == "slowdown":
-        late = max(Fraction(1), late / max(Fraction(job.runtime), Fraction(SLOWDOWN_FLOOR_S)))
-    elif term == "wait":
-        late -= Fraction(job.runtime)
-    return Fraction(job.weight) * late
 
 
 def bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> Fraction:
@@ -82,7 +73,7 @@ def _cheapest(
     floor = Fraction(job.submit) + max(runtime, Fraction(SLOWDOWN_FLOOR_S)) - runtime
     starts = {first, floor, *edges, *(edge - runtime for edge in edges)}
     return min(
-        cost(job, start + runtime, term)
+        cost_of(job, term, start, start + runtime)
         + sum(
             (
                 price * max(Fraction(0), min(start + runtime, edges[slot + 1]) - max(start, edges[slot]))

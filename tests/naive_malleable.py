@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable
 
+Piece = tuple[float, float, int]
+
 
 @dataclass
 class Run:
@@ -34,6 +36,24 @@ class Run:
 
 def limit_of(row: Job) -> float:
     return DEFAULT_LIMIT_FACTOR * row.runtime if row.limit is None else row.limit
+
+
+def sizes_of(job: Job) -> list[int]:
+    """Return the numbers of nodes on which a job may run."""
+    if isinstance(job.speedup, SpeedupTable):
+        return [nodes for nodes, _ in job.speedup.rows]
+    assert job.min_nodes is not None
+    assert job.max_nodes is not None
+    return [nodes for nodes in range(job.min_nodes, job.max_nodes + 1) if fits(nodes, job.size_set)]
+
+
+def seconds_on(job: Job, nodes: int) -> float:
+    """Return the run time of a job on a number of nodes."""
+    if isinstance(job.speedup, SpeedupTable):
+        return dict(job.speedup.rows)[nodes]
+    if job.speedup is None or nodes == job.nodes:
+        return job.runtime
+    return job.runtime * job.speedup.time_ratio(nodes, job.nodes)
 
 
 @dataclass
@@ -64,24 +84,8 @@ class Cluster:
             return dict(row.speedup.rows)[nodes] / row.runtime
         return row.speedup.time_ratio(nodes, row.nodes)
 
-    def run_time(self, job: int, nodes: int) -> float:
-        row = self.rows[job]
-        if isinstance(row.speedup, SpeedupTable):
-            return dict(row.speedup.rows)[nodes]
-        return row.runtime * self.ratio(job, nodes)
-
     def sizes(self, job: int) -> list[int]:
-        row = self.rows[job]
-        if isinstance(row.speedup, SpeedupTable):
-            return [nodes for nodes, _ in row.speedup.rows]
-        assert row.min_nodes is not None
-        assert row.max_nodes is not None
-        sizes: Iterable[int] = range(row.min_nodes, row.max_nodes + 1)
-        if row.size_set == "powers-of-two":
-            sizes = [size for size in sizes if size & (size - 1) == 0]
-        else:
-            sizes = [size for size in sizes if size % row.size_set == 0]
-        return list(sizes)
+        return sizes_of(self.rows[job])
 
     def estimate(self, job: int, nodes: int) -> float:
         return limit_of(self.rows[job]) * self.ratio(job, nodes)
@@ -103,7 +107,7 @@ class Cluster:
             self.queue.remove(job)
         self.free -= nodes
         now, work = self.now, self.rows[job].runtime
-        end = now + self.run_time(job, nodes)
+        end = now + seconds_on(self.rows[job], nodes)
         expected = now + self.estimate(job, nodes)
         self.running[job] = Run(job, nodes, nodes, now, now, work, end, expected)
         self.starts.append(job)
@@ -199,15 +203,20 @@ def naive_malleable(
         cluster.check()
 
 
-def pieces_of(cluster: Cluster, job: int) -> tuple[tuple[float, float, int], ...]:
-    """Return the pieces of a job, in which neighbours of one size are one."""
-    pieces: list[tuple[float, float, int]] = []
-    for start, end, size in cluster.done[job].pieces if job in cluster.done else ():
-        if pieces and pieces[-1][2] == size:
-            pieces[-1] = (pieces[-1][0], end, size)
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return pieces in which neighbours of one size are one."""
+    rows: list[Piece] = []
+    for start, end, size in pieces:
+        if rows and rows[-1][2] == size:
+            rows[-1] = (rows[-1][0], end, size)
         else:
-            pieces.append((start, end, size))
-    return tuple(pieces)
+            rows.append((start, end, size))
+    return rows
+
+
+def pieces_of(cluster: Cluster, job: int) -> tuple[Piece, ...]:
+    """Return the pieces of a job, in which neighbours of one size are one."""
+    return tuple(joined(cluster.done[job].pieces if job in cluster.done else ()))
 
 
 def draw_malleable(rng: random.Random, most: int = 14, *, at_once: bool = False) -> WorkloadProblem:
