@@ -39,6 +39,8 @@ class ElasticRun(Run):
     gives: float = math.inf
     #: Of a job with a profile.
     waits: bool = False
+    #: When it was granted nodes, or began to give some back.
+    altered: float = -math.inf
 
     @property
     def useful(self) -> int:
@@ -169,7 +171,7 @@ class ElasticCluster(Cluster):
             assert isinstance(self.rows[job].evolution, Requests)
             return
         run = self.running[job]
-        more = size - run.size
+        more, run.altered = size - run.size, self.now
         assert 0 < more <= self.free
         self.free -= more
         run.target += more
@@ -183,7 +185,7 @@ class ElasticCluster(Cluster):
             return
         self.count_progress(run)
         self.hold(run, size)
-        run.changed, run.joins = self.now, self.now + self.join(run).grow
+        run.joins = self.now + self.join(run).grow
         if len(run.plan) == 1:
             run.end = self.phase_end(run)
 
@@ -222,6 +224,8 @@ class ElasticCluster(Cluster):
                 run.waits, run.since, run.left = True, self.now, 0.0
                 self.requests.append((run.job, nodes))
                 return True
+            if nodes < run.size:
+                run.altered = self.now
             self.free += run.size - nodes
             run.target = nodes
             self.hold(run, nodes)
@@ -238,7 +242,7 @@ class ElasticCluster(Cluster):
             assert row.max_nodes is not None
             wanted = min(max(run.size + int(change), row.min_nodes), row.max_nodes)
             if wanted < run.size:
-                run.target = wanted
+                run.target, run.altered = wanted, self.now
                 self.take_effect(run)
             elif wanted > run.size:
                 self.requests.append((run.job, wanted))
@@ -290,7 +294,7 @@ class ElasticCluster(Cluster):
             else:
                 self.count_progress(run)
                 run.leaves, run.gives = self.now + self.join(run).shrink, math.inf
-                run.changed = self.now
+                run.altered = self.now
                 run.target -= 1
                 self.drop_request(run.job)
             self.watch(run, evolution.release_delay)
@@ -356,6 +360,7 @@ def naive_elastic(
             noticed, arrived = True, [job]
         if cluster.ticks:
             ticks, noticed = ticks + 1, True
+            assert ticks < 100_000, "nobody decides anything any more"
             tick = ticks * polling
         cluster.queue += arrived
         cluster.future = [job for job in cluster.future if job not in arrived]

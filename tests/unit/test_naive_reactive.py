@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from naive_reactive import NaiveEvolvEasyback, naive_reactive
+from naive_easyback import naive_easyback
 
+from allocsolve.heuristics import EvolvEasyback
 from allocsolve.model import Job, Join, Phases, WorkloadProblem
 
-POLICY = NaiveEvolvEasyback()
+POLICY = EvolvEasyback()
 TREE = Phases([(10, None), (40, 1), (10, None)], release_delay=5)
 
 
@@ -16,7 +17,7 @@ def history(cooldown: float) -> list[tuple[float, float, int]]:
     """Return the pieces of a tree; a short job keeps it from starting on more than one of three nodes."""
     tree = Job(0, 1, 62, 60, min_nodes=1, max_nodes=3, evolution=TREE, reconfiguration=Join(2, 3, 4))
     problem = WorkloadProblem(3, [Job(0, 2, 1, 60), tree])
-    pieces = naive_reactive(problem, replace(POLICY, cooldown=cooldown)).done[1].pieces
+    pieces = naive_easyback(problem, replace(POLICY, cooldown=cooldown)).done[1].pieces
     return [(round(start, 9), round(end, 9), size) for start, end, size in pieces]
 
 
@@ -44,7 +45,7 @@ def test_a_request_may_be_granted_when_the_node_is_of_no_use() -> None:
 def test_equal_limits_never_backfill_and_unequal_ones_do() -> None:
     def starts(limit: float) -> list[float]:
         jobs = [Job(0, 3, 50, 60), Job(1, 4, 50, 60), Job(2, 1, 10, limit)]
-        cluster = naive_reactive(WorkloadProblem(4, jobs), POLICY)
+        cluster = naive_easyback(WorkloadProblem(4, jobs), POLICY)
         return [cluster.done[job].start for job in range(3)]
 
     assert starts(60) == [0, 50, 100]
