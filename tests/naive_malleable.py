@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable
 
+    from allocsolve.model import WorkloadSchedule
+
 Piece = tuple[float, float, int]
 
 
@@ -217,6 +219,10 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
 def pieces_of(cluster: Cluster, job: int) -> tuple[Piece, ...]:
     """Return the pieces of a job, in which neighbours of one size are one."""
     return tuple(joined(cluster.done[job].pieces if job in cluster.done else ()))
+
+
+def pieces(schedule: WorkloadSchedule) -> list[tuple[Piece, ...]]:
+    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
 
 
 def draw_malleable(rng: random.Random, most: int = 14, *, at_once: bool = False) -> WorkloadProblem:
