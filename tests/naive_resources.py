@@ -75,6 +75,26 @@ def place_in_queue(
     return scores[order](), s, job.submit, idx
 
 
+def edges_of(problem: WorkloadProblem) -> set[float]:
+    """Return when closed windows begin and end."""
+    return {edge for window in problem.closed for edge in (window.start, window.end)}
+
+
+def has_room(
+    problem: WorkloadProblem, idx: int, at: float, until: float, holds: list[tuple[int, float, float]]
+) -> bool:
+    """Tell whether a job has what it needs for a time, if jobs hold theirs from begins to ends."""
+    jobs = problem.jobs
+    moments = {at, *edges_of(problem), *(begin for _, begin, _ in holds)}
+    for moment in sorted(moment for moment in moments if at <= moment < until):
+        there = available(problem, moment)
+        inside = [needs_of(jobs[other]) for other, begin, end in holds if begin <= moment < end]
+        for name, amount in needs_of(jobs[idx]).items():
+            if amount + sum(needs.get(name, 0) for needs in inside) > there[name]:
+                return False
+    return True
+
+
 def naive_starts(  # noqa: C901 - one step after the other
     problem: WorkloadProblem,
     kind: str,
@@ -86,36 +106,21 @@ def naive_starts(  # noqa: C901 - one step after the other
 ) -> list[float]:
     """Return the starts under ``fcfs``, ``first-fit``, ``easy`` or ``reserving``, from the definitions."""
     jobs = list(problem.jobs)
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+    edges = edges_of(problem)
     starts: dict[int, float] = {}
     events = sorted({release_of(job) for job in jobs} | edges)
     while events:
         now = events.pop(0)
         running = {idx: at for idx, at in starts.items() if at + jobs[idx].runtime > now}
 
-        def can(
-            idx: int,
-            at: float,
-            ends: dict[int, float],
-            later: dict[int, float] | None = None,
-            edges: set[float] = edges,
-        ) -> bool:
+        def can(idx: int, at: float, ends: dict[int, float], later: dict[int, float] | None = None) -> bool:
             """Tell whether a job can start, if the others hold what they need until these ends.
 
             Those in `later` hold what they need from then on for as long as they are expected to run.
             """
-            until = at + estimates[idx]
-            planned = later or {}
-            moments = {at, *edges, *planned.values()}
-            for moment in sorted(moment for moment in moments if at <= moment < until):
-                there = available(problem, moment)
-                others = [other for other, end in ends.items() if end > moment]
-                others += [one for one, begin in planned.items() if begin <= moment < begin + estimates[one]]
-                for name, amount in needs_of(jobs[idx]).items():
-                    held = sum(needs_of(jobs[other]).get(name, 0) for other in others)
-                    if held + amount > there[name]:
-                        return False
-            return True
+            holds = [(other, -math.inf, end) for other, end in ends.items()]
+            holds += [(one, begin, begin + estimates[one]) for one, begin in (later or {}).items()]
+            return has_room(problem, idx, at, at + estimates[idx], holds)
 
         def holding(running: dict[int, float] = running, now: float = now) -> dict[int, float]:
             """Return the expected ends; who runs longer than expected holds everything for this instant."""
@@ -156,37 +161,22 @@ def naive_starts(  # noqa: C901 - one step after the other
     return [starts[idx] for idx in range(len(jobs))]
 
 
-def naive_reservations(  # noqa: C901 - one step after the other
+def naive_reservations(
     problem: WorkloadProblem, compression: str, estimates: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """Return the starts and the first reservations under conservative backfilling, from the definitions."""
     jobs = list(problem.jobs)
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
     future = sorted(range(len(jobs)), key=lambda idx: (release_of(jobs[idx]), *_order(jobs, idx)))
     starts, promised, reserved = {}, {}, {}  # type: dict[int, float], dict[int, float], dict[int, float]
     queue: list[int] = []
     running: list[int] = []
     now = -1.0
 
-    def room(idx: int, at: float, until: float, spans: dict[int, tuple[float, float]]) -> bool:
-        moments = {at, *edges, *(begin for begin, _ in spans.values())}
-        for moment in sorted(moment for moment in moments if at <= moment < until):
-            there = available(problem, moment)
-            for name, amount in needs_of(jobs[idx]).items():
-                inside = (other for other, (begin, end) in spans.items() if begin <= moment < end)
-                if amount + sum(needs_of(jobs[other]).get(name, 0) for other in inside) > there[name]:
-                    return False
-        return True
-
     def place(idx: int) -> float:
-        spans = {other: (starts[other], starts[other] + estimates[other]) for other in running}
-        spans |= {other: (at, at + estimates[other]) for other, at in reserved.items()}
-        moments = {
-            now,
-            *(edge for edge in edges if edge > now),
-            *(end for _, end in spans.values() if end > now),
-        }
-        return next(at for at in sorted(moments) if room(idx, at, at + estimates[idx], spans))
+        begins = {**{other: starts[other] for other in running}, **reserved}
+        holds = [(other, begin, begin + estimates[other]) for other, begin in begins.items()]
+        moments = {now, *(time for time in (*edges_of(problem), *(end for *_, end in holds)) if time > now)}
+        return next(at for at in sorted(moments) if has_room(problem, idx, at, at + estimates[idx], holds))
 
     while future or queue:
         ends = [starts[idx] + jobs[idx].runtime for idx in running]
@@ -208,8 +198,8 @@ def naive_reservations(  # noqa: C901 - one step after the other
             promised[idx] = reserved[idx] = place(idx)
             queue = sorted([*queue, idx], key=lambda idx: _order(jobs, idx))
         for idx in tuple(queue):
-            held = dict.fromkeys(running, (now, now + 1.0))
-            if reserved[idx] == now and room(idx, now, now + 0.5**40, held):
+            held = [(other, now, now + 1.0) for other in running]
+            if reserved[idx] == now and has_room(problem, idx, now, now + 0.5**40, held):
                 starts[idx] = now
                 queue.remove(idx)
                 del reserved[idx]

@@ -25,9 +25,14 @@ def start(cluster: Cluster, job: int, nodes: int, blocked: int = -1) -> None:
     cluster.start(job, nodes)
 
 
+def sizes_now(cluster: Cluster, job: int, moldable: str) -> list[int]:
+    """Return on how many nodes a job may start now, what is to be tried first being the first."""
+    fitting = sorted((nodes for nodes in cluster.sizes(job) if nodes <= cluster.free), reverse=True)
+    return fitting if moldable == "fit" else fitting[-1:] if moldable == "min" else fitting[:1]
+
+
 def size_now(cluster: Cluster, job: int, moldable: str) -> int:
-    fitting = [nodes for nodes in cluster.sizes(job) if nodes <= cluster.free]
-    return 0 if not fitting else min(fitting) if moldable == "min" else max(fitting)
+    return next(iter(sizes_now(cluster, job, moldable)), 0)
 
 
 def naive_fcfs(moldable: str) -> Callable[[Cluster], None]:
@@ -106,10 +111,7 @@ def naive_easy(easy: Easy) -> Callable[[Cluster], None]:
         shadow_time = earliest_start(cluster, needed, ends)
         extra = cluster.num_nodes - needed - sum(nodes for end, nodes in ends if end > shadow_time)
         for job in behind[: easy.scan_limit]:
-            sizes = sorted((nodes for nodes in cluster.sizes(job) if nodes <= cluster.free), reverse=True)
-            if easy.moldable != "fit":
-                sizes = sizes[-1:] if easy.moldable == "min" else sizes[:1]
-            for nodes in sizes:
+            for nodes in sizes_now(cluster, job, easy.moldable):
                 estimate = estimate_of(cluster, job, easy.estimate) * cluster.ratio(job, nodes)
                 end = cluster.now + estimate
                 in_time = end < shadow_time if easy.strict else end <= shadow_time
@@ -146,9 +148,7 @@ def naive_reservations(easy: Easy) -> Callable[[Cluster], None]:
             return estimate_of(cluster, job, easy.estimate) * cluster.ratio(job, nodes)
 
         for job in order[: None if easy.scan_limit is None else easy.scan_limit + 1]:
-            sizes = sorted((nodes for nodes in cluster.sizes(job) if nodes <= cluster.free), reverse=True)
-            if easy.moldable != "fit":
-                sizes = sizes[-1:] if easy.moldable == "min" else sizes[:1]
+            sizes = sizes_now(cluster, job, easy.moldable)
             holes = [
                 earliest_hole(plan, cluster.num_nodes, nodes, seconds(job, nodes), now) for nodes in sizes
             ]
