@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from naive_resources import available, needs_of, release_of
+from naive_resources import available, edges_of, needs_of, release_of
 from naive_workload_optimum import cost_of
 
 from allocsolve.model import SLOWDOWN_FLOOR_S, Job, WorkloadProblem
@@ -38,7 +38,7 @@ def bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -
     """Return the bound that a certificate proves, by all starts that matter and all sets of jobs."""
     edges = [Fraction(edge) for edge in certificate["edges"]]
     units = {"nodes": certificate["nodes"], **certificate.get("units", {})}
-    changes = {Fraction(edge) for window in problem.closed for edge in (window.start, window.end)}
+    changes = {*map(Fraction, edges_of(problem))}
     rooms = []
     for low, high in itertools.pairwise(edges):
         moments = [low, *(moment for moment in changes if low < moment < high)]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
     from allocsolve.model import Job, WorkloadProblem
 
+#: When a job begins and ends, and what it holds.
+Placed: TypeAlias = tuple[float, float, dict[str, int]]
 
-def available(problem: WorkloadProblem, at: float) -> dict[str, int]:
+
+def available(problem: WorkloadProblem, at: float | Fraction) -> dict[str, int]:
     """Return how much of each resource is open at an instant."""
     there = {"nodes": problem.num_nodes, **dict(problem.resources)}
     left = dict(there)
@@ -40,8 +44,7 @@ def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
     jobs = list(problem.jobs)
     if any(start < release_of(job) for job, start in zip(jobs, starts, strict=True)):
         return True
-    edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-    for at in [*starts, *edges]:
+    for at in [*starts, *edges_of(problem)]:
         held: dict[str, int] = {}
         for job, start in zip(jobs, starts, strict=True):
             if start <= at < start + job.runtime:
@@ -81,18 +84,26 @@ def edges_of(problem: WorkloadProblem) -> set[float]:
 
 
 def has_room(
-    problem: WorkloadProblem, idx: int, at: float, until: float, holds: list[tuple[int, float, float]]
+    problem: WorkloadProblem, needs: dict[str, int], at: float, until: float, placed: Sequence[Placed]
 ) -> bool:
-    """Tell whether a job has what it needs for a time, if jobs hold theirs from begins to ends."""
-    jobs = problem.jobs
-    moments = {at, *edges_of(problem), *(begin for _, begin, _ in holds)}
+    """Tell whether a job has what it needs for a time beside those that are placed."""
+    moments = {at, *edges_of(problem), *(begin for begin, _, _ in placed)}
     for moment in sorted(moment for moment in moments if at <= moment < until):
         there = available(problem, moment)
-        inside = [needs_of(jobs[other]) for other, begin, end in holds if begin <= moment < end]
-        for name, amount in needs_of(jobs[idx]).items():
-            if amount + sum(needs.get(name, 0) for needs in inside) > there[name]:
+        inside = [held for begin, end, held in placed if begin <= moment < end]
+        for name, amount in needs.items():
+            if amount + sum(held.get(name, 0) for held in inside) > there[name]:
                 return False
     return True
+
+
+def naive_earliest(
+    problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], seconds: float, release: float
+) -> float:
+    """Return the first instant from the release on at which a job has all that it needs for so long."""
+    changes = edges_of(problem) | {end for _, end, _ in placed}
+    moments = sorted({release, *(moment for moment in changes if moment > release)})
+    return next(at for at in moments if has_room(problem, needs, at, at + seconds, placed))
 
 
 def naive_starts(  # noqa: C901 - one step after the other
@@ -106,6 +117,7 @@ def naive_starts(  # noqa: C901 - one step after the other
 ) -> list[float]:
     """Return the starts under ``fcfs``, ``first-fit``, ``easy`` or ``reserving``, from the definitions."""
     jobs = list(problem.jobs)
+    needs = [needs_of(job) for job in jobs]
     edges = edges_of(problem)
     starts: dict[int, float] = {}
     events = sorted({release_of(job) for job in jobs} | edges)
@@ -118,9 +130,9 @@ def naive_starts(  # noqa: C901 - one step after the other
 
             Those in `later` hold what they need from then on for as long as they are expected to run.
             """
-            holds = [(other, -math.inf, end) for other, end in ends.items()]
-            holds += [(one, begin, begin + estimates[one]) for one, begin in (later or {}).items()]
-            return has_room(problem, idx, at, at + estimates[idx], holds)
+            placed = [(-math.inf, end, needs[other]) for other, end in ends.items()]
+            placed += [(begin, begin + estimates[one], needs[one]) for one, begin in (later or {}).items()]
+            return has_room(problem, needs[idx], at, at + estimates[idx], placed)
 
         def holding(running: dict[int, float] = running, now: float = now) -> dict[int, float]:
             """Return the expected ends; who runs longer than expected holds everything for this instant."""
@@ -166,6 +178,7 @@ def naive_reservations(
 ) -> tuple[list[float], list[float]]:
     """Return the starts and the first reservations under conservative backfilling, from the definitions."""
     jobs = list(problem.jobs)
+    needs = [needs_of(job) for job in jobs]
     future = sorted(range(len(jobs)), key=lambda idx: (release_of(jobs[idx]), *_order(jobs, idx)))
     starts, promised, reserved = {}, {}, {}  # type: dict[int, float], dict[int, float], dict[int, float]
     queue: list[int] = []
@@ -174,9 +187,8 @@ def naive_reservations(
 
     def place(idx: int) -> float:
         begins = {**{other: starts[other] for other in running}, **reserved}
-        holds = [(other, begin, begin + estimates[other]) for other, begin in begins.items()]
-        moments = {now, *(time for time in (*edges_of(problem), *(end for *_, end in holds)) if time > now)}
-        return next(at for at in sorted(moments) if has_room(problem, idx, at, at + estimates[idx], holds))
+        placed = [(begin, begin + estimates[other], needs[other]) for other, begin in begins.items()]
+        return naive_earliest(problem, placed, needs[idx], estimates[idx], now)
 
     while future or queue:
         ends = [starts[idx] + jobs[idx].runtime for idx in running]
@@ -198,8 +210,8 @@ def naive_reservations(
             promised[idx] = reserved[idx] = place(idx)
             queue = sorted([*queue, idx], key=lambda idx: _order(jobs, idx))
         for idx in tuple(queue):
-            held = [(other, now, now + 1.0) for other in running]
-            if reserved[idx] == now and has_room(problem, idx, now, now + 0.5**40, held):
+            held = [(now, now + 1.0, needs[other]) for other in running]
+            if reserved[idx] == now and has_room(problem, needs[idx], now, now + 0.5**40, held):
                 starts[idx] = now
                 queue.remove(idx)
                 del reserved[idx]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from naive_malleable import seconds_on, sizes_of
+from naive_resources import available, edges_of
 from naive_workload_optimum import cost_of
 
 from allocsolve.model import Job, Join, Phases, Profile, Requests, Stall, WorkloadSchedule
@@ -331,9 +332,7 @@ class _Search:
         self.jobs = [*problem.jobs]
         self.weight = sum((exact(job.weight) for job in self.jobs), Fraction(0))
         self.release = [max(exact(job.submit), exact(job.eligible or 0)) for job in self.jobs]
-        edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-        self.edges = {*map(exact, edges), *self.release}
-        self.there = {"nodes": problem.num_nodes, **dict(problem.resources)}
+        self.edges = {*map(exact, edges_of(problem)), *self.release}
         #: A later step that waits for nodes may make it best to start at any whole second.
         self.by_seconds = any(isinstance(job.evolution, Profile) for job in self.jobs)
         self.heap: list[tuple[Fraction, int, _Situation]] = []
@@ -389,18 +388,13 @@ class _Search:
 
     def fits(self, places: Sequence[_Place], now: Fraction) -> bool:
         """Return whether all that jobs hold is there."""
-        closed = dict.fromkeys(self.there, 0)
-        for window in self.problem.closed:
-            if exact(window.start) <= now < exact(window.end):
-                for name, amount in (dict(window.amounts) or self.there).items():
-                    closed[name] += amount
-        for name, there in self.there.items():
+        for name, there in available(self.problem, now).items():
             used = 0
             for job, place in zip(self.jobs, places, strict=True):
                 if place.life is not None:
                     as_nodes = name in ("nodes", job.partition)
                     used += place.life.held if as_nodes else dict(job.needs or {}).get(name, 0)
-            if used > max(0, there - closed[name]):
+            if used > there:
                 return False
         return True
 

@@ -4,45 +4,22 @@ from __future__ import annotations
 
 import functools
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from naive_malleable import seconds_on, sizes_of
-from naive_resources import available, needs_of, release_of
+from naive_resources import naive_earliest, needs_of, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import Job, WorkloadProblem
+    from naive_resources import Placed
 
-#: When a job begins and ends, and what it holds.
-Placed: TypeAlias = tuple[float, float, dict[str, int]]
+    from allocsolve.model import Job, WorkloadProblem
 
 
 def runs_of(job: Job) -> list[tuple[int, float]]:
     """Return the sizes of a job and its seconds on each."""
     return [(nodes, seconds_on(job, nodes)) for nodes in sizes_of(job)]
-
-
-def naive_earliest(
-    problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], seconds: float, release: float
-) -> float:
-    """Return the first instant from the release on at which a job has all that it needs for so long."""
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
-    changes = edges | {moment for begin, end, _ in placed for moment in (begin, end)}
-    for start in sorted({release, *(moment for moment in changes if moment > release)}):
-        moments = [start, *(moment for moment in changes if start < moment < start + seconds)]
-        if all(_fits(problem, placed, needs, moment) for moment in moments):
-            return start
-    raise AssertionError
-
-
-def _fits(problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], at: float) -> bool:
-    there = available(problem, at)
-    for begin, end, held in placed:
-        if begin <= at < end:
-            for name, amount in held.items():
-                there[name] -= amount
-    return all(amount <= there[name] for name, amount in needs.items() if amount)
 
 
 def cost_of(job: Job, term: str, start: float | Fraction, end: float | Fraction) -> Fraction:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from naive_resources import available, needs_of, release_of
+from naive_resources import available, edges_of, needs_of, release_of
 from naive_workload_optimum import cost_of, runs_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def price_value(
     """Return the bound that follows from prices ``q / unit`` of a second of one of each resource."""
     count = len(problem.jobs)
     total = sum((least_cost(problem, term, j, edges, prices, unit) for j in range(count)), Fraction(0))
-    changes = {Fraction(edge) for window in problem.closed for edge in (window.start, window.end)}
+    changes = {*map(Fraction, edges_of(problem))}
     for begin, end in pairwise(sorted({*map(Fraction, edges), *changes})):
         there = available(problem, float(begin))
         for name, listed in prices.items():
