@@ -12,6 +12,7 @@ from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINE_SOURCES
 from allocsolve.instances.formats.logs.times import TIME_UNITS
+from allocsolve.instances.formats.networks.hostlist import shown_text as _short
 from allocsolve.judge import WORKLOAD_CLAIMS
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.result import POLICY_SECONDS
@@ -302,7 +303,3 @@ seconds = _numbers(lambda value: 0 < value < math.inf, "{} is not a finite numbe
 tolerance = _numbers(lambda value: 0 <= value < math.inf, "{} is not a finite number of seconds, 0 or more")
 share = _numbers(lambda value: 0 <= value <= 1, "the share {} is not in 0..1")
 machine = one_of("machine", MACHINE_NAMES)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")

@@ -16,7 +16,6 @@ from tiers import draws
 
 from allocsolve.errors import Deadlock
 from allocsolve.heuristics import Easy, EvolvEasyback
-from allocsolve.heuristics.workload.easyback import final_states
 from allocsolve.judge import workload_violations
 from allocsolve.model import Amdahl, Budget, Job, Join, Phases, Profile, WorkloadProblem
 from allocsolve.simulation import EngineRules
@@ -96,7 +95,7 @@ def test_it_is_called_as_often(rng: random.Random) -> None:
     problem, policy = draw_reactive(rng), replace(draw_policy(rng), polling=1e6, wake_up=True)
     calls = naive_easyback(problem, policy).calls
     idle = bool(len(problem.jobs)) and problem.packed.submit.min() > 0
-    _, resizing = final_states(problem, policy, EngineRules())
+    _, resizing = policy.final_states(problem, EngineRules())
     assert resizing.ledger["calls"] == calls - idle
 
 

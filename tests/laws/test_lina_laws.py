@@ -15,7 +15,6 @@ from tiers import draws
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import FirstFit, Lina
-from allocsolve.heuristics.workload.lina import final_states
 from allocsolve.judge import workload_violations
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.outcome import schedule_of
@@ -29,7 +28,7 @@ GENERATORS = st.randoms(use_true_random=False)
 def check_against_twin(rng: random.Random, most: int) -> None:
     problem, options = draw_workload(rng, rng.random() < 0.7, most), draw_rules(rng)
     policy = Lina(**options)
-    state, resizing = final_states(problem, policy, policy.rules)
+    state, resizing = policy.final_states(problem)
     schedule, twin = schedule_of(state, resizing), simulated(problem, **options)
     for job in range(len(problem.jobs)):
         assert schedule.pieces(job) == pieces_of(twin, job)

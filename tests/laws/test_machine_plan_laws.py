@@ -23,6 +23,7 @@ from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import Plan, job_sizes, serial_order
 from allocsolve.judge import certified_bound, workload_violations
 from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
     Amdahl,
     Budget,
     Clock,
@@ -31,7 +32,7 @@ from allocsolve.model import (
     Status,
     WorkloadProblem,
     packed_machine,
-    parse_workload_objective,
+    parse_objective,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def test_resources_that_nobody_needs_change_no_plan(problem: WorkloadProblem, da
         free.change(sizes, order, placed, PUT_EARLIEST)
         starts.append(placed.starts.tolist())
     assert starts[0] == starts[1]
-    objective = parse_workload_objective("turnaround,makespan")
+    objective = parse_objective("turnaround,makespan", WORKLOAD_OBJECTIVES)
     both = [Reinsertion(objective)(case, Budget(iterations=200)) for case in (problem, more)]
     assert both[0].objective == both[1].objective
     assert both[0].answer == both[1].answer

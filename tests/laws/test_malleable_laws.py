@@ -19,7 +19,6 @@ from allocsolve.heuristics.workload import (
     MalleablePref,
     MalleablePrefkeeper,
 )
-from allocsolve.heuristics.workload.malleable import final_states
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.simulation import EngineRules, run_policy
 from allocsolve.simulation.outcome import schedule_of
@@ -38,7 +37,7 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     twin = naive_malleable(problem, naive_policy(policy), coalesce=rules.coalesce)
     expected = [pieces_of(twin, job) for job in range(len(problem.jobs))]
 
-    state, resizing = final_states(problem, policy.malleable_rule, rules)
+    state, resizing = policy.final_states(problem, rules)
     assert pieces(schedule_of(state, resizing)) == expected
     assert resizing.ledger["calls"] == twin.calls
 

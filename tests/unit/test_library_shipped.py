@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from tiers import before_a_release
 
 from allocsolve.bench import SUITES, build_library, suite, verify_suite
 from allocsolve.bench.library.design import SELECTIONS
 from allocsolve.errors import InvalidProblem
+from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.instances import (
     PACKAGED,
     Selection,
@@ -19,11 +21,14 @@ from allocsolve.instances import (
     regenerate,
     write_problem,
 )
+from allocsolve.judge import assess
 from allocsolve.model import (
+    Budget,
     EvolutionProblem,
     Mesh,
     PartitionProblem,
     ReservationProblem,
+    Status,
     Topology,
     Torus,
     WorkloadProblem,
@@ -222,3 +227,18 @@ def test_worst_cases_have_the_optimum_of_the_construction() -> None:
     for row in rows:
         distance = int(row.instance[-2:])
         assert (row.lower, row.upper) == (16 * distance + 24,) * 2
+
+
+#: Without the tori, some of which take long; the first one is that of `make score`.
+PROVEN = ["mesh-16x8", "towns", "counterexamples", "mesh-16x16", "mesh-32x32", "median-worst-case"]
+PROVEN += ["mesh-8x8x8"] * before_a_release()
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_each_optimum_of_a_suite_is_confirmed_by_its_certificate(name: str) -> None:
+    problems = [problem for problem in suite(name) if isinstance(problem, PartitionProblem)]
+    assert problems
+    for problem in problems:
+        verdict = assess(problem, PartitionBranchAndBound()(problem, Budget()), ("pairwise",))
+        assert verdict.result.status is Status.OPTIMAL
+        assert verdict.certified_bound == verdict.result.objective, problem.name

@@ -31,8 +31,7 @@ from allocsolve.model.search import search_result
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allocsolve.model import Budget, EvolutionProblem, Value
-    from allocsolve.model.result import Clock
+    from allocsolve.model import Budget, Clock, EvolutionProblem, Value
 
 #: For each application, the starts of its steps and the end of the last one.
 Times: TypeAlias = "Sequence[Sequence[int]]"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 
+from allocsolve.backends.cpsat import add_capacity
 from allocsolve.exact.workload._windows import term_slopes, value_step
 from allocsolve.model import SLOWDOWN_FLOOR_S, packed_machine
 
@@ -73,7 +74,7 @@ class WorkloadModel:
         self._add_jobs()
         self._machine = None if problem.is_plain else packed_machine(problem)
         if self._machine is None:
-            self._add_capacity()
+            add_capacity(self.model, self._intervals, self._demands, problem.num_nodes)
         else:
             self._add_resources(self._machine)
         self._add_twins()
@@ -117,17 +118,6 @@ class WorkloadModel:
             self.ends.append(end)
 
     # Constraints
-
-    def _add_capacity(self) -> None:
-        """At each instant: sum of the nodes of the jobs that run <= num_nodes."""
-        self.model.add_cumulative(self._intervals, self._demands, self.problem.num_nodes)
-        wide = [
-            interval
-            for interval, demand in zip(self._intervals, self._demands, strict=True)
-            if 2 * demand > self.problem.num_nodes
-        ]
-        if len(wide) > 1:
-            self.model.add_no_overlap(wide)
 
     def _add_resources(self, machine: PackedMachine) -> None:
         """At each instant and for each resource: sum of what running rigid jobs need <= what is there.

@@ -9,11 +9,8 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_resources import Machine
 from allocsolve.kernels.free_nodes import free_steps, new_free_nodes
-from allocsolve.model import RIGID, packed_machine
-from allocsolve.model.arrays import frozen
+from allocsolve.model import ALL_SIZES, NO_SPEEDUP, RIGID, frozen, packed_machine
 from allocsolve.model.columns import plain
-from allocsolve.model.job_kinds import ALL_SIZES
-from allocsolve.model.speedup import NO_SPEEDUP
 from allocsolve.simulation.kernels import NOBODY, initial_state
 
 if TYPE_CHECKING:
@@ -50,10 +47,7 @@ class Given(NamedTuple):
 def given_to_kernels(problem: WorkloadProblem, planned: int = 0) -> Given:
     """Return what kernels of queue policies take of a workload. O(jobs + windows^2).
 
-    Parameters
-    ----------
-    planned
-        The number of jobs that are planned at most: what is free over time has room for them.
+    At most `planned` jobs are planned: what is free over time has room for them.
     """
     packed = problem.jobs.packed
     if problem.is_plain:
@@ -75,12 +69,8 @@ def free_over_time(machine: PackedMachine, resource: int, num_jobs: int) -> Free
 def machine_of(shown: PackedMachine, submit: FloatArray, others: Sequence[FreeNodes]) -> Machine:
     """Return a machine of which nothing is held, for kernels.
 
-    Parameters
-    ----------
-    submit
-        Shape (jobs,), seconds: when jobs are submitted.
-    others
-        What is free over time of each resource but nodes.
+    Jobs are submitted at `submit`, shape (jobs,), in seconds; `others` is what is free over time of each
+    resource but nodes.
     """
     resources = len(shown.names)
     rows: list[Any] = []
@@ -119,22 +109,11 @@ def check_machine(
 ) -> None:
     """Refuse a workload on a machine that is not plain, if policies cannot keep its rules.
 
-    Parameters
-    ----------
-    expected
-        Shape (jobs,), seconds: the run times that the policy takes for true.
-    runtime
-        Shape (jobs,), seconds: those that jobs have; those of the workload if left out.
-    learning
-        Whether it changes them while it runs.
-    running
-        Jobs that run already: nobody asks whether they may.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a job is not rigid; or if a part of the machine is closed for a time, and a job may run longer than
-        expected, so that it would run into what is closed.
+    `UnsupportedProblem` if a job is not rigid; or if a part of the machine is closed for a time, and a job
+    may run longer than expected, so that it would run into what is closed.
+    `expected` are the run times that the policy takes for true, `runtime` those that jobs have, those of the
+    workload if left out; both of the shape (jobs,), in seconds. `learning` says whether it changes them while
+    it runs. Of the jobs that are `running` already nobody asks whether they may.
     """
     names = problem.jobs.names
     check_rigid(problem)

@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from allocsolve.heuristics.workload._kernels_queue import RESERVING
+from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES, RESERVING
 from allocsolve.heuristics.workload._kernels_slurm import Passes
-from allocsolve.heuristics.workload.policies import (
-    QueueOrder,
-    QueuePolicy,
-    QueueSolver,
-    order_code,
-    queue_rule,
-)
+from allocsolve.heuristics.workload.policies import QueueOrder, QueuePolicy, QueueSolver, queue_rule
 from allocsolve.model.options import Within
 
 
@@ -86,4 +80,4 @@ class SlurmBackfill(QueueSolver):
         passes = Passes(
             float(self.bf_interval), 60.0 * self.bf_window, float(self.bf_resolution), self.bf_max_job_test
         )
-        return QueuePolicy(queue_rule(RESERVING, order=order_code(self.order)), passes=passes)
+        return QueuePolicy(queue_rule(RESERVING, order=ORDER_CODES[self.order]), passes=passes)
