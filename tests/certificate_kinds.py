@@ -23,7 +23,7 @@ from naive_optimum import optimum as evolution_optimum, profile_optimum
 from naive_reservation import naive_optimum as reservation_optimum
 from naive_workload_optimum import workload_optimum
 from placement_strategies import placement_problems
-from price_strategies import evolving_toys, malleable_jobs, overhead_jobs
+from price_strategies import evolving_toys, malleable_jobs, overhead_jobs, profile_jobs
 from reservation_strategies import reservation_problems
 from resource_strategies import general_problems
 from strategies import box_problems, evolution_problems, partition_problems, workload_problems
@@ -49,7 +49,6 @@ from allocsolve.model import (
     Job,
     Mesh,
     PartitionProblem,
-    Profile,
     Topology,
     Torus,
     WorkloadProblem,
@@ -295,18 +294,8 @@ def profile_problems(draw: DrawFn) -> WorkloadProblem:
     others = draw(workload_problems(max_jobs=1, max_nodes=3, max_submit=4, moldable=False))
     jobs = [*others.jobs]
     for _ in range(draw(st.integers(1, 2))):
-        steps = draw(st.lists(st.tuples(SECONDS, st.integers(0, others.num_nodes)), min_size=1, max_size=3))
-        sizes = [max(1, nodes) for _, nodes in steps]
-        job = Job(
-            draw(st.integers(0, 4)),
-            sizes[0],
-            sum(seconds for seconds, _ in steps),
-            weight=draw(st.sampled_from([1, 1, 0, 3])),
-            min_nodes=min(sizes),
-            max_nodes=max(sizes),
-            evolution=Profile(steps, draw(st.sampled_from([1, 1.5, 2, math.inf]))),
-        )
-        jobs.append(job)
+        job = draw(profile_jobs(others.num_nodes, SECONDS, st.integers(0, 4)))
+        jobs.append(replace(job, weight=draw(st.sampled_from([1, 1, 0, 3]))))
     return WorkloadProblem(others.num_nodes, [replace(job, name=f"j{at}") for at, job in enumerate(jobs)])
 
 

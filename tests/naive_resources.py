@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
     from allocsolve.model import Job, WorkloadProblem
 
+#: When a job begins and ends, and what it holds.
+Placed: TypeAlias = tuple[float, float, dict[str, int]]
 
-def available(problem: WorkloadProblem, at: float) -> dict[str, int]:
+
+def available(problem: WorkloadProblem, at: float | Fraction) -> dict[str, int]:
     """Return how much of each resource is open at an instant."""
     there = {"nodes": problem.num_nodes, **dict(problem.resources)}
     left = dict(there)
@@ -40,8 +44,7 @@ def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
     jobs = list(problem.jobs)
     if any(start < release_of(job) for job, start in zip(jobs, starts, strict=True)):
         return True
-    edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-    for at in [*starts, *edges]:
+    for at in [*starts, *edges_of(problem)]:
         held: dict[str, int] = {}
         for job, start in zip(jobs, starts, strict=True):
             if start <= at < start + job.runtime:
@@ -54,10 +57,9 @@ def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
 
 
 def place_in_queue(
-    problem: WorkloadProblem, idx: int, now: float, estimate: float, order: str
+    job: Job, idx: int, now: float, estimate: float, order: str
 ) -> tuple[float, float, float, int]:
     """Return what orders the queue, the least first: a job counts as submitted earlier by its head start."""
-    job = problem.jobs[idx]
     s = job.submit - job.boost
     r, n, w, since = estimate, job.nodes, now - s, math.log10(max(s, 1))
     scores: dict[str, Callable[[], float]] = {
@@ -76,6 +78,34 @@ def place_in_queue(
     return scores[order](), s, job.submit, idx
 
 
+def edges_of(problem: WorkloadProblem) -> set[float]:
+    """Return when closed windows begin and end."""
+    return {edge for window in problem.closed for edge in (window.start, window.end)}
+
+
+def has_room(
+    problem: WorkloadProblem, needs: dict[str, int], at: float, until: float, placed: Sequence[Placed]
+) -> bool:
+    """Tell whether a job has what it needs for a time beside those that are placed."""
+    moments = {at, *edges_of(problem), *(begin for begin, _, _ in placed)}
+    for moment in sorted(moment for moment in moments if at <= moment < until):
+        there = available(problem, moment)
+        inside = [held for begin, end, held in placed if begin <= moment < end]
+        for name, amount in needs.items():
+            if amount + sum(held.get(name, 0) for held in inside) > there[name]:
+                return False
+    return True
+
+
+def naive_earliest(
+    problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], seconds: float, release: float
+) -> float:
+    """Return the first instant from the release on at which a job has all that it needs for so long."""
+    changes = edges_of(problem) | {end for _, end, _ in placed}
+    moments = sorted({release, *(moment for moment in changes if moment > release)})
+    return next(at for at in moments if has_room(problem, needs, at, at + seconds, placed))
+
+
 def naive_starts(  # noqa: C901 - one step after the other
     problem: WorkloadProblem,
     kind: str,
@@ -87,36 +117,22 @@ def naive_starts(  # noqa: C901 - one step after the other
 ) -> list[float]:
     """Return the starts under ``fcfs``, ``first-fit``, ``easy`` or ``reserving``, from the definitions."""
     jobs = list(problem.jobs)
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+    needs = [needs_of(job) for job in jobs]
+    edges = edges_of(problem)
     starts: dict[int, float] = {}
     events = sorted({release_of(job) for job in jobs} | edges)
     while events:
         now = events.pop(0)
         running = {idx: at for idx, at in starts.items() if at + jobs[idx].runtime > now}
 
-        def can(
-            idx: int,
-            at: float,
-            ends: dict[int, float],
-            later: dict[int, float] | None = None,
-            edges: set[float] = edges,
-        ) -> bool:
+        def can(idx: int, at: float, ends: dict[int, float], later: dict[int, float] | None = None) -> bool:
             """Tell whether a job can start, if the others hold what they need until these ends.
 
             Those in `later` hold what they need from then on for as long as they are expected to run.
             """
-            until = at + estimates[idx]
-            planned = later or {}
-            moments = {at, *edges, *planned.values()}
-            for moment in sorted(moment for moment in moments if at <= moment < until):
-                there = available(problem, moment)
-                others = [other for other, end in ends.items() if end > moment]
-                others += [one for one, begin in planned.items() if begin <= moment < begin + estimates[one]]
-                for name, amount in needs_of(jobs[idx]).items():
-                    held = sum(needs_of(jobs[other]).get(name, 0) for other in others)
-                    if held + amount > there[name]:
-                        return False
-            return True
+            placed = [(-math.inf, end, needs[other]) for other, end in ends.items()]
+            placed += [(begin, begin + estimates[one], needs[one]) for one, begin in (later or {}).items()]
+            return has_room(problem, needs[idx], at, at + estimates[idx], placed)
 
         def holding(running: dict[int, float] = running, now: float = now) -> dict[int, float]:
             """Return the expected ends; who runs longer than expected holds everything for this instant."""
@@ -127,7 +143,7 @@ def naive_starts(  # noqa: C901 - one step after the other
             return {idx: max(at + estimates[idx], now) for idx, at in running.items()}
 
         waiting = [idx for idx, job in enumerate(jobs) if idx not in starts and release_of(job) <= now]
-        waiting.sort(key=lambda idx, now=now: place_in_queue(problem, idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
+        waiting.sort(key=lambda idx, now=now: place_in_queue(jobs[idx], idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
         while waiting and can(waiting[0], now, holding()):
             running[waiting[0]] = starts[waiting[0]] = now
             waiting.pop(0)
@@ -157,37 +173,22 @@ def naive_starts(  # noqa: C901 - one step after the other
     return [starts[idx] for idx in range(len(jobs))]
 
 
-def naive_reservations(  # noqa: C901 - one step after the other
+def naive_reservations(
     problem: WorkloadProblem, compression: str, estimates: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """Return the starts and the first reservations under conservative backfilling, from the definitions."""
     jobs = list(problem.jobs)
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+    needs = [needs_of(job) for job in jobs]
     future = sorted(range(len(jobs)), key=lambda idx: (release_of(jobs[idx]), *_order(jobs, idx)))
     starts, promised, reserved = {}, {}, {}  # type: dict[int, float], dict[int, float], dict[int, float]
     queue: list[int] = []
     running: list[int] = []
     now = -1.0
 
-    def room(idx: int, at: float, until: float, spans: dict[int, tuple[float, float]]) -> bool:
-        moments = {at, *edges, *(begin for begin, _ in spans.values())}
-        for moment in sorted(moment for moment in moments if at <= moment < until):
-            there = available(problem, moment)
-            for name, amount in needs_of(jobs[idx]).items():
-                inside = (other for other, (begin, end) in spans.items() if begin <= moment < end)
-                if amount + sum(needs_of(jobs[other]).get(name, 0) for other in inside) > there[name]:
-                    return False
-        return True
-
     def place(idx: int) -> float:
-        spans = {other: (starts[other], starts[other] + estimates[other]) for other in running}
-        spans |= {other: (at, at + estimates[other]) for other, at in reserved.items()}
-        moments = {
-            now,
-            *(edge for edge in edges if edge > now),
-            *(end for _, end in spans.values() if end > now),
-        }
-        return next(at for at in sorted(moments) if room(idx, at, at + estimates[idx], spans))
+        begins = {**{other: starts[other] for other in running}, **reserved}
+        placed = [(begin, begin + estimates[other], needs[other]) for other, begin in begins.items()]
+        return naive_earliest(problem, placed, needs[idx], estimates[idx], now)
 
     while future or queue:
         ends = [starts[idx] + jobs[idx].runtime for idx in running]
@@ -209,8 +210,8 @@ def naive_reservations(  # noqa: C901 - one step after the other
             promised[idx] = reserved[idx] = place(idx)
             queue = sorted([*queue, idx], key=lambda idx: _order(jobs, idx))
         for idx in tuple(queue):
-            held = dict.fromkeys(running, (now, now + 1.0))
-            if reserved[idx] == now and room(idx, now, now + 0.5**40, held):
+            held = [(now, now + 1.0, needs[other]) for other in running]
+            if reserved[idx] == now and has_room(problem, needs[idx], now, now + 0.5**40, held):
                 starts[idx] = now
                 queue.remove(idx)
                 del reserved[idx]

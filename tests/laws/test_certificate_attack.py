@@ -183,8 +183,10 @@ def attack(name: str, data: st.DataObject, seed: int, more: float = 0.0) -> None
     def bound_of(document: dict[str, Any]) -> float | None:
         try:
             return more + certified_bound(problem, kind.sealed(problem, term, document), (term,))
-        except InvalidAnswer:
-            return None
+        except InvalidAnswer as error:
+            refusal = str(error)
+        assert "\n" not in refusal
+        return None
 
     optimum = kind.optimum(problem, term)
     highest = max(optimum * (1 + kind.tolerance), optimum + kind.tolerance)

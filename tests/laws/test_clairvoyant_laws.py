@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_workload_optimum import naive_earliest, naive_optimum, naive_values
+from naive_resources import naive_earliest
+from naive_workload_optimum import naive_optimum, naive_values
 from tiers import examples
 
 from allocsolve.bounds.workload import time_prices

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_resources import available, needs_of, release_of
-from naive_workload_optimum import naive_earliest, naive_values, workload_optimum
+from naive_resources import available, naive_earliest, needs_of, release_of
+from naive_workload_optimum import naive_values, workload_optimum
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples

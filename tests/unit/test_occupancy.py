@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import naive_nearest
 import naive_partition as naive
 import numpy as np
 import pytest
@@ -208,7 +209,8 @@ def test_the_worst_case_of_the_median_method(distance: int) -> None:
     assert problem.topology == Mesh((3 * distance - 3, 2 * distance - 3))
     assert problem.free.sum() == 14
     assert naive.optimum(problem) == 16 * distance + 24
-    assert naive.manhattan_median(problem) == 28 * distance - 33
+    nodes = naive_nearest.median(problem.topology, problem.free, problem.size)
+    assert naive.pairwise(problem.topology, nodes) == 28 * distance - 33
 
 
 @pytest.mark.parametrize(
