@@ -66,7 +66,9 @@ CLAIMS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("policy", "claims"), CLAIMS, ids=[str(policy) for policy, _ in CLAIMS])
+@pytest.mark.parametrize(
+    ("policy", "claims"), CLAIMS, ids=[getattr(policy, "__name__", str(policy)) for policy, _ in CLAIMS]
+)
 def test_policies_are_what_they_claim(policy: Any, claims: dict[str, Any]) -> None:
     check_policy(policy, **claims)
 
