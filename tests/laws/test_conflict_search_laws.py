@@ -17,6 +17,7 @@ from strategies import evolution_problems
 from tiers import draws, examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
+from allocsolve.bounds import makespan_bound
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
@@ -370,6 +371,13 @@ def test_no_step_wastes_more_than_all_others_leave(problem: EvolutionProblem, mo
 def wasteful(problem: EvolutionProblem) -> list[tuple[Fact, int]]:
     """The steps that may hold nodes for nothing: from which point to which, unexpanded, and their nodes."""
     return [(fact, nodes) for fact, nodes in segments_of(problem).holds if nodes]
+
+
+def test_near_the_area_the_budget_for_waste_refutes() -> None:
+    """Without it more than 368,000 conflicts refute nothing here."""
+    problem = replace(klein2011([2011, 3]), expand_limit=math.inf)
+    model = OffsetModel(problem, 1012 * makespan_bound(problem) // 1000, Budget().start(), seed=0)
+    assert model.search(10_000) == NO_ANSWER
 
 
 def test_a_budget_beyond_64_bits_is_left_out() -> None:
