@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Aim(NamedTuple):
-    """Instances 0, 1, ... of one kind, how many of them are to be proven within the seconds, and their gap."""
+    """Instances 0, 1, ... of one kind, how many are to be proven within the seconds, and their gap."""
 
     seed: int
     num_apps: tuple[int, int]

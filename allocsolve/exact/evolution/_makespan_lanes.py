@@ -285,7 +285,9 @@ class FromBelow:
         """Search for one slice of conflicts; go up if the time is refuted, go back if that takes too long."""
         shared, params = self._shared, self._shared.params
         if self._step is None:
-            shared.strengthen()
+            # Without expansion what is refuted soon is more, and the verified checker takes it.
+            if shared.problem.expand_limit > 1:
+                shared.strengthen()
             self._step = (shared.value - shared.bound) / self._first_steps
             if not shared.open:
                 return
