@@ -1,4 +1,4 @@
-"""Write tables of pages from values: the fields of files (formats), the kinds of certificates (trust).
+"""Write tables of pages from values: fields of files and of certificates (formats), what is verified (trust).
 
 They come from the schemas by which files are read, and from the kinds of certificates. Run
 ``python docs/format_tables.py`` after a change of these; a test holds the pages against them.
@@ -16,7 +16,7 @@ from allocsolve.families import families
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 PAGE: Final = Path(__file__).with_name("formats.md")
 #: The page with the table of certificates.
@@ -26,22 +26,47 @@ TRUST: Final = Path(__file__).with_name("trust.md")
 TABLE: Final = re.compile(r"^\| field of `([a-z-]+)` \|.*\n\|[-|]+\n(?:\|.*\n)*", re.MULTILINE)
 
 
+#: The head of the table of the fields of all kinds of certificates.
+FIELDS: Final = "| field of a certificate | | if left out |\n|---|---|---|\n"
+
+
 def written(page: str) -> str:
     """Return the text of the page with all tables as the schemas have them."""
     known = schemas()
-    return TABLE.sub(lambda match: table(match[1], known[match[1]]), page)
+    page = TABLE.sub(lambda match: table(match[1], known[match[1]]), page)
+    return _with_table(page, FIELDS, (" | ".join(row) for row in certificate_rows()))
+
+
+def certificate_rows() -> Iterator[tuple[str, ...]]:
+    """Yield a row for each kind of certificates of any family, and those of its fields after it."""
+    for family in families():
+        for kind in family.rules.certificates:
+            schema = kind.schema() if kind.schema else {"properties": {}}
+            name = f"`{kind.name}`" if kind.name else "one without a kind"
+            which = ", whichever `term` says" if kind.names_term else ""
+            yield f"**{name}**, {family.kind}", f"bounds {', '.join(kind.terms)}{which}: {kind.title}", ""
+            fields = {
+                key: field for key, field in schema["properties"].items() if key not in ("kind", "term")
+            }
+            yield from rows({**schema, "properties": fields}, {})
+
+
+def _with_table(page: str, head: str, lines: Iterable[str]) -> str:
+    """Return the text of a page with these rows below the head of a table."""
+    body = "".join(f"| {line} |\n".replace("|  |", "| |") for line in lines)
+    return re.sub(re.escape(head) + r"(?:\|.*\n)*", lambda _: head + body, page)
 
 
 def with_kinds(page: str) -> str:
     """Return the text of a page with the table of all kinds of certificates as the families have them."""
     head = "| certificate | problems | bounds | by the verified checker |\n|---|---|---|---|\n"
-    lines = "".join(
-        f"| {f'`{kind.name}`' if kind.name else 'without a kind'}: {kind.title} | {family.kind} "
-        f"| {', '.join(kind.terms)} | {kind.verified_for or 'no: the judge only'} |\n"
+    lines = (
+        f"{f'`{kind.name}`' if kind.name else 'without a kind'}: {kind.title} | {family.kind} "
+        f"| {', '.join(kind.terms)} | {kind.verified_for or 'no: the judge only'}"
         for family in families()
         for kind in family.rules.certificates
     )
-    return re.sub(re.escape(head) + r"(?:\|.*\n)*", lambda _: head + lines, page)
+    return _with_table(page, head, lines)
 
 
 def table(kind: str, schema: dict[str, Any]) -> str:

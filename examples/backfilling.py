@@ -23,7 +23,7 @@ import numpy as np
 from allocsolve import EvolutionProblem, EvolutionProfile, EvolutionSchedule
 from allocsolve.errors import AllocsolveError
 from allocsolve.heuristics import ResourceProfile
-from allocsolve.instances import read_swf
+from allocsolve.instances import read_swf_log
 from allocsolve.judge import evolution_violations
 
 LOG = "KTH-SP2-1996-2.1-cln.swf.gz"
@@ -89,11 +89,12 @@ def simulate(num_nodes: int, jobs: list[Job]) -> tuple[list[int], int]:
 
 def read_jobs(path: Path, most: int) -> tuple[int, list[Job]]:
     """Return the processors of a log and its first jobs; who ran longer than asked for has asked for that."""
-    log = read_swf(path)
-    asked = np.maximum(log.runs, log.requested_times)
-    columns = (log.submits - log.submits[0], log.runs, asked, log.procs)
+    log = read_swf_log(path)
+    asked = np.where(np.isnan(log.limits), log.runs, log.limits)
+    times = (np.ceil(seconds).astype(np.int64) for seconds in (log.submits - log.submits[0], log.runs, asked))
+    columns = (*times, log.nodes)
     rows = zip(*(column[:most].tolist() for column in columns), strict=True)
-    return log.max_procs, [Job(*row) for row in rows]
+    return log.num_nodes, [Job(*row) for row in rows]
 
 
 def random_jobs(most: int) -> tuple[int, list[Job]]:

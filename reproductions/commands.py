@@ -47,7 +47,7 @@ def paper(summary: str) -> Callable[[AddOptions], AddOptions]:
     return enter
 
 
-def add_papers(parser: argparse.ArgumentParser) -> None:
+def add_reproduce(parser: argparse.ArgumentParser) -> None:
     """Add one command per paper below `reproduce`."""
     papers = commands_of(parser, "paper")
     for name, entered in PAPERS.items():

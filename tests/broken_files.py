@@ -11,7 +11,7 @@ from offenders import all_offenders
 from allocsolve.errors import AllocsolveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 #: What a file may be instead, from its good bytes.
@@ -25,6 +25,14 @@ NO_TEXT: Final[dict[str, Callable[[bytes], bytes]]] = {
     "the first bytes": lambda data: data[:40],
     "columns of a spreadsheet": lambda _: b"Job;Start;End\n1;08:00;09:00\n",
 }
+
+
+def mangled_json(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield what was JSON: cut, and with other marks."""
+    for share in (1, 10, 30, 50, 70, 90, 99):
+        yield f"cut to {share} %", data[: len(data) * share // 100]
+    for old, new in ((":", "="), (",", ";"), ("[", "("), ("}", ""), ('"', "'"), ("{", "[")):
+        yield f"{new!r} for {old!r}", data.decode().replace(old, new, 9).encode()
 
 
 def refusal(read: Callable[[], object]) -> str | None:

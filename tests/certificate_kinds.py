@@ -23,11 +23,12 @@ from naive_optimum import optimum as evolution_optimum, profile_optimum
 from naive_reservation import naive_optimum as reservation_optimum
 from naive_workload_optimum import workload_optimum
 from placement_strategies import placement_problems
-from price_strategies import evolving_toys, malleable_jobs, overhead_jobs
+from price_strategies import evolving_toys, malleable_jobs, overhead_jobs, profile_jobs
 from reservation_strategies import reservation_problems
 from resource_strategies import general_problems
 from strategies import box_problems, evolution_problems, partition_problems, workload_problems
 
+from allocsolve.bounds import strong_makespan_bound
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.workload import machine_prices, makespan_bound, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
@@ -48,7 +49,6 @@ from allocsolve.model import (
     Job,
     Mesh,
     PartitionProblem,
-    Profile,
     Topology,
     Torus,
     WorkloadProblem,
@@ -96,6 +96,15 @@ def _learned(problem: EvolutionProblem, term: str) -> dict[str, Any]:
     """Return the items of a refutation, written out."""
     certificate = refutation(problem, int(_least_of_applications(problem, term)) - 1, 1000)
     return {**certificate, "log": _listed(items_of(certificate))}
+
+
+def _step_prices(problem: EvolutionProblem, _: str) -> dict[str, Any]:
+    """Return prices of a linear program; where it needs none, the nodes of the steps."""
+    certificate = strong_makespan_bound(problem).certificate
+    if certificate["kind"] == "area":
+        rows = [[nodes for _, nodes in app.steps] for app in problem.applications]
+        return {"kind": "step-prices", "prices": rows}
+    return certificate
 
 
 @functools.lru_cache(maxsize=1)
@@ -285,18 +294,8 @@ def profile_problems(draw: DrawFn) -> WorkloadProblem:
     others = draw(workload_problems(max_jobs=1, max_nodes=3, max_submit=4, moldable=False))
     jobs = [*others.jobs]
     for _ in range(draw(st.integers(1, 2))):
-        steps = draw(st.lists(st.tuples(SECONDS, st.integers(0, others.num_nodes)), min_size=1, max_size=3))
-        sizes = [max(1, nodes) for _, nodes in steps]
-        job = Job(
-            draw(st.integers(0, 4)),
-            sizes[0],
-            sum(seconds for seconds, _ in steps),
-            weight=draw(st.sampled_from([1, 1, 0, 3])),
-            min_nodes=min(sizes),
-            max_nodes=max(sizes),
-            evolution=Profile(steps, draw(st.sampled_from([1, 1.5, 2, math.inf]))),
-        )
-        jobs.append(job)
+        job = draw(profile_jobs(others.num_nodes, SECONDS, st.integers(0, 4)))
+        jobs.append(replace(job, weight=draw(st.sampled_from([1, 1, 0, 3]))))
     return WorkloadProblem(others.num_nodes, [replace(job, name=f"j{at}") for at, job in enumerate(jobs)])
 
 
@@ -375,6 +374,13 @@ ATTACKED: dict[str, Attacked] = {
         evolution_problems(releases=True),
         EVOLUTION_OBJECTIVES,
         lambda *_: {"kind": "area"},
+        _least_of_applications,
+    ),
+    "step-prices": Attacked(
+        "step-prices",
+        evolution_problems(releases=True),
+        EVOLUTION_OBJECTIVES,
+        _step_prices,
         _least_of_applications,
     ),
     "learned-clauses": Attacked(

@@ -195,6 +195,7 @@ class _Checker:
             for clause in self.clauses:
                 if clause is not None:
                     self.force(values, clause)
+            self.spend(values)
 
     def force(self, values: Values, clause: list[Fact]) -> None:
         """Raise the last fact of a clause that is not refuted."""
@@ -205,6 +206,19 @@ class _Checker:
         if len(left) == 1:
             (arc, value), *_ = left
             self.raise_to(values, arc // n, arc % n, value)
+
+    def spend(self, values: Values) -> None:
+        """Limit each step that may be expanded to what all others leave of the node-seconds there are."""
+        steps = self.moves.wasteful()
+        if self.horizon is None or not steps:
+            return
+        left = self.problem.num_nodes * (self.horizon - min(self.problem.releases))
+        left -= sum(d * n for profile in self.problem.applications for d, n in profile.steps)
+        left -= sum(nodes * (values[point, point + 1] - least) for point, least, nodes in steps)
+        if left < 0:
+            raise _Contradiction
+        for point, _, nodes in steps:
+            self.raise_to(values, point + 1, point, -(values[point, point + 1] + left // nodes))
 
     def raise_to(self, values: Values, i: int, j: int, value: int) -> None:
         """Raise a difference, past what is bad."""
@@ -277,6 +291,19 @@ class _Moves:
                 if not math.isinf(most := self.longest[app][step]):
                     facts.append((point + 1, point, -before - int(most)))
         return facts
+
+    def wasteful(self) -> list[tuple[int, int, int]]:
+        """Return point, least seconds to the next one and nodes of each step that may waste some."""
+        found = []
+        for app, below in enumerate(self.below):
+            for step in below:
+                (point, before), (seconds, nodes) = (
+                    self.start(app, step),
+                    self.problem.applications[app].steps[step],
+                )
+                if nodes:
+                    found.append((point, before + seconds, nodes))
+        return found
 
     def clauses(self) -> list[list[Fact]]:
         """Return for each step and each one below it: the one is not expanded, or the other to its limit."""

@@ -35,8 +35,8 @@ SOLUTION: dict[str, Any] = {
 }
 
 
-def saved(folder: Path, content: object) -> Path:
-    path = folder / "file.json"
+def saved(folder: Path, content: object, name: str = "file.json") -> Path:
+    path = folder / name
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return path
 

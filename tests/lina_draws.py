@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
-from naive_lina import Candidates, LinaRules, Machine, Victims
+from naive_lina import Candidates, LinaRules, Victims, naive_lina
 
-from allocsolve.model import Job, Overhead, Requests, Stall, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import Job, Overhead, Requests, Stall, WorkloadProblem
 
 if TYPE_CHECKING:
     import random
 
-
-def simulated(problem: WorkloadProblem, **rules: Any) -> Machine:
-    machine = Machine(problem, LinaRules(**rules))
-    machine.run()
-    return machine
+    from naive_evolving import ElasticCluster
 
 
-def schedule_of(machine: Machine) -> WorkloadSchedule:
-    runs = [machine.done[idx] for idx in range(len(machine.jobs))]
-    starts, ends, nodes = zip(*(piece for run in runs for piece in run.pieces), strict=True)
-    offsets = np.cumsum([0, *(len(run.pieces) for run in runs)])
-    return WorkloadSchedule(offsets, np.array(starts), np.array(ends), np.array(nodes))
+def simulated(problem: WorkloadProblem, **rules: Any) -> ElasticCluster:
+    return naive_lina(problem, LinaRules(**rules))
 
 
 def draw_workload(rng: random.Random, stalls: bool, most: int = 14) -> WorkloadProblem:

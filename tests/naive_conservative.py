@@ -6,6 +6,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from allocsolve.model import WorkloadProblem
 
 
@@ -25,14 +27,13 @@ def earliest_hole(intervals: list[Interval], num_nodes: int, nodes: int, length:
     raise AssertionError
 
 
-def naive_list_starts(problem: WorkloadProblem) -> list[float]:
-    """Place each job at its earliest hole for its run time, in the order of submission."""
+def naive_list_starts(problem: WorkloadProblem, order: Iterable[int] | None = None) -> list[float]:
+    """Place each job at its earliest hole for its run time, in an order, else in that of submission."""
     jobs = list(problem.jobs)
     starts = [math.nan] * len(jobs)
     placed: list[Interval] = []
-    for idx in sorted(range(len(jobs)), key=lambda idx: jobs[idx].submit):
+    for idx in sorted(range(len(jobs)), key=lambda idx: jobs[idx].submit) if order is None else order:
         job = jobs[idx]
-        start = earliest_hole(placed, problem.num_nodes, job.nodes, job.runtime, job.submit)
-        placed.append(Interval(start, start + job.runtime, job.nodes))
-        starts[idx] = start
+        starts[idx] = earliest_hole(placed, problem.num_nodes, job.nodes, job.runtime, job.submit)
+        placed.append(Interval(starts[idx], starts[idx] + job.runtime, job.nodes))
     return starts

@@ -6,11 +6,12 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from naive_conservative import naive_list_starts
 
 from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: Job, second, whether the job starts from then on.
 Cut = tuple[int, int, bool]
@@ -238,20 +239,9 @@ def _sets(items: list[int]) -> Iterator[tuple[int, ...]]:
     return itertools.chain.from_iterable(itertools.combinations(items, n) for n in range(len(items) + 1))
 
 
-def placed(problem: WorkloadProblem, order: Sequence[int]) -> list[int]:
+def placed(problem: WorkloadProblem, order: Iterable[int]) -> list[int]:
     """The starts of jobs that are put at their earliest place, one after the other, in whole seconds."""
-    jobs, starts = list(problem.jobs), [0] * len(problem.jobs)
-    busy: list[tuple[int, int, int]] = []
-    for idx in order:
-        job, start = jobs[idx], int(jobs[idx].submit)
-        while any(
-            sum(nodes for begin, end, nodes in busy if begin <= at < end) + job.nodes > problem.num_nodes
-            for at in range(start, start + int(job.runtime))
-        ):
-            start += 1
-        starts[idx] = start
-        busy.append((start, start + int(job.runtime), job.nodes))
-    return starts
+    return [int(start) for start in naive_list_starts(problem, order)]
 
 
 def cost(problem: WorkloadProblem, starts: Sequence[int]) -> int:

@@ -27,7 +27,7 @@ class ElasticRun(Run):
     #: When it did so: another change at that instant has its own stall, and so the piece between is told.
     released: float = -math.inf
     #: Its last change: when, from which size, from when on its stall counts.
-    changed: float = -1.0
+    changed: float = -math.inf
     before: int = 0
     base: float = 0.0
     #: The events, phases or steps that are to come; the first one is the present phase or step.
@@ -39,6 +39,8 @@ class ElasticRun(Run):
     gives: float = math.inf
     #: Of a job with a profile.
     waits: bool = False
+    #: When it was granted nodes, or began to give some back.
+    altered: float = -math.inf
 
     @property
     def useful(self) -> int:
@@ -52,6 +54,7 @@ class ElasticCluster(Cluster):
     running: dict[int, ElasticRun] = field(default_factory=dict)  # type: ignore[assignment]
     requests: list[tuple[int, int]] = field(default_factory=list)
     resized: list[int] = field(default_factory=list)
+    ticks: bool = False  #: whether the clock of the policy ticks
 
     def start(self, job: int, nodes: int) -> None:
         super().start(job, nodes)
@@ -168,7 +171,7 @@ class ElasticCluster(Cluster):
             assert isinstance(self.rows[job].evolution, Requests)
             return
         run = self.running[job]
-        more = size - run.size
+        more, run.altered = size - run.size, self.now
         assert 0 < more <= self.free
         self.free -= more
         run.target += more
@@ -221,6 +224,8 @@ class ElasticCluster(Cluster):
                 run.waits, run.since, run.left = True, self.now, 0.0
                 self.requests.append((run.job, nodes))
                 return True
+            if nodes < run.size:
+                run.altered = self.now
             self.free += run.size - nodes
             run.target = nodes
             self.hold(run, nodes)
@@ -237,7 +242,7 @@ class ElasticCluster(Cluster):
             assert row.max_nodes is not None
             wanted = min(max(run.size + int(change), row.min_nodes), row.max_nodes)
             if wanted < run.size:
-                run.target = wanted
+                run.target, run.altered = wanted, self.now
                 self.take_effect(run)
             elif wanted > run.size:
                 self.requests.append((run.job, wanted))
@@ -289,6 +294,7 @@ class ElasticCluster(Cluster):
             else:
                 self.count_progress(run)
                 run.leaves, run.gives = self.now + self.join(run).shrink, math.inf
+                run.altered = self.now
                 run.target -= 1
                 self.drop_request(run.job)
             self.watch(run, evolution.release_delay)
@@ -310,21 +316,30 @@ class ElasticCluster(Cluster):
 
 
 def naive_elastic(
-    problem: WorkloadProblem, policy: Callable[[ElasticCluster], None], *, coalesce: bool = True
+    problem: WorkloadProblem,
+    policy: Callable[[ElasticCluster], None],
+    *,
+    coalesce: bool = True,
+    polling: float = math.inf,
 ) -> ElasticCluster:
-    """Run a workload to its end, or until nothing will happen any more."""
+    """Run a workload to its end, or until nothing will happen any more.
+
+    The policy is called where it notices something, and at the multiples of `polling` seconds until all jobs
+    have ended.
+    """
     cluster = ElasticCluster(list(problem.jobs), problem.num_nodes, free=problem.num_nodes)
     cluster.future = list(range(len(cluster.rows)))
+    ticks, tick = 0, 0.0 if polling < math.inf else math.inf
     while True:
         # (time, kind, job) of all that is to come, in order.
         events = [(run.end, 0, run.job) for run in cluster.running.values()]
         events += [(cluster.next_moment(run), 1, run.job) for run in cluster.running.values()]
         events += [(cluster.rows[job].submit, 2, job) for job in cluster.future]
-        time, kind, job = min(events, default=(math.inf, 0, 0))
-        if time == math.inf:
+        time, kind, job = min([*events, (tick, 3, 0)])
+        if time == math.inf or not (cluster.future or cluster.queue or cluster.running):
             return cluster
         cluster.now, noticed = time, False
-        cluster.resized = []
+        cluster.resized, cluster.ticks = [], tick == time
         if coalesce:
             ends = sorted(run.job for run in cluster.running.values() if run.end == time)
             for job in ends:
@@ -343,6 +358,10 @@ def naive_elastic(
             noticed, arrived = cluster.happen(cluster.running[job]), []
         else:
             noticed, arrived = True, [job]
+        if cluster.ticks:
+            ticks, noticed = ticks + 1, True
+            assert ticks < 100_000, "nobody decides anything any more"
+            tick = ticks * polling
         cluster.queue += arrived
         cluster.future = [job for job in cluster.future if job not in arrived]
         if not noticed:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from naive_malleable import Piece, joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.model import Job, WorkloadProblem
-
-Piece = tuple[float, float, int]
 
 #: The share of the work that counts as none.
 NO_WORK = 1e-12
@@ -88,7 +86,7 @@ def _run(
                 end, left = min(end, until), 0.0
         pieces.append((time, end, nodes))
         time = end
-    return merged(pieces)
+    return joined(pieces)
 
 
 def useful_sizes(problem: WorkloadProblem, job: Job) -> list[tuple[int, float]]:
@@ -100,14 +98,3 @@ def useful_sizes(problem: WorkloadProblem, job: Job) -> list[tuple[int, float]]:
         if not math.isnan(seconds) and (not useful or seconds < useful[-1][1]):
             useful.append((nodes, seconds))
     return useful
-
-
-def merged(pieces: list[Piece]) -> list[Piece]:
-    """Return pieces without changes that are none."""
-    joined = pieces[:1]
-    for before, (start, end, nodes) in pairwise(pieces):
-        if nodes == before[2]:
-            joined[-1] = (joined[-1][0], end, nodes)
-        else:
-            joined.append((start, end, nodes))
-    return joined

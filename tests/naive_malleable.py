@@ -6,14 +6,16 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from naive_workload_engine import Machine
-
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable
+
+    from allocsolve.model import WorkloadSchedule
+
+Piece = tuple[float, float, int]
 
 
 @dataclass
@@ -34,8 +36,34 @@ class Run:
     pieces: list[tuple[float, float, int]] = field(default_factory=list)
 
 
+def limit_of(row: Job) -> float:
+    return DEFAULT_LIMIT_FACTOR * row.runtime if row.limit is None else row.limit
+
+
+def sizes_of(job: Job) -> list[int]:
+    """Return the numbers of nodes on which a job may run."""
+    if isinstance(job.speedup, SpeedupTable):
+        return [nodes for nodes, _ in job.speedup.rows]
+    assert job.min_nodes is not None
+    assert job.max_nodes is not None
+    return [nodes for nodes in range(job.min_nodes, job.max_nodes + 1) if fits(nodes, job.size_set)]
+
+
+def seconds_on(job: Job, nodes: int) -> float:
+    """Return the run time of a job on a number of nodes."""
+    if isinstance(job.speedup, SpeedupTable):
+        return dict(job.speedup.rows)[nodes]
+    if job.speedup is None or nodes == job.nodes:
+        return job.runtime
+    return job.runtime * job.speedup.time_ratio(nodes, job.nodes)
+
+
 @dataclass
-class Cluster(Machine):
+class Cluster:
+    """Jobs and the nodes that they run on."""
+
+    rows: list[Job]
+    num_nodes: int
     now: float = 0.0
     calls: int = 0
     free: int = 0
@@ -47,24 +75,22 @@ class Cluster(Machine):
     running: dict[int, Run] = field(default_factory=dict)
     done: dict[int, Run] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
+    #: Of a job that was backfilled, the one that was blocked.
+    blocked: dict[int, int] = field(default_factory=dict)
+
+    def ratio(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        if nodes == row.nodes or row.speedup is None:
+            return 1.0
+        if isinstance(row.speedup, SpeedupTable):
+            return dict(row.speedup.rows)[nodes] / row.runtime
+        return row.speedup.time_ratio(nodes, row.nodes)
 
     def sizes(self, job: int) -> list[int]:
-        row = self.rows[job]
-        if isinstance(row.speedup, SpeedupTable):
-            return [nodes for nodes, _ in row.speedup.rows]
-        assert row.min_nodes is not None
-        assert row.max_nodes is not None
-        sizes: Iterable[int] = range(row.min_nodes, row.max_nodes + 1)
-        if row.size_set == "powers-of-two":
-            sizes = [size for size in sizes if size & (size - 1) == 0]
-        else:
-            sizes = [size for size in sizes if size % row.size_set == 0]
-        return list(sizes)
+        return sizes_of(self.rows[job])
 
     def estimate(self, job: int, nodes: int) -> float:
-        row = self.rows[job]
-        limit = DEFAULT_LIMIT_FACTOR * row.runtime if row.limit is None else row.limit
-        return limit * self.ratio(job, nodes)
+        return limit_of(self.rows[job]) * self.ratio(job, nodes)
 
     def check(self) -> None:
         used = sum(run.size for run in self.running.values())
@@ -83,7 +109,7 @@ class Cluster(Machine):
             self.queue.remove(job)
         self.free -= nodes
         now, work = self.now, self.rows[job].runtime
-        end = now + self.run_time(job, nodes)
+        end = now + seconds_on(self.rows[job], nodes)
         expected = now + self.estimate(job, nodes)
         self.running[job] = Run(job, nodes, nodes, now, now, work, end, expected)
         self.starts.append(job)
@@ -179,15 +205,24 @@ def naive_malleable(
         cluster.check()
 
 
-def pieces_of(cluster: Cluster, job: int) -> tuple[tuple[float, float, int], ...]:
-    """Return the pieces of a job, in which neighbours of one size are one."""
-    pieces: list[tuple[float, float, int]] = []
-    for start, end, size in cluster.done[job].pieces if job in cluster.done else ():
-        if pieces and pieces[-1][2] == size:
-            pieces[-1] = (pieces[-1][0], end, size)
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return pieces in which neighbours of one size are one."""
+    rows: list[Piece] = []
+    for start, end, size in pieces:
+        if rows and rows[-1][2] == size:
+            rows[-1] = (rows[-1][0], end, size)
         else:
-            pieces.append((start, end, size))
-    return tuple(pieces)
+            rows.append((start, end, size))
+    return rows
+
+
+def pieces_of(cluster: Cluster, job: int) -> tuple[Piece, ...]:
+    """Return the pieces of a job, in which neighbours of one size are one."""
+    return tuple(joined(cluster.done[job].pieces if job in cluster.done else ()))
+
+
+def pieces(schedule: WorkloadSchedule) -> list[tuple[Piece, ...]]:
+    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
 
 
 def draw_malleable(rng: random.Random, most: int = 14, *, at_once: bool = False) -> WorkloadProblem:

@@ -215,20 +215,3 @@ def boundary(problem: PartitionProblem, nodes: Collection[int]) -> int:
 def runs(order: Sequence[int], nodes: Collection[int]) -> list[list[int]]:
     """Maximal stretches of the order that are all in `nodes`."""
     return [list(group) for member, group in itertools.groupby(order, key=lambda n: n in nodes) if member]
-
-
-def manhattan_median(problem: PartitionProblem) -> int:
-    """Least cost of the nodes nearest to a centre (Bender et al. 2008).
-
-    Centres: the grid of the coordinates of free nodes. Ties go to the least coordinates, x first. No rings.
-    """
-    free = [_places(problem.topology)[node] for node in free_nodes(problem)]
-
-    def apart(a: Node, b: Node) -> int:
-        return sum(abs(x - y) for x, y in zip(a, b, strict=True))
-
-    values = []
-    for centre in itertools.product(*({place[axis] for place in free} for axis in range(len(free[0])))):
-        near = sorted(free, key=lambda place: (apart(place, centre), place))[: problem.size]
-        values.append(sum(apart(a, b) for a, b in itertools.combinations(near, 2)))
-    return min(values)

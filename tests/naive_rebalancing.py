@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from naive_evolving import ElasticCluster
+from naive_resources import place_in_queue
 
 from allocsolve.model import Amdahl, Overhead, Phases, PowerLaw, SpeedupTable, Stall
 
@@ -63,20 +64,13 @@ def clearing_rung(wanted: Callable[[int], int], capacity: int) -> int:
 
 def in_order(cluster: Cluster, policy: StaticPrice) -> list[int]:
     """Return the queue in the order of the policy."""
+    rows = cluster.rows
 
-    def score(job: int) -> float:
-        nodes = cluster.rows[job].nodes
-        estimate = cluster.estimate(job, nodes)
-        return {
-            "submission": 0.0,
-            "shortest-estimate": estimate,
-            "smallest-area": estimate * nodes,
-            "largest": -nodes,
-            "smallest": nodes,
-            "wfp3": -(((cluster.now - cluster.rows[job].submit) / estimate) ** 3) * nodes,
-        }[policy.order]
+    def place(job: int) -> tuple[float, ...]:
+        estimate = cluster.estimate(job, rows[job].nodes)
+        return place_in_queue(rows[job], job, cluster.now, estimate, policy.order)
 
-    return sorted(cluster.queue, key=lambda job: (score(job), cluster.rows[job].submit, job))
+    return sorted(cluster.queue, key=place)
 
 
 def is_malleable(cluster: Cluster, job: int) -> bool:

@@ -6,7 +6,9 @@ import itertools
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from allocsolve.model import BOOKED, CANCELLED, REJECTED, SUCCESSFUL, node_order
+from naive_admission import NaiveCounts, has_shape
+
+from allocsolve.model import BOOKED, CANCELLED, REJECTED, SUCCESSFUL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,38 +16,21 @@ if TYPE_CHECKING:
     from allocsolve.model import ReservationProblem, ReservationSchedule, Topology
 
 
-Booking = tuple[int, int, int]
-
-
 def naive_counts(problem: ReservationProblem, term: str) -> list[Fraction]:
     """What the jobs count in a term."""
     return [Fraction(job.weight) * (job.area if term == "rejected-area" else 1) for job in problem.jobs]
 
 
-def naive_earliest(problem: ReservationProblem, booked: Sequence[Booking], idx: int) -> int | None:
-    """The first start of a job at which nodes are free by count; booked are (start, end, nodes)."""
-    job = problem.jobs[idx]
-    starts = {job.arrival, *(end for _, end, _ in booked if end > job.arrival)}
-    for start in sorted(starts):
-        end = start + job.runtime
-        if end > job.deadline:
-            return None
-        moments = {start, *(begin for begin, _, _ in booked if start < begin < end)}
-        used = (sum(nodes for begin, until, nodes in booked if begin <= at < until) for at in moments)
-        if all(nodes + job.nodes <= problem.topology.num_nodes for nodes in used):
-            return start
-    return None
-
-
 def naive_greedy(problem: ReservationProblem, order: Sequence[int]) -> list[int]:
     """The starts of jobs that are placed in an order; -1 for a rejected one."""
-    booked: list[Booking] = []
+    booked = NaiveCounts(problem.topology.num_nodes)
     starts = [-1] * len(problem.jobs)
     for idx in order:
-        start = naive_earliest(problem, booked, idx)
+        job = problem.jobs[idx]
+        start = booked.ask(job.nodes, job.runtime, job.deadline, job.arrival)
         if start is not None:
             starts[idx] = start
-            booked.append((start, start + problem.jobs[idx].runtime, problem.jobs[idx].nodes))
+            booked.bookings.append((start, start + job.runtime, job.nodes))
     return starts
 
 
@@ -164,32 +149,10 @@ def _is_execution(problem: ReservationProblem, schedule: ReservationSchedule, id
     )
 
 
-def has_shape(topology: Topology, nodes: list[int], shape: str) -> bool:
-    """Return whether nodes are a set of a shape."""
-    if shape == "run":
-        curve = node_order(topology, "hilbert", bits=5).tolist()
-        ranks = sorted(curve.index(node) for node in nodes)
-        return ranks == list(range(ranks[0], ranks[0] + len(nodes)))
-    if shape == "any":
-        return True
-    parts = [{node} for node in set(nodes)]
-    merged = True
-    while merged:
-        merged = False
-        for one, two in itertools.combinations(parts, 2):
-            if any(topology.hop_distance(a, b) == 1 for a in one for b in two):
-                parts.remove(one)
-                parts.remove(two)
-                parts.append(one | two)
-                merged = True
-                break
-    return len(parts) == 1
-
-
 def value(problem: ReservationProblem, schedule: ReservationSchedule, term: str) -> float:
     """Return a term in rational numbers, rounded once."""
     lost = {"unsuccessful": (REJECTED, CANCELLED)}.get(term, (REJECTED,))
-    weights = [Fraction(job.weight) * (job.area if term == "rejected-area" else 1) for job in problem.jobs]
+    weights = naive_counts(problem, term)
     part = sum(w for w, outcome in zip(weights, schedule.outcomes, strict=True) if outcome in lost)
     return float(part / sum(weights)) if sum(weights) else 0.0
 

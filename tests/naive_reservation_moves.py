@@ -13,8 +13,21 @@ if TYPE_CHECKING:
 MOST_EJECTED, TRIED, SCATTERED, DRAWS = 12, 3, 0.5, 20
 
 
+class Xorshift:
+    random: int
+
+    def uniform(self) -> float:
+        """Draw a number from 0 to 1: xorshift64*."""
+        x = self.random
+        x ^= x >> 12
+        x = (x ^ (x << 25)) % 2**64
+        x ^= x >> 27
+        self.random = x
+        return ((x * 0x2545F4914F6CDD1D) % 2**64 >> 11) / 2**53
+
+
 @dataclass
-class NaiveSearch:
+class NaiveSearch(Xorshift):
     """The jobs, what is to be gained, and where the search is."""
 
     problem: ReservationProblem
@@ -35,15 +48,6 @@ class NaiveSearch:
                 search._count(job, 1)
         search.best, search.best_starts = [*search.reached], [*search.starts]
         return search
-
-    def uniform(self) -> float:
-        """Draw a number from 0 to 1: xorshift64*."""
-        x = self.random
-        x ^= x >> 12
-        x = (x ^ (x << 25)) % 2**64
-        x ^= x >> 27
-        self.random = x
-        return ((x * 0x2545F4914F6CDD1D) % 2**64 >> 11) / 2**53
 
     def below(self, count: int) -> int:
         """Draw a number in 0..count - 1."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from naive_workload_engine import Machine
-
-from allocsolve.model import SpeedupTable
+from naive_malleable import Cluster, seconds_on, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
     from allocsolve.model import Job, WorkloadProblem
 
+#: When a job begins and ends, and what it holds.
+Placed: TypeAlias = tuple[float, float, dict[str, int]]
 
-def available(problem: WorkloadProblem, at: float) -> dict[str, int]:
+
+def available(problem: WorkloadProblem, at: float | Fraction) -> dict[str, int]:
     """Return how much of each resource is open at an instant."""
     there = {"nodes": problem.num_nodes, **dict(problem.resources)}
     left = dict(there)
@@ -34,18 +36,6 @@ def needs_of(job: Job, nodes: int | None = None) -> dict[str, int]:
     return needs
 
 
-def sizes_of(job: Job, moldable: str) -> list[int]:
-    """Return the numbers of nodes on which a job may start, the largest first."""
-    sizes = list(range(job.min_nodes or job.nodes, (job.max_nodes or job.nodes) + 1))
-    if isinstance(job.speedup, SpeedupTable):
-        sizes = [nodes for nodes, _ in job.speedup.rows]
-    elif job.size_set == "powers-of-two":
-        sizes = [nodes for nodes in sizes if nodes.bit_count() == 1]
-    elif job.speedup is not None:
-        sizes = [nodes for nodes in sizes if nodes % job.size_set == 0]
-    return sizes[:1] if moldable == "min" else sizes[::-1]
-
-
 def release_of(job: Job) -> float:
     """Return when a job may start at the earliest."""
     return max(job.submit, job.eligible or 0)
@@ -56,8 +46,7 @@ def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
     jobs = list(problem.jobs)
     if any(start < release_of(job) for job, start in zip(jobs, starts, strict=True)):
         return True
-    edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-    for at in [*starts, *edges]:
+    for at in [*starts, *edges_of(problem)]:
         held: dict[str, int] = {}
         for job, start in zip(jobs, starts, strict=True):
             if start <= at < start + job.runtime:
@@ -70,10 +59,9 @@ def naive_breaks(problem: WorkloadProblem, starts: Sequence[float]) -> bool:
 
 
 def place_in_queue(
-    problem: WorkloadProblem, idx: int, now: float, estimate: float, order: str
+    job: Job, idx: int, now: float, estimate: float, order: str
 ) -> tuple[float, float, float, int]:
     """Return what orders the queue, the least first: a job counts as submitted earlier by its head start."""
-    job = problem.jobs[idx]
     s = job.submit - job.boost
     r, n, w, since = estimate, job.nodes, now - s, math.log10(max(s, 1))
     scores: dict[str, Callable[[], float]] = {
@@ -92,16 +80,44 @@ def place_in_queue(
     return scores[order](), s, job.submit, idx
 
 
+def edges_of(problem: WorkloadProblem) -> set[float]:
+    """Return when closed windows begin and end."""
+    return {edge for window in problem.closed for edge in (window.start, window.end)}
+
+
+def has_room(
+    problem: WorkloadProblem, needs: dict[str, int], at: float, until: float, placed: Sequence[Placed]
+) -> bool:
+    """Tell whether a job has what it needs for a time beside those that are placed."""
+    moments = {at, *edges_of(problem), *(begin for begin, _, _ in placed)}
+    for moment in sorted(moment for moment in moments if at <= moment < until):
+        there = available(problem, moment)
+        inside = [held for begin, end, held in placed if begin <= moment < end]
+        for name, amount in needs.items():
+            if amount + sum(held.get(name, 0) for held in inside) > there[name]:
+                return False
+    return True
+
+
+def naive_earliest(
+    problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], seconds: float, release: float
+) -> float:
+    """Return the first instant from the release on at which a job has all that it needs for so long."""
+    changes = edges_of(problem) | {end for _, end, _ in placed}
+    moments = sorted({release, *(moment for moment in changes if moment > release)})
+    return next(at for at in moments if has_room(problem, needs, at, at + seconds, placed))
+
+
 class Situation:
     """A machine at an instant: who has started on how many nodes, and who could."""
 
     def __init__(self, problem: WorkloadProblem, estimates: Sequence[float], moldable: str) -> None:
         self.problem, self.estimates, self.moldable = problem, estimates, moldable
         self.jobs = list(problem.jobs)
-        self.machine = Machine(self.jobs, problem.num_nodes)
-        self.edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+        self.ratio = Cluster(self.jobs, problem.num_nodes).ratio
+        self.edges = edges_of(problem)
         #: The size of each job that runs or is planned.
-        self.size = [sizes_of(job, "min")[0] for job in self.jobs]
+        self.size = [sizes_of(job)[0] for job in self.jobs]
         self.starts: dict[int, float] = {}
         self.now = 0.0
 
@@ -110,31 +126,26 @@ class Situation:
         return {idx: at for idx, at in self.starts.items() if self.end(idx) > self.now}
 
     def end(self, idx: int) -> float:
-        return self.starts[idx] + self.machine.run_time(idx, self.size[idx])
+        return self.starts[idx] + seconds_on(self.jobs[idx], self.size[idx])
 
     def lasts(self, idx: int) -> float:
-        return self.estimates[idx] * self.machine.ratio(idx, self.size[idx])
+        return self.estimates[idx] * self.ratio(idx, self.size[idx])
 
     def expected(self) -> dict[int, float]:
         """Return the expected ends of running jobs."""
         return {idx: max(at + self.lasts(idx), self.now) for idx, at in self.running.items()}
+
+    def needs(self, idx: int) -> dict[str, int]:
+        return needs_of(self.jobs[idx], self.size[idx])
 
     def can(self, idx: int, at: float, ends: dict[int, float], later: dict[int, float] | None = None) -> bool:
         """Tell whether a job can start, if the others hold what they need until these ends.
 
         Those in `later` hold what they need from then on for as long as they are expected to run.
         """
-        until, planned = at + self.lasts(idx), later or {}
-        moments = {at, *self.edges, *planned.values()}
-        for moment in sorted(moment for moment in moments if at <= moment < until):
-            there = available(self.problem, moment)
-            others = [other for other, end in ends.items() if end > moment]
-            others += [one for one, begin in planned.items() if begin <= moment < begin + self.lasts(one)]
-            for name, amount in needs_of(self.jobs[idx], self.size[idx]).items():
-                held = (needs_of(self.jobs[other], self.size[other]).get(name, 0) for other in others)
-                if sum(held) + amount > there[name]:
-                    return False
-        return True
+        placed = [(-math.inf, end, self.needs(other)) for other, end in ends.items()]
+        placed += [(begin, begin + self.lasts(one), self.needs(one)) for one, begin in (later or {}).items()]
+        return has_room(self.problem, self.needs(idx), at, at + self.lasts(idx), placed)
 
     def can_now(self, idx: int) -> bool:
         """Tell whether a job can start; who runs longer than expected holds everything for this instant."""
@@ -151,7 +162,8 @@ class Situation:
 
     def start(self, idx: int, harms: Callable[[], bool] = lambda: False) -> bool:
         """Start a job on the largest size on which it can; if it harms there, "fit" tries the others."""
-        for nodes in sizes_of(self.jobs[idx], self.moldable):
+        sizes = sizes_of(self.jobs[idx])
+        for nodes in sizes[:1] if self.moldable == "min" else sizes[::-1]:
             self.size[idx] = nodes
             if self.can_now(idx):
                 if not harms():
@@ -159,7 +171,7 @@ class Situation:
                     return True
                 if self.moldable != "fit":
                     break
-        self.size[idx] = sizes_of(self.jobs[idx], "min")[0]
+        self.size[idx] = sizes[0]
         return False
 
     def reserve(self, examined: Sequence[int], reservations: float) -> None:
@@ -205,7 +217,7 @@ def naive_starts(
     while events:
         now = it.now = events.pop(0)
         waiting = [idx for idx, job in enumerate(jobs) if idx not in starts and release_of(job) <= now]
-        waiting.sort(key=lambda idx, now=now: place_in_queue(problem, idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
+        waiting.sort(key=lambda idx, now=now: place_in_queue(jobs[idx], idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
         while waiting and it.start(waiting[0]):
             waiting.pop(0)
         examined = waiting[: None if scan_limit is None else scan_limit + 1]
@@ -217,37 +229,22 @@ def naive_starts(
     return [starts[idx] for idx in range(len(jobs))]
 
 
-def naive_reservations(  # noqa: C901 - one step after the other
+def naive_reservations(
     problem: WorkloadProblem, compression: str, estimates: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """Return the starts and the first reservations under conservative backfilling, from the definitions."""
     jobs = list(problem.jobs)
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
+    needs = [needs_of(job) for job in jobs]
     future = sorted(range(len(jobs)), key=lambda idx: (release_of(jobs[idx]), *_order(jobs, idx)))
     starts, promised, reserved = {}, {}, {}  # type: dict[int, float], dict[int, float], dict[int, float]
     queue: list[int] = []
     running: list[int] = []
     now = -1.0
 
-    def room(idx: int, at: float, until: float, spans: dict[int, tuple[float, float]]) -> bool:
-        moments = {at, *edges, *(begin for begin, _ in spans.values())}
-        for moment in sorted(moment for moment in moments if at <= moment < until):
-            there = available(problem, moment)
-            for name, amount in needs_of(jobs[idx]).items():
-                inside = (other for other, (begin, end) in spans.items() if begin <= moment < end)
-                if amount + sum(needs_of(jobs[other]).get(name, 0) for other in inside) > there[name]:
-                    return False
-        return True
-
     def place(idx: int) -> float:
-        spans = {other: (starts[other], starts[other] + estimates[other]) for other in running}
-        spans |= {other: (at, at + estimates[other]) for other, at in reserved.items()}
-        moments = {
-            now,
-            *(edge for edge in edges if edge > now),
-            *(end for _, end in spans.values() if end > now),
-        }
-        return next(at for at in sorted(moments) if room(idx, at, at + estimates[idx], spans))
+        begins = {**{other: starts[other] for other in running}, **reserved}
+        placed = [(begin, begin + estimates[other], needs[other]) for other, begin in begins.items()]
+        return naive_earliest(problem, placed, needs[idx], estimates[idx], now)
 
     while future or queue:
         ends = [starts[idx] + jobs[idx].runtime for idx in running]
@@ -269,8 +266,8 @@ def naive_reservations(  # noqa: C901 - one step after the other
             promised[idx] = reserved[idx] = place(idx)
             queue = sorted([*queue, idx], key=lambda idx: _order(jobs, idx))
         for idx in tuple(queue):
-            held = dict.fromkeys(running, (now, now + 1.0))
-            if reserved[idx] == now and room(idx, now, now + 0.5**40, held):
+            held = [(now, now + 1.0, needs[other]) for other in running]
+            if reserved[idx] == now and has_room(problem, needs[idx], now, now + 0.5**40, held):
                 starts[idx] = now
                 queue.remove(idx)
                 del reserved[idx]

@@ -19,8 +19,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from naive_malleable import seconds_on, sizes_of
+from naive_resources import available, edges_of
+from naive_workload_optimum import cost_of
 
-from allocsolve.model import Job, Join, Phases, Profile, Requests, SpeedupTable, Stall, WorkloadSchedule
+from allocsolve.model import Job, Join, Phases, Profile, Requests, Stall, WorkloadSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,27 +41,6 @@ NEVER = Fraction(10**9)
 def exact(value: float) -> Fraction:
     """Return a number as the fraction that it is."""
     return Fraction(value)
-
-
-def seconds_on(job: Job, nodes: int) -> Fraction:
-    """Return the run time of a job with a law, or without one, on a number of nodes."""
-    if isinstance(job.speedup, SpeedupTable):
-        return exact(dict(job.speedup.rows)[nodes])
-    if job.speedup is None or nodes == job.nodes:
-        return exact(job.runtime)
-    return exact(job.runtime * job.speedup.time_ratio(nodes, job.nodes))
-
-
-def sizes_of(job: Job) -> list[int]:
-    """Return the numbers of nodes on which a job with a law may run."""
-    if isinstance(job.speedup, SpeedupTable):
-        return [nodes for nodes, _ in job.speedup.rows]
-    assert job.min_nodes is not None
-    assert job.max_nodes is not None
-    numbers = range(job.min_nodes, job.max_nodes + 1)
-    if job.size_set == "powers-of-two":
-        return [nodes for nodes in numbers if nodes & (nodes - 1) == 0]
-    return [nodes for nodes in numbers if nodes % int(job.size_set) == 0]
 
 
 @dataclass(frozen=True)
@@ -145,11 +127,11 @@ class Work:
         return max(self.holds, self.size)
 
     def _left(self, now: Fraction) -> Fraction:
-        return self.left - max(Fraction(0), now - self.since) / seconds_on(self.job, self.size)
+        return self.left - max(Fraction(0), now - self.since) / exact(seconds_on(self.job, self.size))
 
     def _when(self, left: Fraction) -> Fraction:
         """Return when only so much of the work is left."""
-        return self.since + (self.left - left) * seconds_on(self.job, self.size)
+        return self.since + (self.left - left) * exact(seconds_on(self.job, self.size))
 
     @property
     def event(self) -> Fraction:
@@ -312,7 +294,7 @@ def _starts(job: Job, now: Fraction) -> Iterator[Life]:
             yield Work(job, nodes, Fraction(1), now, 0, events)
     else:
         for nodes in sizes_of(job):
-            yield Fixed(nodes, now + seconds_on(job, nodes))
+            yield Fixed(nodes, now + exact(seconds_on(job, nodes)))
 
 
 class Best(NamedTuple):
@@ -344,26 +326,13 @@ class _Situation(NamedTuple):
     history: _History = None
 
 
-def _cost(job: Job, term: str, start: Fraction, end: Fraction) -> Fraction:
-    turnaround = end - exact(job.submit)
-    if term == "makespan":
-        return Fraction(0)
-    if term == "wait":
-        return exact(job.weight) * (start - exact(job.submit))
-    if term == "slowdown":
-        turnaround = max(Fraction(1), turnaround / max(exact(job.runtime), Fraction(10)))
-    return exact(job.weight) * turnaround
-
-
 class _Search:
     def __init__(self, problem: WorkloadProblem, term: str) -> None:
         self.problem, self.term = problem, term
         self.jobs = [*problem.jobs]
         self.weight = sum((exact(job.weight) for job in self.jobs), Fraction(0))
         self.release = [max(exact(job.submit), exact(job.eligible or 0)) for job in self.jobs]
-        edges = [edge for window in problem.closed for edge in (window.start, window.end)]
-        self.edges = {*map(exact, edges), *self.release}
-        self.there = {"nodes": problem.num_nodes, **dict(problem.resources)}
+        self.edges = {*map(exact, edges_of(problem)), *self.release}
         #: A later step that waits for nodes may make it best to start at any whole second.
         self.by_seconds = any(isinstance(job.evolution, Profile) for job in self.jobs)
         self.heap: list[tuple[Fraction, int, _Situation]] = []
@@ -402,7 +371,7 @@ class _Search:
         for job, release, place in zip(self.jobs, self.release, situation.places, strict=True):
             if place.end is None:
                 soonest = max(situation.now, release)
-                cost += _cost(job, self.term, soonest if place.start is None else place.start, soonest)
+                cost += cost_of(job, self.term, soonest if place.start is None else place.start, soonest)
         return self.value(cost, situation.now)
 
     def options(self, j: int, place: _Place, now: Fraction) -> Iterator[_Place]:
@@ -419,18 +388,13 @@ class _Search:
 
     def fits(self, places: Sequence[_Place], now: Fraction) -> bool:
         """Return whether all that jobs hold is there."""
-        closed = dict.fromkeys(self.there, 0)
-        for window in self.problem.closed:
-            if exact(window.start) <= now < exact(window.end):
-                for name, amount in (dict(window.amounts) or self.there).items():
-                    closed[name] += amount
-        for name, there in self.there.items():
+        for name, there in available(self.problem, now).items():
             used = 0
             for job, place in zip(self.jobs, places, strict=True):
                 if place.life is not None:
                     as_nodes = name in ("nodes", job.partition)
                     used += place.life.held if as_nodes else dict(job.needs or {}).get(name, 0)
-            if used > max(0, there - closed[name]):
+            if used > there:
                 return False
         return True
 
@@ -452,7 +416,7 @@ class _Search:
             life = None if place.life is None else place.life.after(now)
             if place.life is not None and life is None:
                 assert place.start is not None
-                cost += _cost(self.jobs[j], self.term, place.start, now)
+                cost += cost_of(self.jobs[j], self.term, place.start, now)
                 then.append(place._replace(life=None, end=now))
                 continue
             if life is not None and _is_another_piece(place.life, life):

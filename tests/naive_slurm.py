@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from naive_resources import available, needs_of, place_in_queue, release_of
+from naive_resources import available, edges_of, needs_of, place_in_queue, release_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics import SlurmBackfill
@@ -29,7 +29,7 @@ def naive_slurm(problem: WorkloadProblem, policy: SlurmBackfill) -> list[tuple[i
     """Return who starts in which order, when, and before which blocked job (-1: as the head)."""
     jobs, limits = list(problem.jobs), problem.jobs.packed.estimate.tolist()
     step, window = policy.bf_resolution, 60 * policy.bf_window
-    edges = {edge for closed in problem.closed for edge in (closed.start, closed.end)}
+    edges = edges_of(problem)
     started: dict[int, float] = {}
     order: list[tuple[int, float, int]] = []
     now = -1.0
@@ -64,7 +64,7 @@ def naive_slurm(problem: WorkloadProblem, policy: SlurmBackfill) -> list[tuple[i
             for idx, at in running.items()
         ]
         queue = [idx for idx, job in enumerate(jobs) if idx not in started and release_of(job) <= now]
-        queue.sort(key=lambda idx: place_in_queue(problem, idx, now, limits[idx], policy.order))
+        queue.sort(key=lambda idx: place_in_queue(jobs[idx], idx, now, limits[idx], policy.order))
 
         def fits(idx: int, now: float = now, held: list[Planned] = held) -> bool:
             free = left_of(held, now, available(problem, now))

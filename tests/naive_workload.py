@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from naive_malleable import seconds_on, sizes_of
+
 from allocsolve.model import SpeedupTable, Stall
 
 if TYPE_CHECKING:
@@ -128,17 +130,4 @@ def _stalls_ahead(job: Job, before: int, after: int) -> bool:
 
 def _time(job: Job, nodes: int) -> float | None:
     """Return the run time on so many nodes; None if the job cannot run on them."""
-    if nodes == job.nodes:
-        return job.runtime
-    assert job.min_nodes is not None
-    assert job.max_nodes is not None
-    if job.speedup is None or not job.min_nodes <= nodes <= job.max_nodes:
-        return None
-    if job.size_set == "powers-of-two":
-        if nodes not in {2**k for k in range(20)}:
-            return None
-    elif nodes % job.size_set:
-        return None
-    if isinstance(job.speedup, SpeedupTable):
-        return dict(job.speedup.rows).get(nodes)
-    return job.runtime * job.speedup.time_ratio(nodes, job.nodes)
+    return seconds_on(job, nodes) if nodes in sizes_of(job) else None

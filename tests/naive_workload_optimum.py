@@ -3,65 +3,31 @@
 from __future__ import annotations
 
 import functools
-import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-import numpy as np
-from naive_resources import available, needs_of, release_of
-
-from allocsolve.model import SpeedupTable
+from naive_malleable import seconds_on, sizes_of
+from naive_resources import naive_earliest, needs_of, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from naive_resources import Placed
+
     from allocsolve.model import Job, WorkloadProblem
 
-#: When a job begins and ends, and what it holds.
-Placed: TypeAlias = tuple[float, float, dict[str, int]]
 
-
-def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
+def runs_of(job: Job) -> list[tuple[int, float]]:
     """Return the sizes of a job and its seconds on each."""
-    job = problem.jobs[job_idx]
-    if job.speedup is None:
-        return [(job.nodes, job.runtime)]
-    if isinstance(job.speedup, SpeedupTable):
-        return list(job.speedup.rows)
-    packed = problem.packed
-    sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
-    times = [float(problem.run_times(np.array([n]), np.array([job_idx]))[0]) for n in sizes]
-    return [(n, seconds) for n, seconds in zip(sizes, times, strict=True) if not math.isnan(seconds)]
+    return [(nodes, seconds_on(job, nodes)) for nodes in sizes_of(job)]
 
 
-def naive_earliest(
-    problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], seconds: float, release: float
-) -> float:
-    """Return the first instant from the release on at which a job has all that it needs for so long."""
-    edges = {edge for window in problem.closed for edge in (window.start, window.end)}
-    changes = edges | {moment for begin, end, _ in placed for moment in (begin, end)}
-    for start in sorted({release, *(moment for moment in changes if moment > release)}):
-        moments = [start, *(moment for moment in changes if start < moment < start + seconds)]
-        if all(_fits(problem, placed, needs, moment) for moment in moments):
-            return start
-    raise AssertionError
-
-
-def _fits(problem: WorkloadProblem, placed: Sequence[Placed], needs: dict[str, int], at: float) -> bool:
-    there = available(problem, at)
-    for begin, end, held in placed:
-        if begin <= at < end:
-            for name, amount in held.items():
-                there[name] -= amount
-    return all(amount <= there[name] for name, amount in needs.items() if amount)
-
-
-def _cost(job: Job, term: str, start: float, end: float) -> Fraction:
-    """Return what a job adds to the sum of a mean."""
+def cost_of(job: Job, term: str, start: float | Fraction, end: float | Fraction) -> Fraction:
+    """Return what a job adds to the sum of a mean; of the makespan, which is none, nothing."""
     late = Fraction(start if term == "wait" else end) - Fraction(job.submit)
     if term == "slowdown":
         late = max(Fraction(1), late / max(Fraction(job.runtime), Fraction(10)))
-    return Fraction(job.weight) * late
+    return Fraction(job.weight) * late if term != "makespan" else Fraction(0)
 
 
 def naive_values(
@@ -74,7 +40,7 @@ def naive_values(
         if term == "makespan":
             values.append(max((end for _, end in runs), default=0.0))
             continue
-        total = sum(_cost(job, term, *run) for job, run in zip(problem.jobs, runs, strict=True))
+        total = sum(cost_of(job, term, *run) for job, run in zip(problem.jobs, runs, strict=True))
         values.append(float(total / weight) if weight else 0.0)
     return tuple(values)
 
@@ -96,12 +62,13 @@ def _optimum(problem: WorkloadProblem, objective: Sequence[str]) -> tuple[Fracti
     """
     jobs = [*problem.jobs]
     weight = sum((Fraction(job.weight) for job in jobs), Fraction(0))
-    runs = [runs_of(problem, idx) for idx in range(len(jobs))]
+    runs = [runs_of(job) for job in jobs]
     best: tuple[Fraction, ...] | None = None
 
     def costs(idx: int, start: float, end: float) -> tuple[Fraction, ...]:
         return tuple(
-            Fraction(end) if term == "makespan" else _cost(jobs[idx], term, start, end) for term in objective
+            Fraction(end) if term == "makespan" else cost_of(jobs[idx], term, start, end)
+            for term in objective
         )
 
     def after(values: tuple[Fraction, ...], more: tuple[Fraction, ...]) -> tuple[Fraction, ...]:

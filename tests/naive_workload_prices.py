@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from naive_resources import available, needs_of, release_of
-from naive_workload_optimum import runs_of
+from naive_resources import available, edges_of, needs_of, release_of
+from naive_workload_optimum import cost_of, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
     #: By the name of what is paid for, the prices of slots.
     Prices = Mapping[str, Sequence[int]]
-
-
-def _cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fraction:
-    """Return the weighted cost of a job that ends then, the wait counted with its run time."""
-    job = problem.jobs[job_idx]
-    turnaround = Fraction(end) - Fraction(job.submit)
-    if term == "slowdown":
-        return Fraction(job.weight) * max(Fraction(1), turnaround / max(Fraction(job.runtime), Fraction(10)))
-    return Fraction(job.weight) * turnaround
 
 
 def _price_until(edges: Sequence[int], prices: Sequence[int], moment: Fraction) -> Fraction:
@@ -46,7 +37,8 @@ def least_cost(
     """
     job = problem.jobs[job_idx]
     first, costs = Fraction(release_of(job)), []
-    for nodes, seconds in runs_of(problem, job_idx):
+    counted = "turnaround" if term == "wait" else term  # the run time counts, too
+    for nodes, seconds in runs_of(job):
         needs = {**needs_of(job), "nodes": nodes}
         for quarter in range(max(0, math.ceil(4 * (edges[-1] - first))) + 80):
             start = first + Fraction(quarter, 4)
@@ -59,7 +51,7 @@ def least_cost(
                 ),
                 Fraction(0),
             )
-            costs.append(_cost_of(problem, term, job_idx, float(end)) + paid / unit)
+            costs.append(cost_of(job, counted, start, float(end)) + paid / unit)
     return min(costs)
 
 
@@ -69,7 +61,7 @@ def price_value(
     """Return the bound that follows from prices ``q / unit`` of a second of one of each resource."""
     count = len(problem.jobs)
     total = sum((least_cost(problem, term, j, edges, prices, unit) for j in range(count)), Fraction(0))
-    changes = {Fraction(edge) for window in problem.closed for edge in (window.start, window.end)}
+    changes = {*map(Fraction, edges_of(problem))}
     for begin, end in pairwise(sorted({*map(Fraction, edges), *changes})):
         there = available(problem, float(begin))
         for name, listed in prices.items():

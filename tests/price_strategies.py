@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
@@ -183,3 +184,24 @@ def price_lists(draw: st.DrawFn, highest: int = 40) -> dict[str, Any]:
     edges = sorted(draw(st.sets(st.integers(0, 30), min_size=1, max_size=6)))
     prices = draw(st.lists(st.integers(0, highest), min_size=len(edges) - 1, max_size=len(edges) - 1))
     return {"kind": "time-prices", "edges": edges, "prices": prices, "unit": draw(st.integers(1, 30))}
+
+
+@st.composite
+def job_price_lists(draw: st.DrawFn, problem: WorkloadProblem) -> dict[str, Any]:
+    """Prices of each job in slots of any length, with units of resources."""
+    edges = sorted(draw(st.sets(st.integers(-2, 30), min_size=2, max_size=6)))
+    count, slots = len(problem.jobs), len(edges) - 1
+    first = [draw(st.integers(0, slots)) for _ in range(count)]
+    rows = [draw(st.lists(st.integers(0, 40), max_size=slots - begin)) for begin in first]
+    some = draw(st.sets(st.sampled_from([name for name, _ in problem.resources] or ["gpus"])))
+    there = dict(problem.resources)
+    return {
+        "kind": "job-prices",
+        "edges": edges,
+        "nodes": draw(st.integers(1, 2)),
+        "unit": draw(st.integers(1, 30)),
+        "units": {name: draw(st.integers(1, 3)) for name in sorted(some) if name in there},
+        "first_slots": first,
+        "offsets": [0, *itertools.accumulate(map(len, rows))],
+        "prices": [price for row in rows for price in row],
+    }

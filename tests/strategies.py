@@ -13,6 +13,7 @@ from allocsolve.model import (
     Amdahl,
     EvolutionProblem,
     EvolutionProfile,
+    EvolutionSchedule,
     Job,
     Partition,
     PartitionProblem,
@@ -78,6 +79,17 @@ def evolution_problems(
         releases=tuple(draw(times)) if releases else (),
         expand_limit=draw(st.sampled_from(expand_limits)),
     )
+
+
+@st.composite
+def evolution_schedules(draw: DrawFn, problem: EvolutionProblem) -> EvolutionSchedule:
+    """Any schedule with the right number of steps: mostly wrong, sometimes by one second."""
+    starts = [draw(st.integers(0, 12)) for _ in problem.applications]
+    profiles = []
+    for app in problem.applications:
+        held = [draw(st.integers(max(1, d - 1), 2 * d + 1)) for d in app.durations]
+        profiles.append(EvolutionProfile(tuple(zip(held, app.nodes, strict=True))))
+    return EvolutionSchedule.of(starts, profiles)
 
 
 @functools.cache

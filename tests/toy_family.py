@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import (
     Alias,
+    Breach,
     CertificateKind,
+    Claims,
     Codec,
     Export,
     Family,
@@ -29,7 +31,7 @@ from allocsolve.model import Budget, Result, Status
 from allocsolve.pictures import Drawing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,27 @@ LONGEST: CertificateKind[MachinesProblem, MachineSchedule] = CertificateKind(
     },
     names_term=False,
 )
+
+
+@dataclass(frozen=True)
+class Gap(Breach):
+    """Where a machine has no job although another one runs."""
+
+    machine: int
+
+
+def gaps(
+    problem: MachinesProblem, answer: MachineSchedule, claims: Sequence[str], *, tolerance: float
+) -> tuple[Gap, ...]:
+    """Return the machine that is idle first before the last end, if any is for longer than the tolerance."""
+    (claim,) = claims
+    ends = [0] * problem.machines
+    for seconds, machine in zip(problem.jobs, answer.machine_of, strict=True):
+        ends[machine] += seconds
+    first = min(ends)
+    machine, message = ends.index(first), f"machine {ends.index(first)} is idle from {first} s on"
+    return (Gap(claim, first, message, machine),) if max(ends) > first + tolerance else ()
+
 
 # Codec: a kind of file is the schema of its fields, and the way from them to a problem or an answer and back.
 
@@ -230,6 +253,7 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
         SolverRow("greedy", "heuristic", "each job to the machine that is free first", f"{__name__}:Greedy"),
         SolverRow("exhaustive", "exact", "all assignments of at most 8 jobs", f"{__name__}:Exhaustive"),
     ),
+    claims=Claims({"busy": "all machines end at once"}, gaps, lambda *args: plot(*args[:2])),
     aliases=(Alias("greedy+longest", "greedy(longest_first=True)"),),
     baseline="exhaustive",
     features=lambda problem: {"machines": problem.machines, "jobs": len(problem.jobs)},

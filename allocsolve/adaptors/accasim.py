@@ -79,15 +79,8 @@ class AccasimScheduler:
     ) -> tuple[list[tuple[float | None, str, list[str]]], list[str]]:
         """Return when and where each queued job starts, and no job as rejected.
 
-        Parameters
-        ----------
-        es_dict
-            All jobs that wait or run, by id.
-
-        Raises
-        ------
-        InvalidOption
-            If AccaSim's allocator finds no nodes for a job that the policy starts.
+        `InvalidOption` if AccaSim's allocator finds no nodes for a job that the policy starts. All jobs that
+        wait or run are in `es_dict`, by id.
         """
         driver = self._driver
         assert driver is not None  # AccaSim sets the resources before it asks

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tuple[range, range]:
     """Divide the jobs of a log, in the order of their submission, into those to train on and later ones.
 
-    Parameters
-    ----------
-    test_share
-        The share of the jobs that agents are not to see in training, from 0 to 1.
+    `test_share`, from 0 to 1, is the share of the jobs that agents are not to see in training.
 
     Examples
     --------
@@ -48,17 +45,8 @@ def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tup
 def window_of_log(problem: WorkloadProblem, offset: int, jobs: int) -> WorkloadProblem:
     """Return successive jobs of a log as a workload of its own: the first is submitted at time 0.
 
-    What ran before them is not there: the machine is empty at first.
-
-    Parameters
-    ----------
-    offset, jobs
-        The first job, counted from 0 in the order of submission, and how many there are.
-
-    Raises
-    ------
-    InvalidOption
-        If the log has no such jobs.
+    There are so many jobs from `offset` on, counted from 0 in the order of submission. What ran before them
+    is not there: the machine is empty at first. `InvalidOption` if the log has no such jobs.
     """
     first, count = natural("offset", offset), checked_count("jobs", jobs)
     if first + count > len(problem.jobs):

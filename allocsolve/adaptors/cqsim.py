@@ -58,12 +58,7 @@ class CqsimBackfill:
     def backfill(self, wait_job: Sequence[Mapping[str, Any]], para_in: Mapping[str, Any]) -> list[Any]:
         """Return the indices of the jobs that CQSim has to start now, in this order.
 
-        Parameters
-        ----------
-        wait_job
-            The queue: mappings with the ``index`` of each job.
-        para_in
-            With the ``time``, in seconds.
+        The queue is mappings with the ``index`` of each job, and `para_in` has the ``time``, in seconds.
         """
         queue = [job["index"] for job in wait_job]
         known = self._driver.jobs

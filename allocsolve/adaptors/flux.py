@@ -14,8 +14,7 @@ from allocsolve.adaptors.foreign_cluster import stateless_view
 from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import shown
-from allocsolve.simulation.decisions import IllegalDecision, Start
-from allocsolve.simulation.forecast import forecast
+from allocsolve.simulation import IllegalDecision, Start, forecast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

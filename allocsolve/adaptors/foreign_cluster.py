@@ -27,18 +27,14 @@ from allocsolve.model.job_kinds import (
 )
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.columns import NO_PROFILES
-from allocsolve.simulation.view import JobColumns, QueueView, relative_time
+from allocsolve.simulation.view import NO_CHANGES, NO_JOBS, JobColumns, QueueView, relative_time
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from allocsolve.model import JobKind
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.job_kinds import SizeSet
-    from allocsolve.model.speedup import Speedup
+    from allocsolve.model import FloatArray, IntArray, JobKind, SizeSet, Speedup
     from allocsolve.simulation import Knowledge
 
 #: What another program calls a job by: a number, a name, or an object.
@@ -120,6 +116,8 @@ class ForeignJobs:
     ) -> int:
         """Add a job that has been submitted, and return its index.
 
+        `InvalidOption` if a job of this key has been added before.
+
         Parameters
         ----------
         nodes, min_nodes, max_nodes, kind, points, size_set, speedup, user, weight
@@ -131,11 +129,6 @@ class ForeignJobs:
         runtime
             The run time on `nodes` nodes, in seconds, if the other program knows it; shown to policies with
             `knowledge` ``actual`` only.
-
-        Raises
-        ------
-        InvalidOption
-            If a job of this key has been added before.
         """
         if key in self.index:
             raise InvalidOption(f"job {shown(key)} is submitted twice")
@@ -255,9 +248,6 @@ def _least(what: str, value: object) -> float:
     return number
 
 
-_NO_JOBS: Final = frozen(np.empty(0, dtype=np.int64))
-
-
 class RunningJob(NamedTuple):
     """A running job as another program tells of it."""
 
@@ -334,7 +324,7 @@ class ForeignCluster:
             free=left,
             queue=frozen(self._in_order(waiting, [job for job, _ in (*begun, *self.promises)])),
             running=listed.jobs,
-            expected_ends=listed.ends if listed.first >= now else _at_least(listed.ends, now),
+            expected_ends=listed.ends if listed.first >= now else frozen(np.maximum(listed.ends, now)),
             held=listed.held,
             targets=listed.targets,
             resized=_ints(sorted(resized)),
@@ -342,7 +332,7 @@ class ForeignCluster:
             reserved=reserved,
             promises=_ints([job for job, _ in self.promises]),
             promised_nodes=_ints([nodes for _, nodes in self.promises]),
-            requests=frozen(self._indices([key for key, _ in asked])) if asked else _NO_JOBS,
+            requests=frozen(self._indices([key for key, _ in asked])) if asked else NO_JOBS,
             requested_nodes=_ints([nodes for _, nodes in asked]),
             jobs=self.jobs.columns(),
             profiles=NO_PROFILES,
@@ -459,7 +449,7 @@ class ForeignCluster:
             ends, _, jobs, held, targets = zip(*ordered, strict=True) if ordered else ((),) * 5
             self._running = _Running(
                 jobs=_ints(jobs),
-                ends=_at_least(np.array(ends, dtype=np.float64), -math.inf),
+                ends=frozen(np.array(ends, dtype=np.float64)),
                 held=_ints(held),
                 targets=_ints(targets),
                 first=ends[0] if ends else math.inf,
@@ -496,22 +486,12 @@ def _unknown(key: Key) -> InvalidOption:
 
 
 def _ints(values: Sequence[int]) -> IntArray:
-    return frozen(np.array(values, dtype=np.int64)) if values else _NO_JOBS
+    return frozen(np.array(values, dtype=np.int64)) if values else NO_JOBS
 
 
-def _at_least(values: FloatArray, least: float) -> FloatArray:
-    bounded = np.maximum(values, least)
-    bounded.setflags(write=False)
-    return bounded
-
-
-#: Of a job, what a snapshot does not tell; and of a cluster.
+#: Of a job, what a snapshot does not tell.
 _UNKNOWN: Final = (*_FLOATS[_END + 1 :], "parameter")
 _UNKNOWN_INTS: Final = ("speedup", "points", "reading", "holds_larger")
-_NOTHING: Final = dict.fromkeys(
-    ("completed", "submitted", "resized", "promises", "promised_nodes", "requests", "requested_nodes"),
-    _NO_JOBS,
-)
 
 
 def stateless_view(
@@ -554,7 +534,7 @@ def stateless_view(
         estimate=expected,
         weight=frozen(np.ones(count)),
         table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
-        table_nodes=_NO_JOBS,
+        table_nodes=NO_JOBS,
         table_seconds=frozen(np.empty(0)),
         kind=frozen(np.where(nodes < largest, MOLDABLE, RIGID)),
         size_step=frozen(np.ones(count, dtype=np.int64)),
@@ -573,9 +553,9 @@ def stateless_view(
         expected_ends=frozen(ends.copy()),
         held=nodes[waiting:],
         targets=nodes[waiting:],
-        pool=0,
-        reserved=0,
+        completed=NO_JOBS,
+        submitted=NO_JOBS,
         jobs=jobs,
         profiles=NO_PROFILES,
-        **_NOTHING,
+        **NO_CHANGES,
     )

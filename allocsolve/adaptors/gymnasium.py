@@ -59,6 +59,9 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     bound on mean turnaround (or slowdown, if that is the reward); ``offset`` of the window; the number of
     ``forbidden`` actions taken; at the end the judged ``value`` and its ``regret``, relative to the bound.
 
+    `InvalidOption, UnknownName` if an option is not as said, a window is longer than its part of the log, or
+    jobs evolve.
+
     Parameters
     ----------
     problem
@@ -74,11 +77,6 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         `allocsolve.adaptors.train_test_ranges` says. No window has jobs of both.
     knowledge
         ``actual`` lets the agent see run times (clairvoyance), ``estimate`` what users said of them.
-
-    Raises
-    ------
-    InvalidOption, UnknownName
-        If an option is not as said, a window is longer than its part of the log, or jobs evolve.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as the class above has it

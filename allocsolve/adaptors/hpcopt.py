@@ -10,8 +10,7 @@ from allocsolve.adaptors.foreign_cluster import stateless_view
 from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, shown
-from allocsolve.simulation.decisions import IllegalDecision, Start
-from allocsolve.simulation.rules import EngineRules, Knowledge
+from allocsolve.simulation import EngineRules, IllegalDecision, Knowledge, Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,6 +23,9 @@ def node_chooser(
 ) -> Callable[[Iterable[Any], int], list[int] | None]:
     """Return an allocator by name as a function ``choose(free, k)``.
 
+    `InvalidOption` if the cluster has no node; when called, if an id is none of a node or is there twice, or
+    if more nodes are asked for than are free, or none.
+
     Parameters
     ----------
     name
@@ -43,12 +46,6 @@ def node_chooser(
     Callable
         It takes the free nodes, either their ids in any order or a mask with one truth value for each node,
         and how many are asked for, and returns the ids of the chosen ones, rising; None if it finds none.
-
-    Raises
-    ------
-    InvalidOption
-        If the cluster has no node; when called, if an id is none of a node or is there twice, or if more
-        nodes are asked for than are free, or none.
 
     Examples
     --------

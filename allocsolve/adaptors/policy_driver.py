@@ -16,7 +16,14 @@ from allocsolve.model.evolving import packed_evolving
 from allocsolve.registry import is_reference, make_solver
 from allocsolve.registry.names import parse_name, with_options
 from allocsolve.registry.table import GROUP, imported
-from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
+from allocsolve.simulation.decisions import (
+    IllegalDecision,
+    Promise,
+    Resize,
+    Start,
+    Wake,
+    checked_wake,
+)
 from allocsolve.simulation.kernels import initial_resizing, initial_state
 from allocsolve.simulation.orders import Orders
 from allocsolve.simulation.policy import RunnablePolicy, runnable
@@ -37,6 +44,9 @@ NamedPolicy: TypeAlias = RunnablePolicy
 def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 - a name, or whatever a policy is
     """Return a policy, ready for a run.
 
+    `InvalidOption` if it has no such option, or if it is a method that needs to know the whole workload at
+    once.
+
     Parameters
     ----------
     policy
@@ -45,11 +55,6 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
         decisions, an object with a method ``decide`` that is one, or a class of either.
     seed
         For a policy that remembers something: its method ``reset`` is called with it.
-
-    Raises
-    ------
-    InvalidOption
-        If it has no such option, or if it is a method that needs to know the whole workload at once.
 
     Examples
     --------
@@ -169,6 +174,9 @@ class PolicyDriver:
     ) -> list[Order]:
         """Return what the other program has to do now, in this order.
 
+        `IllegalOrder` if a decision breaks a rule: nothing is ordered then; `InvalidOption` if the snapshot
+        contradicts itself, or has a job that has not been added.
+
         Parameters
         ----------
         free
@@ -178,13 +186,6 @@ class PolicyDriver:
         requests
             Running jobs that ask for another number of nodes, in the order in which they asked, and the
             numbers.
-
-        Raises
-        ------
-        IllegalOrder
-            If a decision breaks a rule: nothing is ordered then.
-        InvalidOption
-            If the snapshot contradicts itself, or has a job that has not been added.
         """
         cluster = self._cluster
         view, begun = cluster.view(float(now), free, queue, running, requests)
@@ -203,13 +204,13 @@ class PolicyDriver:
     def _rows(self, view: QueueView, decisions: list[Decision]) -> list[_Row]:
         """Return the decisions but wake-ups, checked."""
         acting = [decision for decision in decisions if not isinstance(decision, Wake)]
-        wakes = {_checked_wake(view, decision) for decision in decisions if isinstance(decision, Wake)}
+        wakes = {checked_wake(decision, view.now) for decision in decisions if isinstance(decision, Wake)}
         waiting = {*view.queue.tolist()} if acting else set()
         rows: list[_Row] = []
         if acting and self.jobs.elastic:
             orders = self._checks(view)
             for decision in acting:
-                _check(view, decision, orders, waiting)
+                orders.take(decision, lambda start: (*_checked_start(view, start, waiting), 0, -1))
             rows = [_Row(job, *row[1:4]) for job, row in zip(acting, orders.checked(), strict=True)]
         else:
             free = view.free
@@ -277,20 +278,6 @@ class _Row(NamedTuple):
     promised: int
 
 
-def _check(view: QueueView, decision: Decision, orders: Orders, waiting: set[int]) -> None:
-    """Check one of several decisions, as the engine does."""
-    if isinstance(decision, Start):
-        orders.start(*_checked_start(view, decision, waiting), 0, -1)
-    elif isinstance(decision, Promise):
-        orders.promise(*_checked_start(view, decision, waiting))
-    elif isinstance(decision, Resize):
-        orders.resize(decision)
-    elif isinstance(decision, Answer):
-        orders.answer(decision)
-    else:
-        raise IllegalDecision(None, f"{shown(decision)} is no decision")
-
-
 def _checked_start(view: QueueView, decision: Start | Promise, waiting: set[int]) -> tuple[int, int]:
     """Return the job that starts, and its nodes, if it waits and can run on them."""
     try:
@@ -302,13 +289,3 @@ def _checked_start(view: QueueView, decision: Start | Promise, waiting: set[int]
     if not can_run_on(view.jobs, job, nodes):
         raise IllegalDecision(job, f"cannot run on {nodes} nodes")
     return job, nodes
-
-
-def _checked_wake(view: QueueView, wake: Wake) -> float:
-    try:
-        at = float(wake.at)
-    except (TypeError, ValueError, OverflowError):
-        raise IllegalDecision(None, f"wake-up at {shown(wake.at)} is at no time") from None
-    if not view.now < at < math.inf:
-        raise IllegalDecision(None, f"wake-up at {at} is not after now, {view.now:.15g}")
-    return at

@@ -79,17 +79,8 @@ class RapsScheduler:
     ) -> None:
         """Start jobs: they leave the queue and are among the running ones then.
 
-        Parameters
-        ----------
-        queue, running
-            Of RAPS, which are changed.
-        accounts, sorted
-            Handed on while RAPS repeats what was.
-
-        Raises
-        ------
-        InvalidOption
-            If the allocator finds no nodes for a job that the policy starts.
+        Both lists are those of RAPS, and are changed; `accounts` and `sorted` are handed on while it repeats
+        what was. `InvalidOption` if the allocator finds no nodes for a job that the policy starts.
         """
         if getattr(self.policy, "value", self.policy) == _REPLAY:
             self._scheduler.schedule(queue, running, current_time, accounts=accounts, sorted=sorted)

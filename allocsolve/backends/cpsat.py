@@ -11,7 +11,7 @@ from ortools.sat.python import cp_model
 from allocsolve.errors import SolverUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from allocsolve.model import Budget, Clock
 
@@ -118,3 +118,14 @@ def run_cpsat(
         interrupted=interrupted,
         effort=solver.response_proto.deterministic_time,
     )
+
+
+def add_capacity(
+    model: cp_model.CpModel, intervals: Sequence[cp_model.IntervalVar], demands: Sequence[int], capacity: int
+) -> None:
+    """At each instant: sum of the demands of the intervals <= capacity."""
+    model.add_cumulative(intervals, demands, capacity)
+    pairs = zip(intervals, demands, strict=True)
+    wide = [interval for interval, demand in pairs if 2 * demand > capacity]
+    if len(wide) > 1:
+        model.add_no_overlap(wide)

@@ -7,9 +7,14 @@ Times are seconds; a completion is the absolute time at which an application end
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import math
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from allocsolve.judge import certified_bound
+from allocsolve.judge.evolution.step_prices import knapsack_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,16 +149,67 @@ def configuration_lp(problem: EvolutionProblem) -> int:
     """
     if not problem.applications:
         return 0
+    bound, _ = _configuration_prices(problem, math.inf)
+    return min(problem.releases) + bound
+
+
+class MakespanBound(NamedTuple):
+    """A bound on the makespan in seconds, and the certificate from which the judge recomputes it."""
+
+    value: int
+    certificate: dict[str, Any]
+
+
+def strong_makespan_bound(problem: EvolutionProblem, *, seconds: float = math.inf) -> MakespanBound:
+    """Return the larger of `makespan_bound` and `configuration_lp`, with its certificate, for exact solvers.
+
+    Parameters
+    ----------
+    seconds
+        Wall time after which no further columns are generated: the bound is then what was met so far.
+
+    Notes
+    -----
+    The certificate of the linear program is one of the kind ``step-prices``: the value is what the judge
+    recomputes from it. Problems whose knapsack is beyond the judge have that of the areas only.
+
+    *Complexity*: that of `configuration_lp`.
+    """
+    cheap = MakespanBound(makespan_bound(problem), {"kind": "area"})
+    cells = knapsack_cells(problem)
+    if not problem.applications or cells is None:
+        return cheap
+    _, prices = _configuration_prices(problem, seconds)
+    if prices is None:
+        return cheap
+    certificate = {"kind": "step-prices", "prices": prices}
+    value = int(certified_bound(problem, certificate, ("makespan",)))
+    return MakespanBound(value, certificate) if value > cheap.value else cheap
+
+
+def _configuration_prices(problem: EvolutionProblem, seconds: float) -> tuple[int, list[list[int]] | None]:
+    """Return the bound of `configuration_lp` less the least release, and the prices behind it.
+
+    One list of prices per application, of its steps in order; None where other prices give the bound.
+    """
     bound = max(-(-problem.area // problem.num_nodes), *(app.duration for app in problem.applications))
     items = _items(problem)
-    if len(items.nodes) <= _MAX_ITEMS:
-        bound = _column_generation(items, bound)
-    return min(problem.releases) + bound
+    if len(items.nodes) > _MAX_ITEMS:
+        return bound, None
+    bound, dearest = _column_generation(items, bound, time.monotonic() + seconds)
+    if dearest is None:
+        return bound, None
+    price = dict(zip(items.kinds, dearest, strict=True))
+    return bound, [
+        [price[idx, nodes] for _, nodes in app.steps] for idx, app in enumerate(problem.applications)
+    ]
 
 
 class _Items(NamedTuple):
     """Kinds of steps (same application, same nodes): interchangeable in every configuration."""
 
+    #: The application and the nodes of each kind.
+    kinds: list[tuple[int, int]]
     #: Seconds to cover, over all steps of the kind.
     demands: list[int]
     #: Nodes in units of the knapsack.
@@ -175,14 +231,24 @@ def _items(problem: EvolutionProblem) -> _Items:
     for item, (app_idx, _) in enumerate(demands):
         groups[app_idx].append(item)
     return _Items(
-        list(demands.values()), [nodes // unit for _, nodes in demands], groups, problem.num_nodes // unit
+        [*demands],
+        [*demands.values()],
+        [nodes // unit for _, nodes in demands],
+        groups,
+        problem.num_nodes // unit,
     )
 
 
-def _column_generation(items: _Items, bound: int) -> int:
-    """Return the best safe bound met while solving the configuration program (at least `bound`)."""
+def _column_generation(items: _Items, bound: int, deadline: float) -> tuple[int, list[int] | None]:
+    """Return the best safe bound met while solving the configuration program, and its price of each kind.
+
+    Without prices, `bound` itself is the best. No round begins after the deadline of the monotonic clock.
+    """
+    best: list[int] | None = None
     configurations: dict[tuple[int, ...], None] = {(item,): None for item in range(len(items.nodes))}
     for _ in range(_MAX_ROUNDS):
+        if time.monotonic() >= deadline:
+            break
         value, duals = _master(items, list(configurations))
         # The value of the restricted program is at least that of the full one, so no better bound is left.
         if not value - 1e-6 > bound:
@@ -196,14 +262,15 @@ def _column_generation(items: _Items, bound: int) -> int:
                 break
             if again == 0:
                 total = sum(d * p for d, p in zip(items.demands, prices.tolist(), strict=True))
-                bound = max(bound, -(-total // dearest))
+                if -(-total // dearest) > bound:
+                    bound, best = -(-total // dearest), prices.tolist()
             configurations[tuple(configuration)] = None
             # Steps already covered cost nothing now: the configurations of a round differ and cover all
             # steps.
             left[configuration] = 0
         if len(configurations) == before:
             break
-    return bound
+    return bound, best
 
 
 def _master(items: _Items, configurations: Sequence[tuple[int, ...]]) -> tuple[float, NDArray[np.float64]]:

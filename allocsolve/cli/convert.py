@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allocsolve import instances, judge
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs, refuse_suite
 from allocsolve.cli.machine_options import asked_fields, closed_parts, ran_line
@@ -24,14 +25,16 @@ from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from allocsolve.instances import JobLog
-    from allocsolve.model import Answer, Problem, Value, WorkloadSchedule
+    from allocsolve.model import Answer, Problem, Value
 
 
 def convert(args: argparse.Namespace) -> int:
     """Write a problem in another format, and say what that cannot hold."""
+    from allocsolve.instances import read_solution  # noqa: PLC0415 - when the command runs
+
     name = args.format or format_by_name(args.to)
     inputs = [args.source, *([args.answer] if args.answer else [])]
     if CONVERSIONS[name].is_folder:
@@ -43,8 +46,8 @@ def convert(args: argparse.Namespace) -> int:
         source, problem, not_read = read_workload(
             args.source, num_nodes=args.nodes, limits=args.limits, time_unit=args.time_unit
         )
-        schedule = _schedule(args.answer, problem) if args.answer else None
-        not_held = write_workload(problem, schedule, args.to, name)
+        answer = read_solution(args.answer, problem, tell=remark) if args.answer else None
+        not_held = write_workload(problem, answer, args.to, name)
     family = family_of(problem)
     if args.json:
         document: dict[str, object] = {
@@ -62,17 +65,6 @@ def convert(args: argparse.Namespace) -> int:
     say(f"{args.to}: {CONVERSIONS[name].summary}")
     say(*(f"  {name} cannot hold: {line}" for line in not_held.lines()))
     return 0
-
-
-def _schedule(file: Path, problem: Problem) -> WorkloadSchedule:
-    """Read the answer to a workload, of this program or another one."""
-    from allocsolve.instances import read_solution  # noqa: PLC0415 - when the command runs
-    from allocsolve.model import WorkloadSchedule  # noqa: PLC0415 - when the command runs
-
-    answer = read_solution(file, problem, tell=remark)
-    if not isinstance(answer, WorkloadSchedule):
-        raise InvalidOption(f"--answer {file}: only schedules of workloads are converted")
-    return answer
 
 
 def _check_folder(folder: Path, source: Path, *, force: bool) -> None:
@@ -137,20 +129,17 @@ def earlier_of(
     if a file cannot be read, holds an answer that is not feasible or a certificate that proves nothing, or is
     the second one of its kind.
     """
-    from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
-    from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
-
     start: Answer | None = None
     certificate: dict[str, Any] | None = None
     for path in args.start:
-        answer, proof = read_outcome(path, stored, tell=remark)
+        answer, proof = instances.read_outcome(path, stored, tell=remark)
         if proof is not None:
             _check_first(path, "certificate", certificate)
             certified(path, problem, proof.certificate, args.objective)
             certificate = proof.certificate
             continue
         _check_first(path, "solution", start)
-        if faults := violations(problem, answer):
+        if faults := judge.violations(problem, answer):
             more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
             raise FormatError(str(path), [f"is not feasible: {faults[0]}{more}"])
         start = answer
@@ -166,43 +155,10 @@ def certified(
     path: str | Path, problem: Problem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> Value:
     """Return the bound that the judge recomputes from a certificate."""
-    from allocsolve.judge import certify  # noqa: PLC0415 - when the command runs
-
     try:
-        return certify(problem, Result(Status.UNKNOWN, certificate=certificate), objective)
+        return judge.certify(problem, Result(Status.UNKNOWN, certificate=certificate), objective)
     except InvalidAnswer as error:
         raise FormatError(str(path), [str(error)]) from error
-
-
-def import_swf(args: argparse.Namespace) -> int:
-    """Write the workload of a log in the Standard Workload Format."""
-    from allocsolve.instances import read_swf_log  # noqa: PLC0415 - when the command runs
-
-    def read() -> JobLog:
-        return read_swf_log(
-            args.log, num_nodes=args.nodes, unit=args.unit, limits=args.limits, fields=asked_fields(args)
-        )
-
-    return _import(args, read)
-
-
-def import_table(args: argparse.Namespace) -> int:
-    """Write the workload of a log that is a table of jobs, in the format that the command is named after."""
-    from allocsolve.instances import read_table_log  # noqa: PLC0415 - when the command runs
-
-    def read() -> JobLog:
-        return read_table_log(
-            args.log,
-            args.format,
-            num_nodes=args.nodes,
-            unit=args.unit,
-            limits=args.limits,
-            timezone=args.timezone,
-            time_unit=args.time_unit,
-            fields=asked_fields(args),
-        )
-
-    return _import(args, read)
 
 
 def _report(name: str, log: JobLog) -> dict[str, object]:
@@ -224,29 +180,44 @@ def _report(name: str, log: JobLog) -> dict[str, object]:
     }
 
 
-def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
-    """Write the workload and the schedule of a log, and say what was dropped, changed and unusual."""
-    from allocsolve.instances import log_problem, recorded_schedule, write_problem, write_solution  # noqa: PLC0415 - when the command runs
-    from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
+def import_log(args: argparse.Namespace) -> int:
+    """Write the workload and the schedule of a log, and say what was dropped, changed and unusual.
 
+    Its format is what the command is named after.
+    """
     inputs = [args.log, *([args.events] if args.events else [])]
     check_outputs(args.out, args.recorded, args.report, inputs=inputs, force=args.force)
     faults: tuple[str, ...] = ()
     window = {"from_job": args.from_job, "jobs": args.jobs, "origin": args.origin}
     with time_bar(f"reading {args.log}"):
-        log = read()
+        log = instances.read_table_log(
+            args.log,
+            args.format,
+            num_nodes=args.nodes,
+            unit=args.unit,
+            limits=args.limits,
+            timezone=args.timezone,
+            time_unit=args.time_unit,
+            fields=asked_fields(args),
+        )
         closed = closed_parts(args, log, args.closed)
-        problem = log_problem(
+        problem = instances.log_problem(
             log, **window, warm_up=args.warm_up, cool_down=args.cool_down, closed=closed.windows
         )
         knows_starts = bool((log.starts < log.ends).any())
-        was = recorded_schedule(log, **window) if args.recorded or (closed.windows and knows_starts) else None
+        was = (
+            instances.recorded_schedule(log, **window)
+            if args.recorded or (closed.windows and knows_starts)
+            else None
+        )
         schedule = was if args.recorded else None
         remarks = [log.asked.remark(), *closed.lines, was and ran_line(problem, was)]
-        write_problem(problem, args.out)
+        instances.write_problem(problem, args.out)
         if schedule is not None:
-            faults = violations(problem, schedule)
-            write_solution(args.recorded, problem, schedule, {"log": log.source, "sha256": log.sha256})
+            faults = judge.violations(problem, schedule)
+            instances.write_solution(
+                args.recorded, problem, schedule, {"log": log.source, "sha256": log.sha256}
+            )
     if args.report:
         save(plain(_report(args.format, log)), args.report)
     family = family_of(problem)

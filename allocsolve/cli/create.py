@@ -61,7 +61,7 @@ def _draw(generator: Callable[..., Problem], args: argparse.Namespace) -> int:
 
 def _takes_words(generator: Callable[..., object]) -> bool:
     """Return whether the seed of a generator may have several words; else it is an integer."""
-    return bool(signature(generator).parameters["seed"].annotation != "int")
+    return bool(signature(generator).parameters["seed"].annotation == "Seed")
 
 
 def _given(function: Callable[..., object], args: argparse.Namespace) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
 MANY = 10**6
 
 
-def add_generators(parser: argparse.ArgumentParser) -> None:
+def add_generate(parser: argparse.ArgumentParser) -> None:
     """Add one command per generator below `generate`; its options are the parameters of the generator."""
     generators = commands_of(parser, "generator")
     for name, generator, summary in (

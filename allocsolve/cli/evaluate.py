@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allocsolve import bench
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import refuse_suite
 from allocsolve.cli.output import count_bar, say, show_table, write_json
@@ -49,13 +50,12 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 def evaluate(args: argparse.Namespace) -> int:
     """Show what policies are worth on hidden windows, or why they are worth nothing."""
-    from allocsolve.bench import PolicyEvaluator  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.evaluation.sealed import PolicyUnusable  # noqa: PLC0415 - when the command runs
 
     for log in args.logs:
         refuse_suite(str(log))
     with count_bar("bounds") as progress:
-        evaluator = PolicyEvaluator(
+        evaluator = bench.PolicyEvaluator(
             args.logs,
             windows=args.windows,
             jobs=args.jobs,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import shlex
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allocsolve import bench
 from allocsolve.errors import FormatError
 from allocsolve.instances import parse_problem, read_problem
 from allocsolve.instances.formats.files import parse, read_stream
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
     from allocsolve.bench import Record
@@ -42,9 +47,7 @@ def problem_from(file: str) -> Problem:
 
 def refuse_suite(name: str) -> None:
     """Say so where a suite of the library is named in place of a file."""
-    from allocsolve.bench import SUITES  # noqa: PLC0415 - when a file is missing
-
-    if name in SUITES and not Path(name).exists():
+    if name in bench.SUITES and not Path(name).exists():
         what = (
             f"is a suite of the library, not a problem: allocsolve score {name} --solvers NAME,... runs "
             "solvers on it, allocsolve library list tells what is known of it"
@@ -108,6 +111,12 @@ def make_folder(path: Path) -> None:
         raise FormatError(str(path), [fault]) from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise FormatError(str(path), ["cannot be written: permission denied"])
+
+
+def made_by(args: argparse.Namespace) -> str:
+    """Return what a page says of the command that has written it."""
+    command = shlex.join(["allocsolve", *args.words])
+    return f"Made on {dt.datetime.now(dt.UTC).date()} with allocsolve {version('allocsolve')}: {command}"
 
 
 def failure_lines(failed: Sequence[Record], path: Path, *, verbose: bool) -> Iterator[str]:

@@ -6,8 +6,10 @@ import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from allocsolve import bench, instances
 from allocsolve.cli.files import make_folder
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
+from allocsolve.model import Budget
 from allocsolve.pictures.chart import counted, short_number
 
 if TYPE_CHECKING:
@@ -15,15 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from allocsolve.bench import Change, RecordStore
+    from allocsolve.bench import Change
     from allocsolve.instances import Suite
 
 
 def list_suites(args: argparse.Namespace) -> int:
     """List suites and selections: how many instances, how many optima proven and not, by objective."""
-    from allocsolve.instances import Library  # noqa: PLC0415 - when the command runs
-
-    listed = [(suite, _counts(suite)) for suite in Library(args.library).values()]
+    listed = [(suite, _counts(suite)) for suite in instances.Library(args.library).values()]
     if args.json:
         suites = [
             {"name": s.name, "summary": s.summary, "instances": len(s.members), "objectives": counts}
@@ -56,19 +56,16 @@ def _count_cells(counts: dict[str, dict[str, int]]) -> list[tuple[bool, tuple[st
 
 def verify(args: argparse.Namespace) -> int:
     """Have the judge recompute what is known of suites; the exit status says whether all of it holds."""
-    from allocsolve.bench import claimed_bounds, verify_suite  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import Library  # noqa: PLC0415 - when the command runs
-
-    library = Library(args.library)
+    library = instances.Library(args.library)
     suites = [library[name] for name in args.suites or library]
     faults: list[str] = []
     with count_bar("verifying") as progress:
         for idx, suite in enumerate(suites):
             progress(idx, len(suites), suite.name)
-            faults += verify_suite(suite)
+            faults += bench.verify_suite(suite)
     faults = list(dict.fromkeys(faults))  # an instance may be in several suites
     members = {member for suite in suites for member in suite.members}
-    claimed, bounds = claimed_bounds([] if faults else suites)
+    claimed, bounds = bench.claimed_bounds([] if faults else suites)
     if args.json:
         counts = {"instances": len(members), "bounds": bounds, "bounds_claimed": claimed}
         write_json({"library": args.library, **counts, "faults": faults})
@@ -84,11 +81,7 @@ def verify(args: argparse.Namespace) -> int:
 
 def improve(args: argparse.Namespace) -> int:
     """Run solvers on what is open, and write down what the judge confirms."""
-    from allocsolve.bench import improve_suites, open_executor  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import Library  # noqa: PLC0415 - when the command runs
-    from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
-
-    library = Library(args.library)
+    library = instances.Library(args.library)
     suites = [library[name] for name in dict.fromkeys(args.suites)]
     for folder in dict.fromkeys(member.suite for suite in suites for member in suite.members):
         make_folder(library.root / folder)
@@ -99,9 +92,9 @@ def improve(args: argparse.Namespace) -> int:
         with (
             _journal(library.root) as store,
             count_bar("improving") as progress,
-            open_executor("local", jobs=1) as cells,
+            bench.open_executor("local", jobs=1) as cells,
         ):
-            for change in improve_suites(
+            for change in bench.improve_suites(
                 suites,
                 args.solvers,
                 objective=args.objective,
@@ -128,14 +121,12 @@ def improve(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _journal(root: Path) -> Iterator[RecordStore]:
+def _journal(root: Path) -> Iterator[bench.RecordStore]:
     """Open the records of a command that was interrupted; when the command is done, nobody needs them."""
-    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
-
     path = root / "improve.sqlite"
     finished = False
     try:
-        with RecordStore(path, tell=remark) as store:
+        with bench.RecordStore(path, tell=remark) as store:
             yield store
             finished = True
     finally:
@@ -190,10 +181,8 @@ def _change_fields(change: Change) -> dict[str, object]:
 
 def build(args: argparse.Namespace) -> int:
     """Write the problems of the library, where they are missing, and its index."""
-    from allocsolve.bench import build_library  # noqa: PLC0415 - when the command runs
-
     make_folder(args.library)
-    written = build_library(args.library)
+    written = bench.build_library(args.library)
     if args.json:
         write_json({"library": args.library, "written": written})
     else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from allocsolve import instances
 from allocsolve.cli import options as opt
 from allocsolve.errors import InvalidOption
 from allocsolve.pictures.chart import counted
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection, Mapping, Sequence
 
-    from allocsolve.instances import EventWindows, JobLog, LogFields, NodeEvents
+    from allocsolve.instances import EventWindows, JobLog, NodeEvents
     from allocsolve.model import ClosedWindow, WorkloadProblem, WorkloadSchedule
 
 
@@ -54,11 +57,9 @@ def add_events(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--events", type=Path, metavar="FILE", help=help_text)
 
 
-def asked_fields(args: argparse.Namespace, **more: bool) -> LogFields:
+def asked_fields(args: argparse.Namespace, **more: bool) -> instances.LogFields:
     """Return what is to be read of a log beside plain jobs; `more` are further fields of `LogFields`."""
-    from allocsolve.instances import LogFields  # noqa: PLC0415 - when the command runs
-
-    return LogFields(args.resources, args.partitions, args.eligible, args.priority_age, **more)
+    return instances.LogFields(args.resources, args.partitions, args.eligible, args.priority_age, **more)
 
 
 class ClosedParts(NamedTuple):
@@ -70,16 +71,14 @@ class ClosedParts(NamedTuple):
 
 def closed_parts(args: argparse.Namespace, log: JobLog, windows_given: Sequence[str]) -> ClosedParts:
     """Return these windows and those of ``--events``, in seconds of the workload of a log."""
-    from allocsolve.instances import closed_window, event_windows, read_node_events, time_origin  # noqa: PLC0415 - when the command runs
-
     if not log.names or not (windows_given or args.events):
         return ClosedParts((), ())
-    origin = time_origin(log, timezone=args.timezone, from_job=args.from_job, origin=args.origin)
-    windows = [closed_window(text, origin) for text in windows_given]
+    origin = instances.time_origin(log, timezone=args.timezone, from_job=args.from_job, origin=args.origin)
+    windows = [instances.closed_window(text, origin) for text in windows_given]
     lines: list[str] = []
     if args.events:
-        events = read_node_events(args.events, timezone=args.timezone)
-        found = event_windows(
+        events = instances.read_node_events(args.events, timezone=args.timezone)
+        found = instances.event_windows(
             events,
             origin,
             until=_last(log) - origin.zero,
@@ -112,16 +111,12 @@ def event_remarks(events: NodeEvents, found: EventWindows, told: Mapping[str, in
 
 def _last(log: JobLog) -> float:
     """Return the last time that a log tells."""
-    import numpy as np  # noqa: PLC0415 - when the command runs
-
     return float(np.nanmax(np.concatenate([log.ends, log.submits])))
 
 
 def ran_line(problem: WorkloadProblem, schedule: WorkloadSchedule) -> str | None:
     """Return how many recorded jobs ran where the machine is closed, in one line; None if none did."""
-    from allocsolve.instances import ran_while_closed  # noqa: PLC0415 - when the command runs
-
-    count = ran_while_closed(problem, schedule)
+    count = instances.ran_while_closed(problem, schedule)
     if not count:
         return None
     when = "when more was in use than the closed windows leave: the machine was not closed then"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allocsolve import instances, registry
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs, source_name
 from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar, write_json, write_whole
@@ -12,7 +13,7 @@ from allocsolve.cli.parser import add_command, make_command
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_named, family_of
 from allocsolve.instances.formats.files import unpacked_path
-from allocsolve.model import Status, terms
+from allocsolve.model import Budget, Status, terms
 from allocsolve.pictures.chart import percent, short_number, visible
 
 if TYPE_CHECKING:
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
 
 def import_topology(args: argparse.Namespace) -> int:
     """Write the problem to choose free nodes of a network."""
-    from allocsolve.instances import write_problem  # noqa: PLC0415 - when the command runs
-
     check_outputs(args.out, inputs=_inputs(args), force=args.force)
     network, problem = _problem(args)
-    write_problem(problem, args.out)
+    instances.write_problem(problem, args.out)
     family = family_of(problem)
     if args.json:
         write_json({"problem": args.out, **family.features(problem), "notes": network.notes})
@@ -42,10 +41,6 @@ def import_topology(args: argparse.Namespace) -> int:
 
 def place(args: argparse.Namespace) -> int:
     """Show the best set of free nodes of a network, and what rules of schedulers take instead."""
-    from allocsolve.instances import compress_hostlist  # noqa: PLC0415 - when the command runs
-    from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
-    from allocsolve.registry import place_problem  # noqa: PLC0415 - when the command runs
-
     check_outputs(args.plot, inputs=_inputs(args), force=args.force)
     network, problem = _problem(args)
     family = family_of(problem)
@@ -54,7 +49,7 @@ def place(args: argparse.Namespace) -> int:
     objective = ",".join(family.parse_objective(args.objective))
     rules = _rules(args, family, network)
     with compile_bar():
-        placed = place_problem(
+        placed = registry.place_problem(
             problem, objective=objective, rules=rules, budget=Budget(args.seconds, seed=args.seed)
         )
     best = placed.best
@@ -62,7 +57,7 @@ def place(args: argparse.Namespace) -> int:
         args.plot.write_text(str(family.view.plot(problem, best.answer)), encoding="utf-8")
 
     def hosts(nodes: IntArray | None) -> str | None:
-        return None if nodes is None else compress_hostlist(network.nodes[node] for node in nodes)
+        return None if nodes is None else instances.compress_hostlist(network.nodes[node] for node in nodes)
 
     best_hosts = None if best.answer is None else hosts(best.answer.nodes)
     if args.json:
@@ -141,12 +136,10 @@ def _inputs(args: argparse.Namespace) -> list[str]:
 
 def _problem(args: argparse.Namespace) -> tuple[NetworkFile, PlacementProblem | PartitionProblem]:
     """Return the network of the files, and the problem on it; what an operator should know is told."""
-    from allocsolve.instances import network_problem  # noqa: PLC0415 - when the command runs
-
     with time_bar(f"reading {args.files[0]}"):
         network, free = _read(args)
         mask = network.mask(free, source_name(args.free or args.files[0]))
-        problem = network_problem(
+        problem = instances.network_problem(
             network,
             mask,
             args.size,
@@ -163,11 +156,9 @@ def _problem(args: argparse.Namespace) -> tuple[NetworkFile, PlacementProblem | 
 
 def _read(args: argparse.Namespace) -> tuple[NetworkFile, tuple[str, ...]]:
     """Return the network, and the names of its free nodes."""
-    from allocsolve.instances import read_free_nodes, read_network  # noqa: PLC0415 - when the command runs
-
-    stated: StatedNodes | None = None if args.free is None else read_free_nodes(args.free)
+    stated: StatedNodes | None = None if args.free is None else instances.read_free_nodes(args.free)
     named = () if stated is None else stated.named
-    network = read_network(*args.files, topology=args.topology, nodes=named)
+    network = instances.read_network(*args.files, topology=args.topology, nodes=named)
     free = network.free if stated is None else stated.free
     if free is None:
         msg = f"{args.files[0]} does not tell which nodes are free: --free names the file that does"

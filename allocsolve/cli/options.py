@@ -12,7 +12,7 @@ from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINE_SOURCES
 from allocsolve.instances.formats.logs.times import TIME_UNITS
-from allocsolve.judge import WORKLOAD_CLAIMS
+from allocsolve.instances.formats.networks.hostlist import shown_text as _short
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry import canonical_name, check_solver_name, plugin_place, split_names
@@ -221,14 +221,21 @@ def names(text: str) -> list[str]:
     return split_names(text)
 
 
+def known_claims() -> dict[str, str]:
+    """Return the claims about answers of all families, with what they mean."""
+    known = (family.claims.meanings for family in families() if family.claims is not None)
+    return {name: meaning for meanings in known for name, meaning in meanings.items()}
+
+
 def claims(text: str) -> list[str]:
-    """Read claims about schedules of workloads, separated by commas, each once."""
+    """Read claims about answers, separated by commas, each once."""
+    known = known_claims()
     named = [name.strip() for name in text.split(",") if name.strip()]
     if not named:
         raise argparse.ArgumentTypeError(f"{_short(text)} names no claim")
     for name in named:
-        if name not in WORKLOAD_CLAIMS:
-            raise argparse.ArgumentTypeError(str(UnknownName("claim", name, WORKLOAD_CLAIMS)))
+        if name not in known:
+            raise argparse.ArgumentTypeError(str(UnknownName("claim", name, known)))
         if named.count(name) > 1:
             raise argparse.ArgumentTypeError(f"{name} is named twice")
     return named
@@ -302,7 +309,3 @@ seconds = _numbers(lambda value: 0 < value < math.inf, "{} is not a finite numbe
 tolerance = _numbers(lambda value: 0 <= value < math.inf, "{} is not a finite number of seconds, 0 or more")
 share = _numbers(lambda value: 0 <= value <= 1, "the share {} is not in 0..1")
 machine = one_of("machine", MACHINE_NAMES)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")

@@ -101,55 +101,39 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-#: Of each command: what it does, and the module and function that add its options. A module is one of
-#: `allocsolve.cli`, unless its name is in full.
+#: Of each command: what it does, and the module whose function ``add_NAME`` adds its options. A module is one
+#: of `allocsolve.cli`, unless its name is in full.
 _COMMANDS: Final = {
-    "generate": ("write problems", "create", "add_generators"),
-    "import": ("turn logs and networks of real machines into problems", "parser_commands", "add_imports"),
-    "convert": ("write a workload in the format of another program", "parser_commands", "add_convert"),
-    "solve": ("solve one problem with one solver", "parser_commands", "add_solve"),
-    "check": (
-        "judge a solution: violations and metrics; or the certificate of a bound",
-        "parser_commands",
-        "add_check",
-    ),
-    "schema": ("print the JSON Schema of a kind of file, or list the kinds", "schema", "add_schema"),
+    "generate": ("write problems", "create"),
+    "import": ("turn logs and networks of real machines into problems", "parser_commands"),
+    "convert": ("write a workload in the format of another program", "parser_commands"),
+    "solve": ("solve one problem with one solver", "parser_commands"),
+    "check": ("judge a solution: violations and metrics; or the certificate of a bound", "parser_commands"),
+    "schema": ("print the JSON Schema of a kind of file, or list the kinds", "schema"),
     "conformance": (
         "check whether a schedule of a workload is what it claims to be, such as EASY",
         "parser_commands",
-        "add_conformance",
     ),
-    "solvers": ("list the solvers, or show one with its options", "parser_commands", "add_solvers"),
-    "warm": ("compile what solvers need, so that their first call is fast", "parser_commands", "add_warm"),
-    "score": ("compare solvers with each other and with a proven optimum", "parser_commands", "add_score"),
-    "evaluate": (
-        "score queue policies on hidden windows of logs, each in a sealed process",
-        "evaluate",
-        "add_evaluate",
-    ),
+    "solvers": ("list the solvers, or show one with its options", "parser_commands"),
+    "warm": ("compile what solvers need, so that their first call is fast", "parser_commands"),
+    "score": ("compare solvers with each other and with a proven optimum", "parser_commands"),
+    "evaluate": ("score queue policies on hidden windows of logs, each in a sealed process", "evaluate"),
     "whatif": (
         "how long jobs of a log waited, and would have waited otherwise: a page for operators",
         "whatif",
-        "add_whatif",
     ),
     "place": (
         "the best free nodes for a job on a network, and what the rules of schedulers take",
         "network",
-        "add_place",
     ),
     "when": (
         "when queued jobs will start, by the queue that squeue prints and the past of the machine",
         "when",
-        "add_when",
     ),
-    "gate": ("fail if a solver got worse or slower than in a baseline", "parser_commands", "add_gate"),
-    "study": (
-        "compare many solvers on many problems: run, export, report, verify, merge",
-        "parser_commands",
-        "add_study",
-    ),
-    "library": ("suites of instances, and what is known of them", "parser_commands", "add_library"),
-    "reproduce": ("redo the experiments of a paper", "reproductions.commands", "add_papers"),
+    "gate": ("fail if a solver got worse or slower than in a baseline", "parser_commands"),
+    "study": ("compare many solvers on many problems: run, export, report, verify, merge", "parser_commands"),
+    "library": ("suites of instances, and what is known of them", "parser_commands"),
+    "reproduce": ("redo the experiments of a paper", "reproductions.commands"),
 }
 
 
@@ -164,10 +148,10 @@ def make_parser(words: Sequence[str] | None = None) -> Parser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = commands_of(parser, "command")
-    for name, (summary, module, adder) in _COMMANDS.items():
+    for name, (summary, module) in _COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=sentence(summary))
         if words is None or name in words[:1]:
-            _adder(module, adder)(command)
+            _adder(module, f"add_{name}")(command)
     return parser
 
 

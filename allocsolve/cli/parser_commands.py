@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import library, options as opt, score, solve, solvers, study
-from allocsolve.cli.convert import add_exports, convert, import_swf, import_table
+from allocsolve.cli.convert import add_exports, convert, import_log
 from allocsolve.cli.machine_options import add_machine_options
 from allocsolve.cli.network import add_network_import
 from allocsolve.cli.parser import add_command, commands_of, make_command
@@ -18,7 +18,6 @@ from allocsolve.instances import PACKAGED
 from allocsolve.instances.formats.logs.log import LIMITS, ORIGINS, SWF_UNITS
 from allocsolve.instances.formats.logs.tables import LOG_TABLES
 from allocsolve.instances.formats.simulators.conversion import CONVERSIONS
-from allocsolve.judge import WORKLOAD_CLAIMS
 
 if TYPE_CHECKING:
     import argparse
@@ -76,7 +75,7 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a workload; - for stdin")
     help_text = "a solution of it, or a CSV table of Batsim, evalys or ElastiSim"
     parser.add_argument("schedule", metavar="SCHEDULE", help=help_text)
-    meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in WORKLOAD_CLAIMS.items())
+    meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in opt.known_claims().items())
     help_text = f"what it claims, as docs/easy.md defines it ({meanings})"
     parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
     _add_tolerance(parser)
@@ -252,11 +251,11 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Logs of machines (windows, cleaning, recorded schedules): allocsolve import."
 
 
-def add_imports(parser: argparse.ArgumentParser) -> None:
+def add_import(parser: argparse.ArgumentParser) -> None:
     """Add one command per format of logs, and one for networks, below `import`."""
     parser.epilog = "Workloads of simulators (Batsim, ElastiSim) are no logs: allocsolve convert reads them."
     formats = commands_of(parser, "format")
-    swf = add_command(formats, "swf", import_swf, "a log in the standard workload format, .swf or .swf.gz")
+    swf = add_command(formats, "swf", import_log, "a log in the standard workload format, .swf or .swf.gz")
     _add_files(swf)
     help_text = "size of the machine (default: that of the header)"
     swf.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
@@ -267,6 +266,7 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
     swf.add_argument(
         "--timezone", default="UTC", metavar="ZONE", help="of --closed and --events (default: %(default)s)"
     )
+    swf.set_defaults(time_unit=None)  # they are seconds
     add_machine_options(swf, {"partition"})
     for table in LOG_TABLES.values():
         _add_table(formats, table)
@@ -274,7 +274,7 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_table(formats: Commands, table: LogTable) -> None:
-    parser = add_command(formats, table.name, import_table, table.summary)
+    parser = add_command(formats, table.name, import_log, table.summary)
     _add_files(parser)
     known = f"default: the {table.num_nodes} {table.units[0]} of {table.machine}"
     if not table.num_nodes:

@@ -8,11 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from allocsolve import bench
+from allocsolve.bench.runs.given import given_answer
+from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.cli.files import check_writable, failure_fields, failure_lines, make_folder
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
-from allocsolve.cli.study import Reused, keys_again, struck_out, with_resume_hint
+from allocsolve.cli.study import Reused, keys_again, selected, struck_out, with_resume_hint
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.families import AnyFamily, families, family_of, with_settings
+from allocsolve.model import Budget
 from allocsolve.pictures.chart import counted, probability, time_text
 
 if TYPE_CHECKING:
@@ -34,32 +38,18 @@ _HEADS = (
 
 def score(args: argparse.Namespace) -> int:
     """Run solvers on problems, keep the records, and show how far each solver is from the best known."""
-    from allocsolve.bench import (  # noqa: PLC0415 - when the command runs
-        RecordStore,
-        best,
-        describe,
-        export,
-        family_of_all,
-        open_executor,
-        plan,
-        problems_of,
-        run,
-        solver_scores,
-    )
     from allocsolve.bench.library.references import with_library  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.gaps import consistent, stated_remark  # noqa: PLC0415 - when the command runs
-    from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
-    described = {solver.name: solver for solver in describe(_named(args), [args.objective])}
+    described = {solver.name: solver for solver in bench.describe(_named(args), [args.objective])}
     families = _families(args, described.values())
     problems = [
         (suite, with_settings(problem, dict(args.set), source, tighten=True))
         for name in args.files
-        for suite, source, problem in _chosen(list(problems_of(name)), families)
+        for suite, source, problem in _chosen(list(bench.problems_of(name)), families)
     ]
-    family = family_of_all([problem for _, problem in problems])
+    family = bench.family_of_all([problem for _, problem in problems])
     answers = _answers(args, [problem for _, problem in problems])
     minimised = family.parse_objective(args.objective)
     args.objective = ",".join(minimised)
@@ -67,12 +57,12 @@ def score(args: argparse.Namespace) -> int:
     solvers = [*described.values(), *({args.baseline} - {*described})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
     stated = Catalogue(references=references_of(args.files))
-    given = plan(problems, answers, objective=args.objective, budgets=[budget])
-    tasks = [*plan(problems, solvers, objective=args.objective, budgets=[budget]), *given]
+    given = bench.plan(problems, answers, objective=args.objective, budgets=[budget])
+    tasks = [*bench.plan(problems, solvers, objective=args.objective, budgets=[budget]), *given]
     make_folder(args.out)
     rows, table = args.out / "records.sqlite", args.out / "scores.csv"
     check_writable(table)
-    with RecordStore(rows, tell=remark) as store:
+    with bench.RecordStore(rows, tell=remark) as store:
         store.add_catalogue(stated)
         again = keys_again(args, tasks, store)
         reused = Reused(tasks, store, rows, again)
@@ -81,11 +71,11 @@ def score(args: argparse.Namespace) -> int:
         with (
             with_resume_hint(store, rows),
             count_bar("starting") as progress,
-            open_executor("local", jobs=1) as cells,
+            bench.open_executor("local", jobs=1) as cells,
         ):
-            run(given, store=store, again=again)  # in this process: no other can make them by a name
+            bench.run(given, store=store, again=again)  # in this process: no other can make them by a name
             again -= {task.key for task in given}
-            records = run(
+            records = bench.run(
                 tasks,
                 store=store,
                 again=again,
@@ -95,9 +85,9 @@ def score(args: argparse.Namespace) -> int:
                 announce=remark,
             )
     known = with_library(replace(stated, suites={task.key.digest: task.suites for task in tasks}))
-    export(records, table, known)
+    bench.export(records, table, known)
     counting, known, contradictions = consistent(records, known)
-    scores, best_by_digest = solver_scores(counting, known), best(counting, known)
+    scores, best_by_digest = bench.solver_scores(counting, known), bench.best(counting, known)
     counts = {
         "optima_proven": sum(on.proven for on in best_by_digest.values()),
         "bounds_certified": sum(on.certified for on in best_by_digest.values()),
@@ -154,8 +144,6 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
 
     Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
-    from allocsolve.bench.runs.given import given_answer  # noqa: PLC0415 - when the command runs
-
     if not args.answers:
         if args.tolerance:
             raise InvalidOption("--tolerance is for --answers: what solvers answer is judged exactly")
@@ -227,24 +215,16 @@ _GAP_HEADS = (
 
 def compare_studies(args: argparse.Namespace) -> int:
     """Pair the runs of two studies and show what changed, solver by solver."""
-    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.catalogue import select  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.comparison import pair_studies  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.gaps import consistent  # noqa: PLC0415 - when the command runs
 
     with (
-        RecordStore(args.before, read_only=True, tell=remark) as earlier,
-        RecordStore(args.after, read_only=True, tell=remark) as later,
+        bench.RecordStore(args.before, read_only=True, tell=remark) as earlier,
+        bench.RecordStore(args.after, read_only=True, tell=remark) as later,
     ):
         sides = [list(earlier), list(later)]
         catalogue = earlier.catalogue().merged(later.catalogue())
-    chosen, catalogue = select(
-        [row for side in sides for row in side],
-        catalogue,
-        solvers=args.solvers,
-        exclude=args.exclude,
-        suites=args.suites,
-    )
+    chosen, catalogue = selected(args, [row for side in sides for row in side], catalogue)
     rows, catalogue, contradictions = consistent(chosen, catalogue)
     counting = {id(row) for row in rows}
     before, after = ([row for row in side if id(row) in counting] for side in sides)
@@ -323,16 +303,16 @@ _FIELDS: Final = ("baseline", "suite", "solvers")
 
 def gate(args: argparse.Namespace) -> int:
     """Run a suite and compare it with the baseline, or write the baseline."""
-    from allocsolve.bench import open_executor, run_gate  # noqa: PLC0415 - when the command runs
-
     options = {"suite": None, "solvers": None, **_table()}
     options |= {name: given for name in _FIELDS if (given := getattr(args, name)) is not None}
     if "baseline" not in options:
         raise InvalidOption(f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}")
     if args.update:
         check_writable(Path(options["baseline"]))
-    with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
-        report = run_gate(**options, update=args.update, executor=cells, progress=progress, announce=remark)
+    with count_bar("gate") as progress, bench.open_executor("local", jobs=1) as cells:
+        report = bench.run_gate(
+            **options, update=args.update, executor=cells, progress=progress, announce=remark
+        )
     if args.json:
         fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
         write_json({"passed": report.passed, **fields})

@@ -7,6 +7,7 @@ import math
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from allocsolve import instances, judge, registry
 from allocsolve.cli.convert import certified, check_exports, earlier_of, export_paths, write_exports
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import (
@@ -48,16 +49,6 @@ _STOPPED = {
 
 def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
-    from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import solution_document  # noqa: PLC0415 - when the command runs
-    from allocsolve.registry import (  # noqa: PLC0415 - when the command runs
-        canonical_name,
-        make_solver,
-        ready,
-        resumed,
-        solve_and_assess,
-    )
-
     source = source_name(args.file)
     written = [args.out, args.certificate, args.plot, *export_paths(args).values()]
     check_outputs(*written, inputs=[args.file, *args.start], force=args.force)
@@ -69,14 +60,14 @@ def solve(args: argparse.Namespace) -> int:
     if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
         raise InvalidOption(f"--plot: {reason}")
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
-    args.solver = canonical_name(args.solver)
-    solver = make_solver(args.solver, problem, args.objective)
-    solver = resumed(args.solver, solver, *earlier_of(args, stored, problem))
+    args.solver = registry.canonical_name(args.solver)
+    solver = registry.make_solver(args.solver, problem, args.objective)
+    solver = registry.resumed(args.solver, solver, *earlier_of(args, stored, problem))
     with compile_bar():
-        ready(solver, problem, announce=remark)
+        registry.ready(solver, problem, announce=remark)
     try:
         with time_bar(f"{args.solver} on {source}", args.seconds):
-            verdict = solve_and_assess(problem, solver, args.objective, Budget(**budget))
+            verdict = registry.solve_and_assess(problem, solver, args.objective, Budget(**budget))
     except AllocsolveError:
         raise
     except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
@@ -91,7 +82,7 @@ def solve(args: argparse.Namespace) -> int:
     meta = plain({**claims, **family.features(problem), **budget})
     _write(args, stored, problem, result, meta)
     if args.json:
-        solution = None if answer is None else solution_document(stored, answer, meta)
+        solution = None if answer is None else instances.solution_document(stored, answer, meta)
         write_json({**claims, "metrics": measures, "solution": solution})
     else:
         _show(args, problem, result, certified_bound, measures)
@@ -110,14 +101,12 @@ def _write(
     meta: Mapping[str, object],
 ) -> None:
     """Write the files that were asked for: they are of the problem as it is stored, pictures as it is set."""
-    from allocsolve.instances import write_certificate, write_solution  # noqa: PLC0415 - when the command runs
-
     if args.certificate is not None and result.certificate is not None:
-        write_certificate(args.certificate, stored, args.objective, result.certificate, meta)
+        instances.write_certificate(args.certificate, stored, args.objective, result.certificate, meta)
     if result.answer is None:
         return
     if args.out is not None:
-        write_solution(args.out, stored, result.answer, meta)
+        instances.write_solution(args.out, stored, result.answer, meta)
     if args.plot is not None:
         picture = str(family_of(problem).view.plot(problem, result.answer))
         args.plot.write_text(picture, encoding="utf-8")
@@ -198,17 +187,13 @@ def _values(
 
 def check(args: argparse.Namespace) -> int:
     """Judge a solution; the exit status says whether it is feasible, and optimal if a proof is given."""
-    from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import read_certificate, read_outcome  # noqa: PLC0415 - when the command runs
-    from allocsolve.judge import metrics, rounded, violations  # noqa: PLC0415 - when the command runs
-
     inputs = [args.file, args.solution, *([args.proof] if args.proof else [])]
     check_outputs(*export_paths(args).values(), inputs=inputs, force=args.force)
     check_proof_options(args, inputs)
     problem = problem_from(args.file)
     check_exports(args, problem)
-    answer, proof = read_outcome(args.solution, problem)
-    beside = None if args.proof is None else read_certificate(args.proof, problem)
+    answer, proof = instances.read_outcome(args.solution, problem)
+    beside = None if args.proof is None else instances.read_certificate(args.proof, problem)
     problem = with_settings(problem, dict(args.set), source_name(args.file))
     if proof is not None:
         if beside is not None:
@@ -219,9 +204,9 @@ def check(args: argparse.Namespace) -> int:
     measures = None
     faults: tuple[str, ...] = ()
     try:
-        faults = violations(problem, answer, tolerance=args.tolerance)
-        answer = rounded(problem, answer, tolerance=args.tolerance)
-        measures = metrics(problem, answer)
+        faults = judge.violations(problem, answer, tolerance=args.tolerance)
+        answer = judge.rounded(problem, answer, tolerance=args.tolerance)
+        measures = judge.metrics(problem, answer)
     except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
         faults = faults or (str(error),)
     standing = None if beside is None else _standing(args, problem, beside, None if faults else answer)
@@ -253,13 +238,11 @@ def check(args: argparse.Namespace) -> int:
 
 def _rounded(args: argparse.Namespace, problem: Problem, answer: Answer | None) -> Iterator[str]:
     """Yield a line if a schedule is feasible but for times that were rounded, to milliseconds or coarser."""
-    from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
-
     if family_of(problem).rules.violations_within is None:
         return
     with contextlib.suppress(InvalidAnswer):  # whose numbers are too large to be added up
         for unit in (0.001, 0.01, 0.1, 1.0):
-            if unit > args.tolerance and not violations(problem, answer, tolerance=unit):
+            if unit > args.tolerance and not judge.violations(problem, answer, tolerance=unit):
                 yield f"  if its times were rounded: with --tolerance {unit:g} it is feasible"
                 return
 
@@ -274,8 +257,6 @@ class _Standing(NamedTuple):
 
 def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: Answer | None) -> _Standing:
     """Hold an answer, None if it is not feasible, to the bound that the judge recomputes."""
-    from allocsolve.judge import value, violations  # noqa: PLC0415 - when the command runs
-
     family, name = family_of(problem), proof.objective[0]
     bound = terms(certified(args.proof, problem, proof.certificate, proof.objective))[0]
     fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
@@ -285,11 +266,11 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     if answer is None:
         none = {"objective": None, "proven": False}
         return _Standing(proven=False, fields={**fields, **none}, lines=(text, *lines))
-    reached = value(problem, answer, proof.objective)
+    reached = judge.value(problem, answer, proof.objective)
     first = terms(reached)[0]
     met = abs(first - bound) <= family.rules.tolerance * abs(first)
     # Where nobody knows what was meant by times that are off, their values prove and refute nothing.
-    is_off = args.tolerance > 0 and bool(violations(problem, answer))
+    is_off = args.tolerance > 0 and bool(judge.violations(problem, answer))
     if bound > first and not (met or is_off):
         msg = f"proves that {name} is at least {bound}, {args.solution} has {first}"
         raise FormatError(str(args.proof), [msg])

@@ -9,7 +9,6 @@ import signal
 import textwrap
 import time
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
 from os import cpu_count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,10 +28,7 @@ from allocsolve.cli.signatures import meanings
 from allocsolve.errors import InvalidOption, PluginError, SolverUnavailable
 from allocsolve.families import families, family_of, unusable_families
 from allocsolve.instances import read_solution
-from allocsolve.judge import workload_breaches
-from allocsolve.model import WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures.chart import counted, time_text
-from allocsolve.pictures.workload import breach_picture
 from allocsolve.registry import solver_options
 from allocsolve.registry.names import value_text
 from allocsolve.registry.table import canonical
@@ -217,29 +213,23 @@ def conformance(args: argparse.Namespace) -> int:
     """Name the first breach of each claim; the exit status says whether all hold."""
     check_outputs(args.picture, inputs=[args.file, args.schedule], force=args.force)
     problem = problem_from(args.file)
-    source = source_name(args.file)
-    if not isinstance(problem, WorkloadProblem):
-        kind = family_of(problem).kind
-        msg = f"{source}: only schedules of workloads have claims, this is of the family {kind}"
-        raise InvalidOption(msg)
-    schedule = read_solution(args.schedule, problem, tell=remark)
-    assert isinstance(schedule, WorkloadSchedule), "it answers a workload"
-    never = sum(first == end for first, end in pairwise(schedule.offsets.tolist()))  # no piece is theirs
-    found = workload_breaches(problem, schedule, args.claims, tolerance=args.tolerance)
+    family = family_of(problem)
+    claims = family.claims
+    if claims is None:
+        having = ", ".join(each.kind for each in families() if each.claims is not None)
+        msg = f"only answers of the family {having} have claims, this is of the family {family.kind}"
+        raise InvalidOption(f"{source_name(args.file)}: {msg}")
+    answer = read_solution(args.schedule, problem, tell=remark)
+    fields, missing = claims.left_out(problem, answer)
+    found = claims.breaches(problem, answer, args.claims, tolerance=args.tolerance)
     breaches = {breach.claim: breach for breach in found}
     first = min(breaches.values(), key=lambda breach: breach.at, default=None)
     drawn = args.picture is not None and first is not None
-    if args.picture is not None and first is not None:
-        picture = str(breach_picture(problem, schedule, first))
-        args.picture.write_text(picture, encoding="utf-8")
+    if drawn:
+        args.picture.write_text(str(claims.picture(problem, answer, first)), encoding="utf-8")
     if args.json:
         rows = {claim: plain(breaches.get(claim)) for claim in args.claims}
-        document = {
-            "holds": not breaches,
-            "tolerance_s": args.tolerance,
-            "never_run": never,
-            "breaches": rows,
-        }
+        document = {"holds": not breaches, "tolerance_s": args.tolerance, **fields, "breaches": rows}
         write_json(document)
         return 1 if breaches else 0
     within = f" within {args.tolerance:g} s" if args.tolerance else ""
@@ -248,14 +238,13 @@ def conformance(args: argparse.Namespace) -> int:
         for claim in args.claims
     )
     say("")
-    if never:
-        verb = "runs" if never == 1 else "run"
-        say(f"{never} of {counted(len(problem.jobs), 'job')} never {verb}")
+    if missing:
+        say(missing)
     if breaches:
         verb = "does" if len(breaches) == 1 else "do"
         say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} {verb} not hold{within}")
     else:
-        say(f"all hold{within} ({family_of(problem).view.describe(problem)})")
+        say(f"all hold{within} ({family.view.describe(problem)})")
     if args.picture is not None:
         say(
             f"picture written to {args.picture}" if drawn else f"no breach, so {args.picture} was not written"
@@ -265,7 +254,6 @@ def conformance(args: argparse.Namespace) -> int:
 
 def warm(args: argparse.Namespace) -> int:
     """Have solvers compile their kernels into the cache on disk, and load their backends once."""
-    from allocsolve.families import families  # noqa: PLC0415 - when the command runs
     from allocsolve.kernels import clear_kernels  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import families_named, solver_names  # noqa: PLC0415 - when the command runs
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import shlex
 from contextlib import ExitStack, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.files import check_absent, check_outputs, failure_fields, failure_lines, make_folder
+from allocsolve import bench, report
+from allocsolve.backends.verified_checker import find_checker
+from allocsolve.bench.runs.tasks import again
+from allocsolve.bench.runs.verified import mark_verified
+from allocsolve.bench.scores.catalogue import Catalogue, select
+from allocsolve.cli.files import (
+    check_absent,
+    check_outputs,
+    failure_fields,
+    failure_lines,
+    made_by,
+    make_folder,
+)
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from allocsolve.bench import RecordKey, RecordStore, Task
+    from allocsolve.bench import Record, RecordKey, RecordStore, Task
     from allocsolve.bench.scores.gaps import Contradiction
     from allocsolve.report import Findings, StudyRecords
 
@@ -63,31 +72,26 @@ class Reused:
 
 def keys_again(args: argparse.Namespace, tasks: Sequence[Task], store: RecordStore) -> set[RecordKey]:
     """Return the keys of the runs that a command is asked to make again."""
-    from allocsolve.bench.runs.tasks import again  # noqa: PLC0415 - when the command runs
-
     return again(tasks, store, solvers=args.rerun, failed=args.retry_failed)
 
 
 def run_study(args: argparse.Namespace) -> int:
     """Run what a study has not run yet."""
-    from allocsolve.bench import RecordStore, open_executor, read_study, run_missing  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
-
-    study = read_study(args.file)
+    study = bench.read_study(args.file)
     path: Path = args.out or Path(args.file).with_suffix(".sqlite")
     tasks = study.tasks()
-    with RecordStore(path, tell=remark) as store:
+    with bench.RecordStore(path, tell=remark) as store:
         store.add_catalogue(Catalogue(references=study.references))
         again = keys_again(args, tasks, store)
         reused = Reused(tasks, store, path, again)
         if reused.line and not args.json:
             say(reused.line)
         with (
-            open_executor(args.executor, args.jobs) as executor,
+            bench.open_executor(args.executor, args.jobs) as executor,
             with_resume_hint(store, path),
             count_bar("starting") as progress,
         ):
-            run_missing(
+            bench.run_missing(
                 tasks,
                 store,
                 again=again,
@@ -124,17 +128,12 @@ def run_study(args: argparse.Namespace) -> int:
 
 def export_study(args: argparse.Namespace) -> int:
     """Write the records of a study as a table for other programs."""
-    from allocsolve.bench import EXPORTS, RecordStore, export  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.catalogue import select  # noqa: PLC0415 - when the command runs
-
-    if args.out.suffix.lower() not in EXPORTS:
-        raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
+    if args.out.suffix.lower() not in bench.EXPORTS:
+        raise UnknownName("format", args.out.suffix or str(args.out), bench.EXPORTS)
     check_outputs(args.out, inputs=[args.study], force=args.force)
-    with RecordStore(args.study, read_only=True, tell=remark) as store:
-        records, catalogue = select(
-            store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
-        )
-    export(records, args.out, catalogue)
+    with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
+        records, catalogue = selected(args, store, store.catalogue())
+    bench.export(records, args.out, catalogue)
     if args.json:
         write_json({"table": args.out, "records": len(records)})
     else:
@@ -142,12 +141,15 @@ def export_study(args: argparse.Namespace) -> int:
     return 0
 
 
+def selected(
+    args: argparse.Namespace, records: Iterable[Record], catalogue: Catalogue
+) -> tuple[list[Record], Catalogue]:
+    """Return the records that a command is asked for, and what the catalogue says of them."""
+    return select(records, catalogue, solvers=args.solvers, exclude=args.exclude, suites=args.suites)
+
+
 def verify_study(args: argparse.Namespace) -> int:
     """Have the judge recompute the records of a study."""
-    from allocsolve.backends.verified_checker import find_checker  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench import RecordStore, verify_records  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.runs.verified import mark_verified  # noqa: PLC0415 - when the command runs
-
     damaged: list[str] = []
 
     def tell(line: str) -> None:
@@ -156,12 +158,12 @@ def verify_study(args: argparse.Namespace) -> int:
 
     marked = None
     if args.verified:
-        RecordStore(args.study, read_only=True, tell=remark).close()  # refuses a file that is not there
-        with RecordStore(args.study, tell=remark) as store, count_bar("asking the checker") as progress:
+        bench.RecordStore(args.study, read_only=True, tell=remark).close()  # refuses a file that is not there
+        with bench.RecordStore(args.study, tell=remark) as store, count_bar("asking the checker") as progress:
             marked = mark_verified(store, progress=progress)
-    with RecordStore(args.study, read_only=True, tell=tell) as store:
+    with bench.RecordStore(args.study, read_only=True, tell=tell) as store:
         with count_bar("verifying") as progress:
-            faults = [*verify_records(store, progress=progress)]
+            faults = [*bench.verify_records(store, progress=progress)]
         count = len(store)
         verified = sum(bool(record.verified_bound) for record in store)
     if verified and not find_checker():
@@ -184,18 +186,17 @@ def verify_study(args: argparse.Namespace) -> int:
 
 def merge_studies(args: argparse.Namespace) -> int:
     """Add the records of some files to another."""
-    from allocsolve.bench import RecordStore, merge_records  # noqa: PLC0415 - when the command runs
-
     for path in args.studies:
         if path.resolve() == args.out.resolve():
             raise InvalidOption(f"{path} is merged into itself")
     with ExitStack() as opened:
         stores = [
-            opened.enter_context(RecordStore(path, read_only=True, tell=remark)) for path in args.studies
+            opened.enter_context(bench.RecordStore(path, read_only=True, tell=remark))
+            for path in args.studies
         ]
-        into = opened.enter_context(RecordStore(args.out, tell=remark))
+        into = opened.enter_context(bench.RecordStore(args.out, tell=remark))
         with with_resume_hint(into, args.out), count_bar("merging") as progress:
-            added = merge_records(into, stores, progress=progress)
+            added = bench.merge_records(into, stores, progress=progress)
         count = len(into)
     if args.json:
         write_json({"records": args.out, "added": added, "in_all": count})
@@ -206,23 +207,13 @@ def merge_studies(args: argparse.Namespace) -> int:
 
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study; the exit status says whether its records contradict each other."""
-    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.catalogue import select  # noqa: PLC0415 - when the command runs
-    from allocsolve.report import examine  # noqa: PLC0415 - when the command runs
-
     check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
     if args.figures is not None:
         for figure in sorted(args.figures.glob("*.svg")):
             check_absent(figure, force=args.force)
-    today = dt.datetime.now(dt.UTC).date()
-    made = (
-        f"Made on {today} with allocsolve {version('allocsolve')}: {shlex.join(['allocsolve', *args.words])}"
-    )
-    with RecordStore(args.study, read_only=True, tell=remark) as store:
-        records, catalogue = select(
-            store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
-        )
-        findings = examine(records, title=args.study.stem, catalogue=catalogue, made=made)
+    with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
+        records, catalogue = selected(args, store, store.catalogue())
+        findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
         drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
     if args.json:
         write_json(
@@ -259,16 +250,14 @@ def write_report(
 
     Returns the files of the figures, which are SVG; their folder is made if it does not exist.
     """
-    from allocsolve.report import figures, html, markdown  # noqa: PLC0415 - when the command runs
-
     if folder is not None:
         make_folder(folder)
-    out.write_text(html(findings, study), encoding="utf-8", errors="replace")
+    out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
     if table is not None:
-        table.write_text(markdown(findings), encoding="utf-8", errors="replace")
+        table.write_text(report.markdown(findings), encoding="utf-8", errors="replace")
     if folder is None:
         return []
-    drawn = {folder / f"{name}.svg": figure for name, figure in figures(findings).items()}
+    drawn = {folder / f"{name}.svg": figure for name, figure in report.figures(findings).items()}
     for path, figure in drawn.items():
         path.write_text(figure, encoding="utf-8", errors="replace")
     return list(drawn)

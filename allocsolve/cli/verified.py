@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.backends.pumpkin import require_pumpkin
+from allocsolve.backends.pumpkin import PACKAGE, require_pumpkin
 from allocsolve.backends.verified_checker import FOREIGN, ask_checker, require_checker
-from allocsolve.cli.cross_check import cross_check
 from allocsolve.cli.files import check_outputs
-from allocsolve.errors import InvalidOption, UnsupportedProblem
+from allocsolve.errors import FormatError, InvalidOption, UnsupportedProblem
 from allocsolve.families import family_of
-from allocsolve.judge import certificate_kind
+from allocsolve.judge import proof_text
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def confirm(
     not verified, and that is no failure.
     """
     verified, lines = _write_proof(args, problem, proof, bound, answer)
-    fields, more = cross_check(args, problem, proof, bound)
+    fields, more = _cross_check(args, problem, proof, bound)
     return {**verified, **fields}, [*lines, *more]
 
 
@@ -52,11 +51,8 @@ def _write_proof(
     """Write what the verified checker reads, and ask it; return what it has verified, and lines on both."""
     if args.export is None and not args.verified:
         return {}, []
-    family, term = family_of(problem), proof.objective[0]
-    kind = certificate_kind(family, proof.certificate)
-    if kind.proof_text is None:
-        raise InvalidOption(f"{_option(args)}: bounds of {family.kind} problems are not verified")
-    text = kind.proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
+    term = proof.objective[0]
+    text = proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
     if text.nothing_counts:
         if args.export is not None:
@@ -74,9 +70,34 @@ def _write_proof(
     relation = "is" if verified.is_least else "is at least"
     foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
     below = f", and no {term} is below 0" if verified.bound < 0 else ""
-    least = family.term(term).with_unit(str(verified.bound))
+    least = family_of(problem).term(term).with_unit(str(verified.bound))
     said = f"verified: {term} {relation} {least}{below} (problem {verified.digest[:16]})"
     return verified.fields, [said, f"  by {verified.checker}", *foreign, *lines]
+
+
+def _cross_check(
+    args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value
+) -> tuple[dict[str, object], list[str]]:
+    """Have a solver of others search for what the judge says there is not.
+
+    The bound is what the judge has recomputed from the certificate. Returns what is written for programs, and
+    the line that says what was found; nothing if it was not asked for.
+    """
+    if args.cross_check is None:
+        return {}, []
+    family, term = family_of(problem), proof.objective[0]
+    if family.rules.finds_below is None:
+        raise InvalidOption(f"--cross-check: bounds of {family.kind} problems are not cross-checked")
+    least = terms(bound)[0]
+    shown = f"{term} below {family.term(term).with_unit(str(least))}"
+    is_found = family.rules.finds_below(problem, term, least, args.cross_check)
+    if is_found:
+        msg = f"the judge accepts it, {PACKAGE} finds an answer with a {shown}"
+        raise FormatError(str(args.proof or args.solution), [msg])
+    fields: dict[str, object] = {"cross_checked": is_found is False}
+    if is_found is None:
+        return fields, [f"not cross-checked: {PACKAGE} has not finished within {args.cross_check:g} s"]
+    return fields, [f"cross-checked: {PACKAGE} proves, too, that there is no {shown}"]
 
 
 def refuse_proof(args: argparse.Namespace) -> None:

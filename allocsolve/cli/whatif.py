@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
-import shlex
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allocsolve import bench
+from allocsolve.bench.runs.tasks import again
 from allocsolve.cli import options as opt
-from allocsolve.cli.files import check_absent, check_outputs, check_writable
+from allocsolve.cli.files import check_absent, check_outputs, check_writable, made_by
 from allocsolve.cli.machine_options import (
     ClosedParts,
     add_events,
@@ -22,15 +21,16 @@ from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, 
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.families import family_named
-from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_swf_log, read_table_log
+from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_table_log
 from allocsolve.instances.formats.files import replace_file
 from allocsolve.instances.formats.logs.fields import ASKED_FIELDS
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.log import UNITS
 from allocsolve.instances.formats.logs.no_logs import is_problem
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workload_log
-from allocsolve.instances.formats.logs.times import check_swf_unit, zone
+from allocsolve.instances.formats.logs.times import zone
 from allocsolve.registry.table import registered_names
+from allocsolve.report import whatif as report
 from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
 from allocsolve.report.whatif.words import ORDER_NAMES, POLICIES
 
@@ -120,16 +120,6 @@ def _order(text: str) -> str:
 
 def whatif(args: argparse.Namespace) -> int:
     """Show what was, what could have been and what is impossible, and write it as a page."""
-    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
-    from allocsolve.report.whatif import (  # noqa: PLC0415 - when the command runs
-        classes_of,
-        prometheus_text,
-        questions,
-        variants,
-        what_if,
-        whatif_page,
-    )
-
     if 0 in args.malleable:
         msg = "--malleable 0: without jobs that can change their size is what the page tells anyway"
         raise InvalidOption(msg)
@@ -147,7 +137,7 @@ def whatif(args: argparse.Namespace) -> int:
             log = _read(args)
             closed = closed_parts(args, log, ())
             problem = log_problem(log, closed=closed.windows)
-        asked = questions(
+        asked = report.questions(
             log,
             problem,
             nodes=args.nodes if len(args.nodes) > 1 or log.machine.told_by == OF_PROBLEM else (),
@@ -157,20 +147,24 @@ def whatif(args: argparse.Namespace) -> int:
             merged=args.merge,
             timezone=args.timezone,
         )
-        split = classes_of(log, problem, args.by) if args.by else None
+        split = report.classes_of(log, problem, args.by) if args.by else None
         budget = {"seconds": args.seconds, "workers": args.workers}
-        planned = variants(problem, args.malleable, asked, policies=args.policies, **budget)
+        planned = report.variants(problem, args.malleable, asked, policies=args.policies, **budget)
     interrupted = False
-    with RecordStore(rows, tell=remark) as store:
+    with bench.RecordStore(rows, tell=remark) as store:
         try:
             _run(planned, store, args.policy_seconds)
         except KeyboardInterrupt:
             interrupted = True
         with time_bar(f"writing {out}"):
-            figures = what_if(log, planned, store, days, asked=asked, split=split, policies=args.policies)
-            out.write_text(whatif_page(figures, made=_made(args)), encoding="utf-8", errors="replace")
+            figures = report.what_if(
+                log, planned, store, days, asked=asked, split=split, policies=args.policies
+            )
+            out.write_text(
+                report.whatif_page(figures, made=made_by(args)), encoding="utf-8", errors="replace"
+            )
             if args.prometheus is not None:
-                replace_file(args.prometheus, prometheus_text(figures).encode(errors="replace"))
+                replace_file(args.prometheus, report.prometheus_text(figures).encode(errors="replace"))
     if args.json:
         files = {"page": out, "records": rows, "prometheus": args.prometheus}
         remarks = {"remarks": closed.lines} if closed.lines else {}
@@ -202,12 +196,10 @@ def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
 
 def _is_ours(path: Path) -> bool:
     """Tell whether a file is one of this command for Prometheus: the next run replaces it."""
-    from allocsolve.report.whatif import is_prometheus_text  # noqa: PLC0415 - when the command runs
-
     if not path.is_file():
         return False
     with path.open("rb") as stream:
-        return is_prometheus_text(stream.read(100))
+        return report.is_prometheus_text(stream.read(100))
 
 
 def _check_problem_options(args: argparse.Namespace) -> None:
@@ -230,19 +222,14 @@ def _read(args: argparse.Namespace) -> JobLog:
 
 
 def _read_with(args: argparse.Namespace, num_nodes: int | None) -> JobLog:
-    kind = args.format or log_format(args.log)
-    fields = asked_fields(args, tells_partitions=args.by == "partition", keeps_large=True)
-    if kind == "swf":
-        check_swf_unit(args.time_unit)
-        return read_swf_log(args.log, num_nodes=num_nodes, unit=args.unit, fields=fields)
     return read_table_log(
         args.log,
-        kind,
+        args.format or log_format(args.log),
         num_nodes=num_nodes,
         unit=args.unit,
         timezone=args.timezone,
         time_unit=args.time_unit,
-        fields=fields,
+        fields=asked_fields(args, tells_partitions=args.by == "partition", keeps_large=True),
     )
 
 
@@ -252,9 +239,6 @@ def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) 
     The first variant has one long run, beside which the short ones are made: so kernels are compiled side by
     side. The others have searches that use all processors, and policies that take as long as these let them.
     """
-    from allocsolve.bench import open_executor, run_missing  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.runs.tasks import again  # noqa: PLC0415 - when the command runs
-
     tasks = [task for variant in planned for task in variant.tasks]
     retried = again(tasks, store, failed=True)
     with count_bar("starting") as progress:
@@ -266,8 +250,8 @@ def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) 
             def tell(done: int, _: int, what: str, before: int = before) -> None:
                 progress(before + done, len(tasks), what)
 
-            with open_executor("local", jobs) as cells:
-                run_missing(
+            with bench.open_executor("local", jobs) as cells:
+                bench.run_missing(
                     part,
                     store,
                     again=retried,
@@ -279,16 +263,8 @@ def _run(planned: Sequence[Variant], store: RecordStore, policy_seconds: float) 
             before += len(part)
 
 
-def _made(args: argparse.Namespace) -> str:
-    today = dt.datetime.now(dt.UTC).date()
-    command = shlex.join(["allocsolve", *args.words])
-    return f"Made on {today} with allocsolve {version('allocsolve')}: {command}"
-
-
 def _show(figures: WhatIf) -> None:
     """Print the sentences and tables that stand first on the page."""
-    from allocsolve.report import whatif as report  # noqa: PLC0415 - when the command runs
-
     say(f"{figures.log.source}: {report.subject(figures)}", *report.cautions(figures), "")
     if figures.cases:
         _print(report.cases_table(figures))
@@ -297,7 +273,11 @@ def _show(figures: WhatIf) -> None:
     say(*map(report.plain, report.headlines(figures)), "")
     if figures.outlooks:
         _print(report.outlooks_table(figures))
-        say(*report.outlook_notes(figures), *map(report.plain, report.outlook_sentences(figures)), "")
+        say(
+            *report.outlook_notes(figures),
+            *map(report.plain, report.outlook_sentences(figures)),
+            "",
+        )
         for more in report.orders_table(figures):
             _print(more)
     for split in report.split_tables(figures):
@@ -312,27 +292,17 @@ def _print(table: Table) -> None:
 
 def _document(figures: WhatIf) -> dict[str, Any]:
     """Return what the page says, as JSON has it; times in seconds."""
-    from allocsolve.report.whatif import (  # noqa: PLC0415 - when the command runs
-        RECORDED,
-        cautions,
-        headlines,
-        means_by,
-        outlook_sentences,
-        plain,
-        split_means,
-    )
-
     cases = {case.key: case.metrics for case in figures.cases}
     waits = {case.key: figures.waits(case) for case in figures.cases}
-    by_size = {name: means_by(figures.sizes, column) for name, column in waits.items()}
-    by_period = {name: means_by(figures.periods.of_jobs, column) for name, column in waits.items()}
+    by_size = {name: report.means_by(figures.sizes, column) for name, column in waits.items()}
+    by_period = {name: report.means_by(figures.periods.of_jobs, column) for name, column in waits.items()}
     return {
         "log": figures.log.source,
         "sha256": figures.log.sha256,
         "machine": str(figures.log.machine),
         "cleaning": figures.log.report.counts(),
         "jobs": len(figures.problem.jobs),
-        "recorded": cases.pop(RECORDED, None),
+        "recorded": cases.pop(report.RECORDED, None),
         "no_record": figures.no_record,
         "violations": figures.faults,
         "schedules": cases,
@@ -352,12 +322,12 @@ def _document(figures: WhatIf) -> dict[str, Any]:
             for case in figures.elastic
         ],
         "questions": [*map(_outlook_document, figures.outlooks)],
-        "answers": [plain(sentence) for sentence in outlook_sentences(figures)],
+        "answers": [report.plain(sentence) for sentence in report.outlook_sentences(figures)],
         "split": None
         if figures.split is None
-        else {"by": figures.split.by, "mean_wait": split_means(figures)},
-        "sentences": [plain(sentence) for sentence in headlines(figures)],
-        "cautions": [*cautions(figures)],
+        else {"by": figures.split.by, "mean_wait": report.split_means(figures)},
+        "sentences": [report.plain(sentence) for sentence in report.headlines(figures)],
+        "cautions": [*report.cautions(figures)],
         "failed": figures.failed,
         "missing": figures.missing,
     }

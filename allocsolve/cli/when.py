@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allocsolve import adaptors, prediction
 from allocsolve.cli import options as opt
 from allocsolve.cli.machine_options import add_machine_options
 from allocsolve.cli.output import count_lines, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.cli.when_machine import blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.instances import log_format, read_squeue, read_swf_log, read_table_log
+from allocsolve.instances import log_format, read_squeue, read_table_log
 from allocsolve.instances.formats.logs.log import SWF_UNITS
 from allocsolve.instances.formats.logs.squeue import QueuedJob
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.instances.formats.logs.times import Clock, date_of, time_limit, zone
+from allocsolve.prediction.scenarios import waits_by_limits
 
 if TYPE_CHECKING:
     import argparse
@@ -80,9 +82,7 @@ def _new_job(text: str) -> tuple[int, float]:
 
 def when(args: argparse.Namespace) -> int:
     """Show when each queued job will start."""
-    from allocsolve.adaptors import named_policy  # noqa: PLC0415 - when the command runs
-
-    policy = named_policy(args.policy)
+    policy = adaptors.named_policy(args.policy)
     listing = read_squeue(args.queue, timezone=args.timezone)
     now = _now(args, listing)
     log = _read(args) if args.log else None
@@ -139,20 +139,15 @@ def _now(args: argparse.Namespace, listing: QueueListing) -> float:
 
 def _read(args: argparse.Namespace) -> JobLog:
     kind = log_format(args.log)
-    if kind == "swf":
-        log = read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit)
-    else:
-        log = read_table_log(args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
+    log = read_table_log(args.log, kind, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
     if log.machine.unit not in {"nodes", "processors"}:
         raise InvalidOption(f"{args.log} counts {log.machine.unit}, of which squeue tells nothing")
     return log
 
 
-def _history(log: JobLog, now: float) -> JobHistory:
+def _history(log: JobLog, now: float) -> prediction.JobHistory:
     """Return the past in Unix seconds; of a log that tells no date, as if it ended now."""
-    from allocsolve.prediction import JobHistory  # noqa: PLC0415 - when the command runs
-
-    past = JobHistory.of(log)
+    past = prediction.JobHistory.of(log)
     if log.epoch is not None:
         shift = log.epoch
     else:
@@ -167,11 +162,8 @@ def _as_queued(new: tuple[int, float], now: float) -> QueuedJob:
 
 def _answer(
     snapshot: QueueSnapshot, policy: RunnablePolicy, history: JobHistory | None, asked: Sequence[int]
-) -> StartIntervals:
+) -> prediction.StartIntervals:
     """Return when the jobs start; questions of the past are those that tell about the asked ones."""
-    from allocsolve.prediction import StartIntervals, past_answers, when as answer  # noqa: PLC0415 - when the command runs
-    from allocsolve.prediction.scenarios import waits_by_limits  # noqa: PLC0415 - when the command runs
-
     if history is not None:
         is_new = snapshot.submits[[*asked]] == snapshot.now
         told: dict[Moment, bool] = {"submission": is_new.any(), "instant": (~is_new).any()}
@@ -179,25 +171,25 @@ def _answer(
         past = []
         for moment in moments:
             with count_lines("asking the past") as update:
-                past.append(past_answers(history, policy, moment, before=snapshot.now, progress=update))
+                past.append(
+                    prediction.past_answers(history, policy, moment, before=snapshot.now, progress=update)
+                )
         with time_bar("running the policy forward"):
-            return answer(snapshot, policy, history, past=past)
+            return prediction.when(snapshot, policy, history, past=past)
     count = len(snapshot.nodes)
     nothing = np.full(count, np.nan)
     with time_bar("running the policy forward"):
         plan = waits_by_limits(snapshot, policy) + snapshot.now
     methods: list[Method] = ["simulation"] * count
-    return StartIntervals(nothing, nothing, nothing, plan, tuple(methods), (0,) * count)
+    return prediction.StartIntervals(nothing, nothing, nothing, plan, tuple(methods), (0,) * count)
 
 
 def _shorter_limits(
     snapshot: QueueSnapshot, policy: RunnablePolicy, intervals: StartIntervals, asked: Sequence[int]
 ) -> dict[int, ShorterLimit]:
     """Return by place with which limit jobs would start before a window, of the first `_SHORTER` ones."""
-    from allocsolve.prediction import shorter_limits  # noqa: PLC0415 - when the command runs
-
     with time_bar("looking for shorter limits"):
-        return shorter_limits(snapshot, policy, intervals.by_limits, asked[:_SHORTER])
+        return prediction.shorter_limits(snapshot, policy, intervals.by_limits, asked[:_SHORTER])
 
 
 def _shorter_row(shorter: ShorterLimit | None) -> dict[str, Any]:

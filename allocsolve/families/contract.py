@@ -14,12 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from allocsolve.errors import UnknownName
+from allocsolve.families.view import nothing
 from allocsolve.model import Solver, Value, parse_objective, shown_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from allocsolve.families.view import View
+    from allocsolve.families.view import Picture, View
 
 P = TypeVar("P")
 A = TypeVar("A")
@@ -47,12 +48,17 @@ def relative_gap(value: float, reference: float, *, is_lost_share: bool = False)
     return (value - reference) / whole if whole else math.inf
 
 
+def object_at(place: str) -> Any:  # noqa: ANN401 - whatever is there
+    """Import the object at a place, ``package.module:name``."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
 def imported(place: str) -> Callable[..., Any]:
-    """Return the function at a place, ``package.module:function``, imported when it is called."""
+    """Return the function at a place, see `object_at`, imported when it is called."""
 
     def call(*args: object) -> object:
-        module, _, name = place.partition(":")
-        return getattr(import_module(module), name)(*args)
+        return object_at(place)(*args)
 
     return call
 
@@ -117,12 +123,6 @@ class ProofText(NamedTuple):
         return hashlib.sha256(self.problem.encode("ascii")).hexdigest()
 
 
-def _nothing(problem: object) -> str:
-    """Return nothing: the certificate knows all that such a problem may have."""
-    del problem
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class CertificateKind(Generic[P, A]):
     """A kind of certificates: data from anybody, from which the judge recomputes a bound on a term."""
@@ -142,7 +142,7 @@ class CertificateKind(Generic[P, A]):
     #: Whether the field ``term`` says which term it bounds.
     names_term: bool = True
     #: What a problem has of which such certificates know nothing; empty if they apply to it.
-    beyond: Callable[[P], str] = _nothing
+    beyond: Callable[[P], str] = nothing
     #: What the verified checker reads, from the certificate, a term, the bound as the judge has recomputed
     #: it, and a feasible answer or None. Raises `UnsupportedProblem` where the checker has no theorem; None:
     #: it has none for any.
@@ -173,6 +173,34 @@ class Rules(Generic[P, A]):
     #: Whether a solver of others finds an answer below a bound on a term within so many seconds, None if it
     #: does not finish. Raises `UnsupportedProblem` where it cannot be asked; None for a family without one.
     finds_below: Callable[[P, str, Any, float], bool | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """Where an answer does not keep a claim; families add what JSON is to show besides."""
+
+    claim: str
+    #: When; of several breaches the first one is drawn.
+    at: float
+    #: A line for people.
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claims(Generic[P, A]):
+    """What answers may be said to keep, feasible or not, such as the rules of a policy."""
+
+    #: What each claim means, by its name.
+    meanings: Mapping[str, str]
+    #: Called with a problem, an answer, names of claims, and by how many seconds times may be off, as
+    #: `tolerance`: the first breach of each claim that the answer does not keep. Raises `UnknownName`, and
+    #: `InvalidOption` or `InvalidAnswer` where a claim says nothing about such an answer.
+    breaches: Callable[..., Sequence[Breach]]
+    #: The drawing of a breach.
+    picture: Callable[[P, A, Any], Picture]
+    #: What else is to be known of an answer that may be infeasible: fields of JSON, and a line, empty if all
+    #: is as it should be.
+    left_out: Callable[[P, A], tuple[Document, str]] = field(default=lambda *_: ({}, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +311,7 @@ class SolverRow:
 
     def load(self) -> AnySolver:
         """Import the solver and make it with its default options."""
-        module, _, name = self.place.partition(":")
-        solver: AnySolver = getattr(import_module(module), name)()
+        solver: AnySolver = object_at(self.place)()
         return solver
 
 
@@ -346,6 +373,8 @@ class Family(Generic[P, A]):
     timing_problems: Mapping[str, Callable[[], P]] = field(default_factory=dict)
     #: The fields of problems that commands and studies may set, by name.
     settings: Mapping[str, Setting[P]] = field(default_factory=dict)
+    #: What answers may be said to keep besides being feasible; None: nothing.
+    claims: Claims[P, A] | None = None
     #: Short names of solvers with options; none is the name of a solver.
     aliases: tuple[Alias, ...] = ()
     #: Given a problem and an objective, heuristics that do not search: the baseline is no worse than any of

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import PluginError, UnknownName
-from allocsolve.families.contract import AnyFamily, Family
+from allocsolve.families.contract import AnyFamily, Family, object_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,19 +59,13 @@ def family_of(problem: Problem | type) -> AnyFamily:
 
 @functools.cache
 def _loaded() -> tuple[tuple[AnyFamily, ...], Mapping[str, str]]:
-    usable = {family.kind: family for family in map(_packaged, FAMILIES)}
+    usable = {family.kind: family for family in map(object_at, FAMILIES)}
     unusable: dict[str, str] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         fault = _add(entry, usable)
         if fault:
             unusable[entry.name] = fault
     return tuple(usable.values()), unusable
-
-
-def _packaged(reference: str) -> AnyFamily:
-    module, _, attribute = reference.partition(":")
-    family: AnyFamily = getattr(importlib.import_module(module), attribute)
-    return family
 
 
 def _add(entry: EntryPoint, usable: dict[str, AnyFamily]) -> str:

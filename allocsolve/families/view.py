@@ -41,8 +41,8 @@ class Exhibit(NamedTuple):
     rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
 
 
-def _nothing(problem: object) -> str:
-    """Return nothing: most problems are all that they are made of, and fit a file."""
+def nothing(problem: object) -> str:
+    """Return nothing: most problems have nothing that files and certificates do not know."""
     del problem
     return ""
 
@@ -58,7 +58,7 @@ class Export(NamedTuple):
     #: Whether a window makes a difference.
     windowed: bool = True
     #: What a problem has that such a file cannot hold, so that none is written; nothing by default.
-    cannot_hold: Callable[[Any], str] = _nothing
+    cannot_hold: Callable[[Any], str] = nothing
 
 
 def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:
@@ -85,7 +85,7 @@ class View(Generic[P, A]):
     #: The lines that show an answer in a terminal of a given width; none if it does not fit.
     terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
     #: What a problem leaves out of what it is made of, such that figures may mislead; nothing by default.
-    caution: Callable[[P], str] = _nothing
+    caution: Callable[[P], str] = nothing
     #: What is shown of a problem, its answers by the names of their solvers (the best first), the
     #: certificates of its bounds (the tightest first), and the names of answers that no solver has made; left
     #: out where the pictures of answers show it all.

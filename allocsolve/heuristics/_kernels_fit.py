@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.search import bisect_right
+from allocsolve.kernels import bisect_right, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

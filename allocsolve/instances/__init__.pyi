@@ -5,6 +5,7 @@ from .formats.logs.log import (
     JobLog as JobLog,
     log_problem as log_problem,
     recorded_schedule as recorded_schedule,
+    swf_problem as swf_problem,
 )
 from .formats.logs.node_events import (
     EventWindows as EventWindows,
@@ -20,12 +21,7 @@ from .formats.logs.squeue import (
     RunningJob as RunningJob,
     read_squeue as read_squeue,
 )
-from .formats.logs.swf import (
-    SwfLog as SwfLog,
-    read_swf as read_swf,
-    read_swf_log as read_swf_log,
-    swf_problem as swf_problem,
-)
+from .formats.logs.swf import read_swf_log as read_swf_log
 from .formats.logs.tables import (
     LOG_FORMATS as LOG_FORMATS,
     LOG_TABLES as LOG_TABLES,
@@ -92,19 +88,12 @@ from .generators.evolution_workload import (
     workload_schedule_of_evolution as workload_schedule_of_evolution,
 )
 from .generators.evotree import (
-    EVOTREE_KINDS as EVOTREE_KINDS,
     evotree as evotree,
     evotree_batch as evotree_batch,
     evotree_stream as evotree_stream,
 )
 from .generators.klein2011 import klein2011 as klein2011
-from .generators.lina import (
-    LINA_FLEXIBILITIES as LINA_FLEXIBILITIES,
-    LINA_MOMENTS as LINA_MOMENTS,
-    STALL_HOLDS as STALL_HOLDS,
-    lina_workload as lina_workload,
-    shrunk_arrivals as shrunk_arrivals,
-)
+from .generators.lina import lina_workload as lina_workload, shrunk_arrivals as shrunk_arrivals
 from .generators.linnert2024 import LINNERT_STREAMS as LINNERT_STREAMS, linnert2024 as linnert2024
 from .generators.lublin1999 import LUBLIN_MODELS as LUBLIN_MODELS, lublin1999 as lublin1999
 from .generators.machines import (

@@ -35,15 +35,13 @@ from .verdict import (
     check_types as check_types,
     confirm as confirm,
     metrics as metrics,
+    proof_text as proof_text,
     rounded as rounded,
     value as value,
     violations as violations,
 )
-from .workload.claims import (
-    WORKLOAD_CLAIMS as WORKLOAD_CLAIMS,
-    Breach as Breach,
-    workload_breaches as workload_breaches,
-)
+from .workload.claims import WORKLOAD_CLAIMS as WORKLOAD_CLAIMS, workload_breaches as workload_breaches
+from .workload.history import Breach as Breach
 from .workload.rules import (
     WindowMetrics as WindowMetrics,
     WorkloadMetrics as WorkloadMetrics,

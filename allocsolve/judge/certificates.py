@@ -35,8 +35,7 @@ def choice(certificate: Mapping[str, object], key: str, options: Sequence[str]) 
         if value == option:
             return option
     *others, last = options
-    msg = f"{key} {shown(value)} of the certificate is none of {', '.join(others)} and {last}"
-    raise InvalidAnswer(msg, breaks_schema=key != "kind")  # other families have other kinds
+    raise malformed(f"{key} {shown(value)} of the certificate is none of {', '.join(others)} and {last}")
 
 
 def items(certificate: Mapping[str, object], key: str) -> list[Any]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnsupportedProblem
 from allocsolve.families import family_of
 from allocsolve.model import Result, Status, Value, terms
 from allocsolve.model.checks import real, shown
@@ -14,7 +14,7 @@ from allocsolve.model.checks import real, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.families import AnyFamily, CertificateKind
+    from allocsolve.families import AnyFamily, CertificateKind, ProofText
     from allocsolve.model import Problem
 
 
@@ -124,6 +124,24 @@ def certificate_kind(family: AnyFamily, certificate: Mapping[str, Any]) -> Certi
     else:
         msg = f"kind {shown(named)} of the certificate is none of {', '.join(names[:-1])} and {names[-1]}"
     raise InvalidAnswer(msg)
+
+
+def proof_text(
+    problem: Problem, certificate: Mapping[str, Any], term: str, bound: float, answer: object = None
+) -> ProofText:
+    """Return what the verified checker reads of a certificate from which the judge has recomputed a bound.
+
+    `UnsupportedProblem` where the checker has no theorem.
+    """
+    family = family_of(problem)
+    kind = certificate_kind(family, certificate)
+    verified = [each.name for each in family.rules.certificates if each.proof_text is not None]
+    if kind.proof_text is not None:
+        return kind.proof_text(problem, certificate, term, bound, answer)
+    if not verified:
+        raise UnsupportedProblem(f"bounds of {family.kind} problems are not verified")
+    msg = f"certificates of the kind {kind.name} are not verified: {', '.join(verified)} are"
+    raise UnsupportedProblem(msg)
 
 
 def check_types(problem: Problem, result: object) -> None:

@@ -7,7 +7,7 @@ kernel links all inner kernels below it, each once, makes them local, so that LL
 called, and is optimised once.
 
 ``pipeline_class`` of a dispatcher and `numba.core.compiler_machinery` are numba's documented hooks. What is
-overridden of its code libraries is internal, the same from numba 0.61 to 0.68; `tests/unit/test_linking.py`
+overridden of its code libraries is internal, the same from numba 0.61 to 0.68; `tests/unit/test_kernels.py`
 watches it.
 """
 

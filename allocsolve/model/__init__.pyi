@@ -13,7 +13,6 @@ from .evolution import (
     EvolutionSchedule as EvolutionSchedule,
     EvolutionTerm as EvolutionTerm,
     PackedApplications as PackedApplications,
-    parse_evolution_objective as parse_evolution_objective,
 )
 from .evolving import (
     NOT_EVOLVING as NOT_EVOLVING,
@@ -94,7 +93,6 @@ from .reservation import (
     ReservationSchedule as ReservationSchedule,
     ReservationShape as ReservationShape,
     ReservationTerm as ReservationTerm,
-    parse_reservation_objective as parse_reservation_objective,
 )
 from .result import (
     Budget as Budget,
@@ -126,5 +124,4 @@ from .workload import (
     WorkloadProblem as WorkloadProblem,
     WorkloadSchedule as WorkloadSchedule,
     WorkloadTerm as WorkloadTerm,
-    parse_workload_objective as parse_workload_objective,
 )

@@ -12,7 +12,7 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, packed_integers
 from allocsolve.model.checks import in_range, instance, integer, items, shown
 from allocsolve.model.keyed import OfArrays, Rebuilt
-from allocsolve.model.problem import checked_labels, objective_option, parse_objective
+from allocsolve.model.problem import checked_labels, objective_option
 from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ EVOLUTION_OBJECTIVES: tuple[EvolutionTerm, ...] = get_args(EvolutionTerm)
 
 #: What to minimise: one term, or several in lexicographic order.
 EvolutionObjective: TypeAlias = Annotated[tuple[EvolutionTerm, ...], objective_option(EVOLUTION_OBJECTIVES)]
-
-
-def parse_evolution_objective(objective: str | Sequence[str]) -> EvolutionObjective:
-    """Read an objective such as ``makespan``, ``makespan,waste`` or ``("makespan", "waste")``."""
-    return parse_objective(objective, EVOLUTION_OBJECTIVES)
 
 
 class PackedApplications(NamedTuple):

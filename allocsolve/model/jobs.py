@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 
@@ -123,6 +123,17 @@ class Job:
     boost: float = 0
 
 
+#: The fields of a job and the columns of `Jobs`, where these have another name.
+COLUMNS: Final[Mapping[str, str]] = {
+    "name": "names",
+    "user": "users",
+    "speedup": "speedups",
+    "kind": "kinds",
+    "size_set": "size_sets",
+    "evolution": "evolutions",
+    "reconfiguration": "reconfigurations",
+    "partition": "partitions",
+}
 #: The limit assumed for a job without one, as a multiple of its run time (Zojer et al. 2025).
 DEFAULT_LIMIT_FACTOR = 1.25
 
@@ -248,36 +259,17 @@ class Jobs(Keyed, Sequence[Job]):
         if isinstance(rows, cls):
             return rows
         jobs = [instance(f"job {idx}", row, Job) for idx, row in enumerate(items("jobs", rows))]
+        columns: dict[str, list[Any]] = {
+            COLUMNS.get(field.name, field.name): [getattr(job, field.name) for job in jobs]
+            for field in fields(Job)
+        }
+        columns["limit"] = [np.nan if limit is None else limit for limit in columns["limit"]]
+        columns["names"] = [name if name != "" else f"j{idx}" for idx, name in enumerate(columns["names"])]
         ranges = [stated_range(job.nodes, job.evolution or job.speedup) for job in jobs]
-        return cls(
-            [job.submit for job in jobs],
-            [job.nodes for job in jobs],
-            [job.runtime for job in jobs],
-            [np.nan if job.limit is None else job.limit for job in jobs],
-            names=[job.name if job.name != "" else f"j{idx}" for idx, job in enumerate(jobs)],
-            users=[job.user for job in jobs],
-            weight=[job.weight for job in jobs],
-            min_nodes=[
-                least if job.min_nodes is None else job.min_nodes
-                for job, (least, _) in zip(jobs, ranges, strict=True)
-            ],
-            max_nodes=[
-                most if job.max_nodes is None else job.max_nodes
-                for job, (_, most) in zip(jobs, ranges, strict=True)
-            ],
-            speedups=[job.speedup for job in jobs],
-            kinds=[
-                "evolving" if job.kind is None and job.evolution is not None else job.kind for job in jobs
-            ],
-            points=[job.points for job in jobs],
-            size_sets=[job.size_set for job in jobs],
-            evolutions=[job.evolution for job in jobs],
-            reconfigurations=[job.reconfiguration for job in jobs],
-            needs=[job.needs for job in jobs],
-            partitions=[job.partition for job in jobs],
-            eligible=[job.eligible for job in jobs],
-            boost=[job.boost for job in jobs],
-        )
+        for side, name in enumerate(("min_nodes", "max_nodes")):
+            stated = zip(columns[name], ranges, strict=True)
+            columns[name] = [range_[side] if given is None else given for given, range_ in stated]
+        return cls(**columns)
 
     def __len__(self) -> int:
         return len(self.packed.submit)
@@ -325,19 +317,23 @@ class Jobs(Keyed, Sequence[Job]):
                 f"{plain(self.limit[idx])} s, and changes its size: only jobs that keep theirs are killed"
             )
             raise InvalidOption(msg)
-        submit, nodes, _, *columns = self._columns()
         limits = self.limit.tolist()
-        if self.speedups:
-            columns[6] = [
-                _scaled(law, self[idx], limits[idx]) if over[idx] and isinstance(law, SpeedupTable) else law
-                for idx, law in enumerate(self.speedups)
-            ]
-        return _restored(submit, nodes, np.where(over, self.limit, packed.runtime), *columns)
+        laws = [
+            _scaled(law, self[idx], limits[idx]) if over[idx] and isinstance(law, SpeedupTable) else law
+            for idx, law in enumerate(self.speedups)
+        ]
+        return self.replace(runtime=np.where(over, self.limit, packed.runtime), speedups=laws or None)
 
     def with_runtimes(self, runtimes: FloatArray) -> Jobs:
         """Return the jobs with other run times on `Job.nodes` nodes; shape (jobs,), seconds."""
-        submit, nodes, _, *columns = self._columns()
-        return _restored(submit, nodes, runtimes, *columns)
+        return self.replace(runtime=runtimes)
+
+    def replace(self, **columns: object) -> Jobs:
+        """Return the jobs with some columns changed, as the constructor takes them.
+
+        The fewest and the most nodes of jobs that are all rigid follow from their nodes.
+        """
+        return Jobs(**(self._columns() | columns))
 
     def refuse(self, which: NDArray[np.bool_], why: str) -> None:
         """Raise `UnsupportedProblem` about the first job of a mask, if it has one."""
@@ -346,8 +342,7 @@ class Jobs(Keyed, Sequence[Job]):
 
     def without_requirements(self) -> Jobs:
         """Return the jobs as if they needed nothing beside nodes."""
-        *columns, _ = self._columns()
-        return _restored(*columns, _NO_REQUIREMENTS)
+        return self.replace(needs=None, partitions=None, eligible=None, boost=None)
 
     def __iter__(self) -> Iterator[Job]:
         return (self[idx] for idx in range(len(self)))
@@ -357,20 +352,35 @@ class Jobs(Keyed, Sequence[Job]):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction: the arrays stay read-only."""
-        return _restored, self._columns()
+        return _restored, (self._columns(),)
 
-    def _columns(self) -> tuple[Any, ...]:
-        """Return the columns from which the jobs can be built."""
-        return (
-            *(self.packed[at] for at in (0, 1, 4)),
-            self.limit,
-            self.names,
-            self.users,
-            *(self.packed[at] for at in (6, 2, 3)),
-            *(self.speedups, self.evolutions, self.reconfigurations),
-            *self.packed[12:],
-            self.requirements,
-        )
+    def _columns(self) -> dict[str, Any]:
+        """Return the columns as the constructor takes them."""
+        packed, asked = self.packed, self.requirements
+        has_ranges = bool(self.speedups or self.evolutions)
+        return {
+            "submit": packed.submit,
+            "nodes": packed.nodes,
+            "runtime": packed.runtime,
+            "limit": self.limit,
+            "names": self.names,
+            "users": self.users or None,
+            "weight": packed.weight,
+            "min_nodes": packed.min_nodes if has_ranges else None,
+            "max_nodes": packed.max_nodes if has_ranges else None,
+            "speedups": self.speedups or None,
+            "kinds": [*map(job_kind, packed.kind.tolist())] if (packed.kind >= MALLEABLE).any() else None,
+            "points": packed.points,
+            "size_sets": [*map(size_set, packed.size_step.tolist())]
+            if (packed.size_step != ALL_SIZES).any()
+            else None,
+            "evolutions": self.evolutions or None,
+            "reconfigurations": self.reconfigurations or None,
+            "needs": asked.needs or None,
+            "partitions": asked.partitions or None,
+            "eligible": asked.eligible if len(asked.eligible) else None,
+            "boost": asked.boost if len(asked.boost) else None,
+        }
 
     def _key(self) -> tuple[object, ...]:
         arrays = (self.limit, *self.packed)
@@ -478,30 +488,5 @@ def _if_any(column: tuple[Any, ...]) -> tuple[Any, ...]:
     return () if all(value is None for value in column) else column
 
 
-def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
-    submit, nodes, runtime, limit, names, users, weight, min_nodes, max_nodes, *listed = columns
-    speedups, evolutions, reconfigurations, kind, points, size_step, asked = listed
-    return Jobs(
-        submit,
-        nodes,
-        runtime,
-        limit,
-        names=names,
-        users=users or None,
-        weight=weight,
-        min_nodes=min_nodes,
-        max_nodes=max_nodes,
-        speedups=speedups or None,
-        kinds=[*map(job_kind, kind.tolist())] if (kind >= MALLEABLE).any() else None,
-        points=points,
-        size_sets=[*map(size_set, size_step.tolist())] if (size_step != ALL_SIZES).any() else None,
-        evolutions=evolutions or None,
-        reconfigurations=reconfigurations or None,
-        needs=asked.needs or None,
-        partitions=asked.partitions or None,
-        eligible=asked.eligible if len(asked.eligible) else None,
-        boost=asked.boost if len(asked.boost) else None,
-    )
-
-
-_NO_REQUIREMENTS = Requirements((), np.empty(0), None, None, None, None)
+def _restored(columns: Mapping[str, Any]) -> Jobs:
+    return Jobs(**columns)

@@ -51,7 +51,7 @@ class KeyedByFields(Keyed, Rebuilt):
 
 
 class OfArrays(Rebuilt):
-    """A dataclass of arrays that is equal if these are."""
+    """A dataclass of arrays, some perhaps None, that is equal if these are; NaN is equal to NaN."""
 
     __slots__ = ()
 
@@ -59,7 +59,14 @@ class OfArrays(Rebuilt):
         if not isinstance(other, type(self)):
             return NotImplemented
         pairs = zip(self._given().values(), other._given().values(), strict=True)
-        return all(np.array_equal(*pair) for pair in pairs)
+        return all(
+            mine is theirs
+            if mine is None or theirs is None
+            else np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
+            for mine, theirs in pairs
+        )
 
     def __hash__(self) -> int:
-        return hash(tuple(array.tobytes() for array in self._given().values()))
+        # Numbers with a fraction may be equal whose bytes differ: 0 and -0.
+        arrays = (array for array in self._given().values() if array is not None)
+        return hash(tuple(array.tobytes() for array in arrays if array.dtype.kind == "i"))

@@ -286,6 +286,11 @@ def _option(holder: type, field: dataclasses.Field[Any]) -> Option:
         if issubclass(holder, Options):
             raise TypeError(f"option {field.name} of {holder.__name__}: {error}") from error
         hint = type(default)
+    return _option_of(field.name, hint, default)
+
+
+def _option_of(name: str, hint: object, default: object) -> Option:
+    """Return the option of this name, annotation and default."""
     choices: list[OptionValue] = []
     accepted: list[type] = []
     extras: list[object] = []
@@ -296,7 +301,25 @@ def _option(holder: type, field: dataclasses.Field[Any]) -> Option:
             accepted.append(member)
     within = next((extra for extra in extras if isinstance(extra, Within)), Within(infinite=True))
     parsed = next((extra for extra in extras if isinstance(extra, Parsed)), None)
-    return Option(field.name, "", tuple(choices), tuple(accepted), within, parsed, default)
+    return Option(name, "", tuple(choices), tuple(accepted), within, parsed, default)
+
+
+def checked(function: Callable[..., object], **values: object) -> list[Any]:
+    """Return values of parameters of a function, each read by its annotation, as `Options` reads its fields.
+
+    Raises `InvalidOption` or `UnknownName` of the first one that is not taken.
+    """
+    return [option.read(values[option.name]) for option in _parameters(function, tuple(values))]
+
+
+@functools.cache
+def _parameters(function: Callable[..., object], names: tuple[str, ...]) -> tuple[Option, ...]:
+    parameters = inspect.signature(function).parameters
+    namespace = vars(sys.modules[function.__module__])
+    return tuple(
+        _option_of(name, resolve(parameters[name].annotation, namespace), parameters[name].default)
+        for name in names
+    )
 
 
 def _members(hint: Any, extras: list[object]) -> Iterator[Any]:  # noqa: ANN401 - any type

@@ -13,9 +13,9 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, in_range, instance, integer, items, real, shown
 from allocsolve.model.columns import plain, times_column
-from allocsolve.model.keyed import Rebuilt
+from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.partition import Topology
-from allocsolve.model.problem import checked_labels, objective_option, parse_objective
+from allocsolve.model.problem import checked_labels, objective_option
 from allocsolve.model.program import Program
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Hold(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReservationSchedule:
+class ReservationSchedule(OfArrays):
     """The outcome of each job, and which nodes it held when.
 
     Parameters
@@ -162,28 +162,6 @@ class ReservationSchedule:
             firsts[holding] = np.minimum.reduceat(self.hold_starts, self.offsets[:-1][holding])
         return firsts
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ReservationSchedule):
-            return NotImplemented
-        pairs = zip(self._arrays(), other._arrays(), strict=True)
-        return all(
-            mine is theirs if mine is None or theirs is None else np.array_equal(mine, theirs, equal_nan=True)
-            for mine, theirs in pairs
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.outcomes.tobytes(), self.nodes.tobytes(), self.hold_starts.tobytes()))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by construction: the arrays stay read-only."""
-        return type(self), self._arrays()
-
-    def _arrays(self) -> tuple[IntArray | FloatArray | None, ...]:
-        return (
-            *(self.outcomes, self.ends, self.offsets, self.nodes),
-            *(self.hold_starts, self.hold_ends, self.computed),
-        )
-
 
 #: What can be minimised; see `ReservationProblem`.
 ReservationTerm: TypeAlias = Literal["rejected", "rejected-area", "unsuccessful"]
@@ -206,11 +184,6 @@ RESERVATION_SHAPES: tuple[ReservationShape, ...] = get_args(ReservationShape)
 
 #: The four kinds of programs of Linnert et al. 2024; `allocsolve.heuristics.linnert_program` makes them.
 PROGRAM_KINDS: Final = 4
-
-
-def parse_reservation_objective(objective: str | Sequence[str]) -> ReservationObjective:
-    """Read an objective such as ``rejected`` or ``unsuccessful,rejected-area``."""
-    return parse_objective(objective, RESERVATION_OBJECTIVES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import Jobs
 from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.machine import checked_machine
-from allocsolve.model.problem import checked_labels, objective_option, parse_objective
+from allocsolve.model.problem import checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
 if TYPE_CHECKING:
@@ -37,11 +37,6 @@ WorkloadObjective: TypeAlias = Annotated[tuple[WorkloadTerm, ...], objective_opt
 
 #: Seconds; a shorter run time counts as this long in the slowdown of a job.
 SLOWDOWN_FLOOR_S = 10
-
-
-def parse_workload_objective(objective: str | Sequence[str]) -> WorkloadObjective:
-    """Read an objective such as ``turnaround``, ``makespan,turnaround`` or ``("makespan", "wait")``."""
-    return parse_objective(objective, WORKLOAD_OBJECTIVES)
 
 
 @dataclass(frozen=True, slots=True)

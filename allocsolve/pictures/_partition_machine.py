@@ -5,7 +5,11 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from allocsolve.model import IntArray, Topology
 
 
@@ -37,3 +41,11 @@ def slices(topology: Topology, values: IntArray) -> list[tuple[str, IntArray]]:
         for place in places
     ]
     return list(zip(names, layers, strict=True))
+
+
+def mask_runs(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Iterator[tuple[int, int, int]]:
+    """Yield row, first column and length of all runs in the rows of a matrix."""
+    edges = np.diff(mask.astype(np.int8), axis=1, prepend=0, append=0)
+    rows, starts = np.nonzero(edges == 1)
+    _, stops = np.nonzero(edges == -1)
+    yield from zip(rows.tolist(), starts.tolist(), (stops - starts).tolist(), strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.judge.reservation.rules import curve_bits
 from allocsolve.model import CANCELLED, OUTCOMES, node_order
-from allocsolve.pictures._partition_machine import slices
+from allocsolve.pictures._partition_machine import mask_runs, slices
 from allocsolve.pictures._time import binned, time_unit
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 
@@ -291,11 +291,8 @@ def _union(
 ) -> Iterator[tuple[float, float, float, float]]:
     """Yield boxes that cover the cells of a job and what lies between neighbours of them."""
     side = round(1 - 2 * _INSET, 2)
-    edges = np.diff(mask.astype(np.int8), axis=1, prepend=0, append=0)
-    rows, starts = np.nonzero(edges == 1)
-    _, stops = np.nonzero(edges == -1)
-    for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
-        yield round(start + _INSET, 2), round(row + _INSET, 2), round(stop - start - 2 * _INSET, 2), side
+    for row, start, length in mask_runs(mask):
+        yield round(start + _INSET, 2), round(row + _INSET, 2), round(length - 2 * _INSET, 2), side
     for row, column in np.argwhere(mask[:-1] & mask[1:]).tolist():
         yield round(column + _INSET, 2), round(row + 0.5, 2), side, 1.0
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from allocsolve.bounds import partition_bound
 from allocsolve.families import View
-from allocsolve.pictures._partition_machine import machine_text, slices
+from allocsolve.pictures._partition_machine import machine_text, mask_runs, slices
 from allocsolve.pictures.chart import Chart, Drawing, counted, head_of_nodes, too_many_nodes
 from allocsolve.pictures.hosts import HOSTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from allocsolve.families import Line
     from allocsolve.judge import PartitionMetrics
@@ -108,18 +108,10 @@ def _plot(problem: PartitionProblem, partition: Partition) -> Drawing:
                 (
                     (x + column, y + row, length)
                     for (x, y), (_, layer) in zip(corners, layers, strict=True)
-                    for row, column, length in _runs(layer == state)
+                    for row, column, length in mask_runs(layer == state)
                 ),
             )
     return drawing
-
-
-def _runs(mask: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Iterator[tuple[int, int, int]]:
-    """Yield row, first column and length of all runs in the rows of a matrix."""
-    edges = np.diff(mask.astype(np.int8), axis=1, prepend=0, append=0)
-    rows, starts = np.nonzero(edges == 1)
-    _, stops = np.nonzero(edges == -1)
-    yield from zip(rows.tolist(), starts.tolist(), (stops - starts).tolist(), strict=True)
 
 
 def _terminal_picture(problem: PartitionProblem, partition: Partition, width: int) -> list[Line]:

@@ -30,7 +30,7 @@ from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, pe
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from allocsolve.judge.workload.claims import Breach
+    from allocsolve.judge.workload.history import Breach
     from allocsolve.judge.workload.rules import WorkloadMetrics
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.pictures.chart import Drawing
@@ -391,6 +391,13 @@ def breach_picture(problem: WorkloadProblem, schedule: WorkloadSchedule, breach:
     heading = (f"{breach.claim} does not hold", breach.message, "what a job is shows under the mouse")
     window = _window(problem, schedule, breach.at)
     return gantt(problem, schedule, window, heading[0], heading, Mark(job, breach.at))
+
+
+def never_run(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[dict[str, Any], str]:
+    """Return how many jobs have no piece of a schedule, as JSON and as a line, which is empty for none."""
+    never = int((np.diff(schedule.offsets) == 0).sum())
+    line = f"{never} of {counted(len(problem.jobs), 'job')} never {'runs' if never == 1 else 'run'}"
+    return {"never_run": never}, line if never else ""
 
 
 def _window(problem: WorkloadProblem, schedule: WorkloadSchedule, at: float) -> tuple[float, float]:

@@ -17,11 +17,9 @@ from allocsolve.prediction.scenarios import RECENT_JOBS, predicted, run_times_un
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model.arrays import BoolArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import BoolArray, FloatArray
     from allocsolve.prediction.history import JobHistory, Moment
-    from allocsolve.simulation import QueueSnapshot
-    from allocsolve.simulation.policy import PolicyLike
+    from allocsolve.simulation import PolicyLike, QueueSnapshot
 
 #: How waits are predicted.
 Method: TypeAlias = Literal["simulation", "analogues"]

@@ -13,8 +13,7 @@ from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:
     from allocsolve.instances import JobLog
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray
 
 #: Over how many times as many jobs that waited questions are spread.
 SPREAD: Final = 10

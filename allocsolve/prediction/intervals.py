@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import BoolArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import BoolArray, FloatArray
 
 #: The share of waits that an interval misses, half of them on each side.
 MISSED: Final = 0.1

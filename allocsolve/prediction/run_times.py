@@ -9,8 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray
 
 #: For how many jobs of a class those of the wider class count, all together.
 PRIOR_JOBS: Final = 10.0

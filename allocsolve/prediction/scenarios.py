@@ -12,8 +12,7 @@ from allocsolve.prediction.run_times import RunTimes
 if TYPE_CHECKING:
     from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.history import JobHistory
-    from allocsolve.simulation import QueueSnapshot
-    from allocsolve.simulation.policy import PolicyLike
+    from allocsolve.simulation import PolicyLike, QueueSnapshot
 
 #: Scenarios that are run for one answer.
 SCENARIOS: Final = 40
@@ -29,24 +28,6 @@ def run_times_until(history: JobHistory, now: float) -> RunTimes:
     ended = ends <= now
     spans = np.where(ended, ends, now) - history.starts[started]
     return RunTimes(history.nodes[started], history.limits[started], spans, ended)
-
-
-def waits_in_scenarios(
-    snapshot: QueueSnapshot, policy: PolicyLike, run_times: RunTimes, *, seed: int = 0
-) -> FloatArray:
-    """Return how much longer each queued job waits in each scenario.
-
-    In a scenario each job has a run time that is drawn given how long it has run, and the policy goes on; no
-    more jobs are submitted. The draws of a job are spread evenly over its distribution.
-
-    The policy is as for `allocsolve.simulation.forecast`; the seed is that of the draws. Shape (queued,
-    `SCENARIOS`), seconds; NaN for a job that the policy never starts.
-
-    Notes
-    -----
-    *Complexity*: `SCENARIOS` runs of the policy over the jobs that run or wait.
-    """
-    return _waits(snapshot, policy, _drawn(snapshot, run_times, seed))
 
 
 def waits_by_limits(snapshot: QueueSnapshot, policy: PolicyLike) -> FloatArray:
@@ -76,21 +57,30 @@ class Predicted(NamedTuple):
 def predicted(
     snapshot: QueueSnapshot, policy: PolicyLike, run_times: RunTimes, *, seed: int = 0
 ) -> Predicted:
-    """Return what `waits_in_scenarios` and `waits_by_limits` tell, in one run over all."""
-    rows = np.vstack([_drawn(snapshot, run_times, seed), _limits(snapshot)])
+    """Return what is predicted of the waits of queued jobs, in one run over all.
+
+    In a scenario each job has a run time that is drawn given how long it has run, and the policy goes on; no
+    more jobs are submitted. The policy is as for `allocsolve.simulation.forecast`; the seed is that of the
+    draws. NaN for a job that the policy never starts.
+    *Complexity*: `SCENARIOS` runs of the policy over the jobs that run or wait.
+    """
+    rows = np.vstack([drawn(snapshot, run_times, seed), _limits(snapshot)])
     waits = _waits(snapshot, policy, rows)
     return Predicted(levels(waits[:, :-1]), waits[:, -1])
 
 
-def _drawn(snapshot: QueueSnapshot, run_times: RunTimes, seed: int) -> FloatArray:
-    """Return run times of the running and the queued jobs. Shape (`SCENARIOS`, running + queued), seconds."""
+def drawn(snapshot: QueueSnapshot, run_times: RunTimes, seed: int) -> FloatArray:
+    """Return run times of the running and the queued jobs. Shape (`SCENARIOS`, running + queued), seconds.
+
+    The draws of a job are spread evenly over its distribution.
+    """
     rng = np.random.default_rng(seed)
     nodes = np.concatenate([snapshot.running_nodes, snapshot.nodes])
     elapsed = np.concatenate([snapshot.now - snapshot.running_starts, np.zeros(len(snapshot.nodes))])
     strata = rng.permuted(np.tile(np.arange(SCENARIOS), (len(nodes), 1)), axis=1)
     chances = (strata + rng.random(strata.shape)) / SCENARIOS
-    drawn: FloatArray = run_times.drawn(nodes, _limits(snapshot), elapsed, chances).T
-    return np.maximum(drawn, _SHORTEST_S)
+    spread: FloatArray = run_times.drawn(nodes, _limits(snapshot), elapsed, chances).T
+    return np.maximum(spread, _SHORTEST_S)
 
 
 def _limits(snapshot: QueueSnapshot) -> FloatArray:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from allocsolve.model.columns import FloatArray
     from allocsolve.prediction.answers import Method, PastAnswers
     from allocsolve.prediction.history import JobHistory
-    from allocsolve.simulation import QueueView
-    from allocsolve.simulation.policy import PolicyLike
+    from allocsolve.simulation import PolicyLike, QueueView
 
 
 class StartIntervals(NamedTuple):

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from allocsolve.model.columns import FloatArray
-    from allocsolve.simulation import QueueSnapshot
-    from allocsolve.simulation.policy import PolicyLike
+    from allocsolve.simulation import PolicyLike, QueueSnapshot
 
 #: Limits are whole minutes, in seconds.
 _MINUTE_S: Final = 60.0

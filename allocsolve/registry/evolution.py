@@ -166,24 +166,27 @@ def _proof_text(
     return evolution_proof_text(problem, certificate, bound, answer)
 
 
-def _kind(name: str, title: str, function: str) -> CertificateKind[EvolutionProblem, EvolutionSchedule]:
-    check = imported(f"allocsolve.judge.evolution.certificate:{function}")
-    form = functools.partial(codec.certificate_schema, name)
+def _kind(
+    name: str, title: str, check: str, *, verified: bool = True
+) -> CertificateKind[EvolutionProblem, EvolutionSchedule]:
     return CertificateKind(
         name,
         ("makespan",),
         title,
-        check,
-        form,
+        imported(f"allocsolve.judge.evolution.{check}"),
+        functools.partial(codec.certificate_schema, name),
         names_term=False,
-        proof_text=_proof_text,
-        verified_for=_VERIFIED,
+        proof_text=_proof_text if verified else None,
+        verified_for=_VERIFIED if verified else "",
     )
 
 
 _CERTIFICATES: Final = (
-    _kind("area", "areas of the applications", "area_bound"),
-    _kind("learned-clauses", "what a search has learned, up to a contradiction", "refutation_bound"),
+    _kind("area", "areas of the applications", "certificate:area_bound"),
+    _kind("step-prices", "prices of steps", "step_prices:step_price_bound", verified=False),
+    _kind(
+        "learned-clauses", "what a search has learned, up to a contradiction", "certificate:refutation_bound"
+    ),
 )
 
 

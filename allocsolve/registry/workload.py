@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import CertificateKind, Codec, Family, Feature, Rules, imported
+from allocsolve.families import CertificateKind, Claims, Codec, Family, Feature, Rules, imported
 from allocsolve.heuristics.workload.queue_lengths import LONG_QUEUE, has_long_queue
 from allocsolve.instances.formats.own import workload as codec, workload_certificates
 from allocsolve.instances.formats.simulators import swf as tables
 from allocsolve.instances.formats.simulators.foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
+from allocsolve.judge.workload.claims import WORKLOAD_CLAIMS, workload_breaches
 from allocsolve.judge.workload.rules import WORKLOAD_TERMS, workload_metrics, workload_violations
 from allocsolve.judge.workload.tolerance import rounded_schedule
 from allocsolve.model import (
@@ -32,7 +32,7 @@ from allocsolve.model import (
     WorkloadSchedule,
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
-from allocsolve.pictures.workload import WORKLOAD_VIEW
+from allocsolve.pictures.workload import WORKLOAD_VIEW, breach_picture, never_run
 from allocsolve.registry.names import parse_name
 from allocsolve.registry.table import CP_SAT, exact, heuristic, quick_solvers, registered_solver
 
@@ -236,16 +236,22 @@ def _proof_text(
 
 
 def _kind(
-    name: str, title: str, place: str, *, general: bool = False, verified_for: str = ""
+    name: str, title: str, place: str, *, general: bool = False, rigid: bool = True, verified_for: str = ""
 ) -> CertificateKind[WorkloadProblem, WorkloadSchedule]:
     """Return a kind that bounds the makespan or means, of plain machines unless it is general."""
     is_mean = name != "makespan"
+
+    def beyond(problem: WorkloadProblem) -> str:
+        if rigid and not problem.is_rigid:
+            return "jobs that are not rigid"
+        return "" if general else problem.beyond_plain
+
     return CertificateKind(
         *(name, _MEANS if is_mean else (name,), title, imported(f"allocsolve.judge.workload.{place}")),
         schema=functools.partial(workload_certificates.certificate_schema, name),
         names_term=is_mean,
-        beyond=(lambda _: "") if general else attrgetter("beyond_plain"),
-        proof_text=_proof_text,
+        beyond=beyond,
+        proof_text=_proof_text if verified_for else None,
         verified_for=verified_for,
     )
 
@@ -253,10 +259,11 @@ def _kind(
 _CERTIFICATES: Final = (
     _kind(
         *("time-prices", "prices of node-seconds, slot by slot", "certificate:time_price_bound"),
+        rigid=False,
         verified_for=f"{_MOLDABLE}, for the turnaround",
     ),
     _kind(
-        *("job-prices", "prices per second, job by job", "machine_job_prices:any_job_price_bound"),
+        *("job-prices", "prices per second, job by job", "job_prices:job_price_bound"),
         general=True,
         verified_for="rigid jobs on plain machines, whole weights, times in quarters of a second",
     ),
@@ -264,6 +271,7 @@ _CERTIFICATES: Final = (
     _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound"),
     _kind(
         *("makespan", "a single job, areas, or wide jobs", "certificate:makespan_rule_bound"),
+        rigid=False,
         verified_for=_MOLDABLE,
     ),
     _kind(
@@ -310,6 +318,7 @@ WORKLOAD: Final = Family(
         f"{count}-jobs": functools.partial(random_workload, 1, count)
         for count in (10, 100, 1000, 10_000, 100_000)
     },
+    claims=Claims(WORKLOAD_CLAIMS, workload_breaches, breach_picture, never_run),
     quick_solvers=_quick_solvers,
     adapted=_policy_as_solver,
 )

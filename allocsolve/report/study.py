@@ -84,17 +84,14 @@ def examine(
     Rows that contradict a judged answer count nowhere: what is said of the others is as if they had never
     been made.
 
+    Raises `InvalidOption` if there is no record.
+
     Parameters
     ----------
     records
         Of any suites, objectives, solvers, budgets and seeds; failed ones included.
     catalogue
         In which suites the instances count, and what files state of them; as for `compare`.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no record.
     """
     rows = tuple(records)
     catalogue = library_statements(rows) if catalogue is None else catalogue

@@ -21,10 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.kernels import inner_kernel
-from allocsolve.kernels.search import bisect_right
-from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
-from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
+from allocsolve.kernels import bisect_right, inner_kernel
+from allocsolve.model import EVOLVING, MALLEABLE, PROFILE, REACTIVE, REQUESTED
 from allocsolve.simulation._kernels_events import begin, complete
 from allocsolve.simulation._kernels_sizes import (
     ask,
@@ -45,9 +43,7 @@ from allocsolve.simulation._kernels_sizes import (
 from allocsolve.simulation.decisions import PROMISED
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import FloatArray, IntArray, PackedJobs
     from allocsolve.simulation.state import Resizing, State
 
 

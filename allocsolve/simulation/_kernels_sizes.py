@@ -20,8 +20,7 @@ import numpy as np
 
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import BY_ITEM, change, raise_up, take_out
-from allocsolve.model.evolving import REQUESTED
-from allocsolve.model.job_kinds import POWERS_OF_TWO
+from allocsolve.model import POWERS_OF_TWO, REQUESTED
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, time_factor
 from allocsolve.simulation._kernels_events import put_in_order, take_out_of_order
 

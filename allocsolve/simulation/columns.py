@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.model.arrays import read_only_view
+from allocsolve.model.arrays import frozen, read_only_view
 from allocsolve.model.evolving import PROFILE, packed_evolving
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.view import JobColumns, Steps
@@ -16,10 +16,7 @@ from allocsolve.simulation.view import JobColumns, Steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.evolving import PackedEvolving
+    from allocsolve.model import FloatArray, IntArray, PackedEvolving, WorkloadProblem
     from allocsolve.simulation.orders import Changes
     from allocsolve.simulation.rules import EngineRules
 
@@ -108,8 +105,7 @@ def _relative_tables(problem: WorkloadProblem) -> FloatArray:
     relative = packed.table_seconds.copy()
     for job in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         relative[packed.table_offsets[job] : packed.table_offsets[job + 1]] /= packed.runtime[job]
-    relative.setflags(write=False)
-    return relative
+    return frozen(relative)
 
 
 #: What is shown where no job has a profile, or the rules hide them.

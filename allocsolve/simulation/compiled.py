@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allocsolve.errors import Deadlock
 from allocsolve.model import Result, Status
 from allocsolve.model.options import Options
+from allocsolve.simulation import EngineRules
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of, standstill_of
 from allocsolve.simulation.simulate import run_policy
 from allocsolve.simulation.state import initial_resizing, initial_state, roomier
@@ -15,16 +16,19 @@ from allocsolve.simulation.state import initial_resizing, initial_state, roomier
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import Budget, PackedJobs, WorkloadProblem, WorkloadSchedule
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.simulation.rules import EngineRules
-from allocsolve.simulation.state import Resizing, State
+    from allocsolve.model import Budget, FloatArray, PackedJobs, WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation.state import Resizing, State
 
 
 class CompiledSolver(Options):
     """A policy that runs a whole workload at once, as a solver: it always runs to the end of the workload."""
 
     __slots__ = ()
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation under this policy, unless others are given."""
+        return EngineRules()
 
     if TYPE_CHECKING:
 
@@ -41,6 +45,31 @@ class CompiledSolver(Options):
         if run.standstill is not None:
             raise Deadlock(run.standstill.told(problem.jobs.names))
         return Result(Status.FEASIBLE, run.schedule, runtime=clock.elapsed)
+
+
+class ResizingSolver(CompiledSolver):
+    """A policy under which jobs change their sizes while they run."""
+
+    __slots__ = ()
+    #: Whether it answers the requests of evolving jobs.
+    answers: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def run(self, problem: WorkloadProblem, rules: EngineRules) -> tuple[State, Resizing]:
+            """Run a workload, which has been checked, to its end; return the states of the engine."""
+
+    def final_states(
+        self, problem: WorkloadProblem, rules: EngineRules | None = None
+    ) -> tuple[State, Resizing]:
+        """Return the states of the engine at the end of a workload; without rules, by those of the policy."""
+        rules = rules or self.rules
+        rules.check(problem, answers=self.answers)
+        return self.run(rules.applied(problem), rules)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        return simulation_of(self.final_states(problem, rules))
 
 
 @dataclass(frozen=True, slots=True)

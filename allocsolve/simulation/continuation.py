@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
     from allocsolve.simulation.state import State
 
 

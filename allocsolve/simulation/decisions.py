@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
 from allocsolve.errors import AllocsolveError
+from allocsolve.model.checks import shown
 
 #: Codes of reasons, for kernels; see `Reason`.
 AT_HEAD: Final = 1
@@ -104,3 +106,14 @@ class IllegalDecision(AllocsolveError, ValueError):  # noqa: N818 - the name say
         self.job = job
         self.rule = rule
         super().__init__(rule if job is None else f"job {job}: {rule}")
+
+
+def checked_wake(wake: Wake, now: float) -> float:
+    """Return when the policy is to be called again, if that is after now."""
+    try:
+        at = float(wake.at)
+    except (TypeError, ValueError, OverflowError):
+        raise IllegalDecision(None, f"wake-up at {shown(wake.at)} is at no time") from None
+    if not now < at < math.inf:
+        raise IllegalDecision(None, f"wake-up at {at} is not after now, {now:.15g}")
+    return at

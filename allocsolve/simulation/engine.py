@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from allocsolve.kernels.records import numbers
-from allocsolve.model.arrays import frozen
+from allocsolve.model import PROFILE, PackedJobs, frozen
 from allocsolve.model.checks import shown, whole
-from allocsolve.model.evolving import PROFILE
-from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.simulation._kernels_loop import start_job, to_next_event
 from allocsolve.simulation.columns import NO_PROFILES, KnownColumns, KnownProfiles
-from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
+from allocsolve.simulation.decisions import (
+    Answer,
+    IllegalDecision,
+    Promise,
+    Reason,
+    Resize,
+    Start,
+    Wake,
+    checked_wake,
+)
 from allocsolve.simulation.orders import Changes, Orders
 from allocsolve.simulation.outcome import log_of, schedule_of, standstill_of
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.state import initial_state
-from allocsolve.simulation.view import QueueView, can_run_on, relative_time, run_time
+from allocsolve.simulation.view import NO_CHANGES, QueueView, can_run_on, relative_time, run_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.outcome import Log, Standstill
 
@@ -111,7 +116,7 @@ class Engine:
         listed = state.held[engine.first : engine.last]
         running, held = frozen(listed["job"].copy()), frozen(listed["nodes"].copy())
         queue = frozen(state.queue[engine.head : engine.tail].copy())
-        changes = _no_changes(held) if self._changes is None else self._changes.columns(running)
+        changes = {"targets": held, **NO_CHANGES} if self._changes is None else self._changes.columns(running)
         profiles = NO_PROFILES if self._known_steps is None else self._known_steps.of(queue, running)
         return QueueView(
             now=now,
@@ -153,7 +158,7 @@ class Engine:
         free, chosen = int(self._state.engine["free"]), set[int]()
         for decision in decisions:
             if isinstance(decision, Wake):
-                wakes.append(self._checked_wake(decision))
+                wakes.append(checked_wake(decision, self._state.engine["clock"]))
                 continue
             if not isinstance(decision, Start):
                 raise _no_start(decision)
@@ -173,18 +178,10 @@ class Engine:
     ) -> list[list[int]]:
         orders = Orders(self._state, changes.resizing, self.problem.packed)
         for decision in decisions:
-            if isinstance(decision, Start):
-                orders.start(*self._checked_start(decision))
-            elif isinstance(decision, Promise):
-                orders.promise(*self._checked_start(decision)[:2])
-            elif isinstance(decision, Resize):
-                orders.resize(decision)
-            elif isinstance(decision, Answer):
-                orders.answer(decision)
-            elif isinstance(decision, Wake):
-                wakes.append(self._checked_wake(decision))
+            if isinstance(decision, Wake):
+                wakes.append(checked_wake(decision, self._state.engine["clock"]))
             else:
-                raise _no_start(decision)
+                orders.take(decision, self._checked_start)
         return orders.checked()
 
     def _checked_start(self, start: Start | Promise) -> _Chosen:
@@ -212,16 +209,6 @@ class Engine:
             raise IllegalDecision(job, f"is backfilled before job {blocked}, which is not in 0..{count - 1}")
         return job, nodes, reason, blocked
 
-    def _checked_wake(self, wake: Wake) -> float:
-        try:
-            at = float(wake.at)
-        except (TypeError, ValueError, OverflowError):
-            raise IllegalDecision(None, f"wake-up at {shown(wake.at)} is at no time") from None
-        now = self._state.engine["clock"]
-        if not now < at < math.inf:
-            raise IllegalDecision(None, f"wake-up at {at} is not after now, {now:.15g}")
-        return at
-
     def result(self) -> WorkloadSchedule:
         """Return the schedule so far: running jobs up to their ends, jobs not yet started without pieces."""
         return schedule_of(self._state, None if self._changes is None else self._changes.resizing)
@@ -246,25 +233,6 @@ def _no_start(decision: object) -> IllegalDecision:
     return IllegalDecision(None, f"{shown(decision)} is no decision")
 
 
-def _no_changes(held: IntArray) -> dict[str, Any]:
-    """Return the fields of a view about changes of size, for a workload in which no job changes its size."""
-    return {
-        "targets": held,
-        "resized": _NO_JOBS,
-        "pool": 0,
-        "reserved": 0,
-        "promises": _NO_JOBS,
-        "promised_nodes": _NO_JOBS,
-        "requests": _NO_JOBS,
-        "requested_nodes": _NO_JOBS,
-    }
-
-
-_NO_JOBS: Final = frozen(np.empty(0, dtype=np.int64))
-
-
 def _at_least(values: FloatArray, bound: float) -> FloatArray:
     """Return rising values, those below the bound raised to it, as a read-only copy."""
-    bounded = np.maximum(values, bound) if len(values) and values[0] < bound else values.copy()
-    bounded.setflags(write=False)
-    return bounded
+    return frozen(np.maximum(values, bound) if len(values) and values[0] < bound else values.copy())

@@ -29,9 +29,7 @@ from allocsolve.simulation.policy import instantiated, runnable
 from allocsolve.simulation.simulate import CompiledPolicy
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.speedup import Speedup
+    from allocsolve.model import FloatArray, IntArray, Speedup
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.rules import EngineRules
     from allocsolve.simulation.view import JobColumns, QueueView

@@ -26,36 +26,16 @@ from allocsolve.simulation.view_states import (
     waiting_state,
 )
 
-__all__ = [
-    "NOBODY",
-    "Continuation",
-    "Resizing",
-    "Restart",
-    "Started",
-    "State",
-    "advance",
-    "answer",
-    "begin",
-    "has_room",
-    "initial_resizing",
-    "initial_state",
-    "largest_size",
-    "largest_start",
-    "leave_queue",
+__all__ = ["NOBODY", "Continuation", "Resizing", "Restart", "Started", "State"]
+__all__ += ["initial_resizing", "initial_state", "roomier"]
+__all__ += [
     "packed_jobs",
-    "promise",
     "queue_state",
     "renumbered",
-    "resize",
     "resizing_of_view",
-    "roomier",
-    "run_time",
     "start_of",
-    "start_promised",
     "state_of_view",
-    "take_in",
-    "take_running",
-    "time_ratio",
     "waiting_state",
-    "work_left",
 ]
+__all__ += ["advance", "answer", "begin", "has_room", "leave_queue", "promise", "resize", "start_promised"]
+__all__ += ["largest_size", "largest_start", "run_time", "take_in", "take_running", "time_ratio", "work_left"]

@@ -12,29 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels.records import numbers
-from allocsolve.model import MALLEABLE
-from allocsolve.model.arrays import frozen
+from allocsolve.model import MALLEABLE, REQUESTED, frozen
 from allocsolve.model.checks import shown, whole
-from allocsolve.model.evolving import REQUESTED
-from allocsolve.simulation._kernels_loop import (
-    ANSWER,
-    PROMISE,
-    RESIZE,
-    START,
-    carry_out,
-    to_next_resizing_event,
-)
-from allocsolve.simulation.decisions import IllegalDecision, Resize
+from allocsolve.simulation import _kernels_loop as kernels
+from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start
 from allocsolve.simulation.state import initial_resizing, roomier
 from allocsolve.simulation.view import can_run_on
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from allocsolve.model import PackedJobs, WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.simulation.decisions import Answer
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
+    from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.state import Resizing, State
 
 
@@ -56,6 +46,24 @@ class Orders:
         self._given: dict[int, list[tuple[int, int]]] = {}
         self.rows: list[list[int]] = []
 
+    def take(
+        self, decision: Decision, checked: Callable[[Start | Promise], tuple[int, int, int, int]]
+    ) -> None:
+        """Check a decision that is no wake-up.
+
+        `checked` returns job, nodes, code of the reason and blocked job, or -1, of who is to leave the queue.
+        """
+        if isinstance(decision, Start):
+            self.start(*checked(decision))
+        elif isinstance(decision, Promise):
+            self.promise(*checked(decision)[:2])
+        elif isinstance(decision, Resize):
+            self.resize(decision)
+        elif isinstance(decision, Answer):
+            self.answer(decision)
+        else:
+            raise IllegalDecision(None, f"{shown(decision)} is no decision")
+
     def start(self, job: int, nodes: int, reason: int, blocked: int) -> None:
         """Start a job; the engine has checked all but whether it is in the queue and its nodes are free."""
         self._leave_queue(job)
@@ -63,7 +71,7 @@ class Orders:
             raise IllegalDecision(job, f"starts on {nodes} nodes, but {self.free} are free")
         self.free -= nodes
         self._targets[job] = nodes
-        self.rows.append([START, job, nodes, 0, reason, blocked])
+        self.rows.append([kernels.START, job, nodes, 0, reason, blocked])
 
     def resize(self, decision: Resize) -> None:
         """Change a running job."""
@@ -90,7 +98,7 @@ class Orders:
         elif gain > 0 or self._gives_now(job, nodes):
             self.free -= gain
         self._targets[job] = nodes
-        self.rows.append([RESIZE, job, nodes, 0, 0, -1])
+        self.rows.append([kernels.RESIZE, job, nodes, 0, 0, -1])
 
     def _gives_now(self, job: int, nodes: int) -> bool:
         """Return whether a job that shrinks to `nodes` nodes gives nodes up at once, without a stall."""
@@ -129,7 +137,7 @@ class Orders:
         elif self._resizing.job[job]["reading"] != REQUESTED:
             raise IllegalDecision(job, "is refused nodes, but asks until it gets them or needs them no more")
         self._answered.add(job)
-        self.rows.append([ANSWER, job, granted, 0, 0, -1])
+        self.rows.append([kernels.ANSWER, job, granted, 0, 0, -1])
 
     def _target(self, job: int) -> int:
         """Return what a running job holds after its pending change."""
@@ -181,7 +189,7 @@ class Orders:
             )
         self.free -= lack
         self._pool += lack
-        self.rows.append([PROMISE, job, nodes, lack, 0, -1])
+        self.rows.append([kernels.PROMISE, job, nodes, lack, 0, -1])
         self._open.append((job, nodes))
         while self._open and self._open[0][1] <= self._pool:
             ready, size = self._open.popleft()
@@ -219,7 +227,7 @@ class Changes:
         if needed > len(self.resizing.log):
             self.resizing = roomier(self.resizing, running)
             self._changes = tuple(self.resizing)
-        return to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
+        return kernels.to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
 
     def columns(self, running: IntArray) -> dict[str, Any]:
         """Return the fields of a view about changes of size."""
@@ -252,4 +260,4 @@ class Changes:
     def carry_out(self, rows: list[list[int]]) -> None:
         """Carry out the decisions."""
         if rows:
-            carry_out(self._jobs, self._arrays, self._changes, np.array(rows, dtype=np.int64))
+            kernels.carry_out(self._jobs, self._arrays, self._changes, np.array(rows, dtype=np.int64))

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.model import WorkloadSchedule
-from allocsolve.model.arrays import frozen
+from allocsolve.model import PROFILE, WorkloadSchedule, frozen
 from allocsolve.model.checks import shown
-from allocsolve.model.evolving import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

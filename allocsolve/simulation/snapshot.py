@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, packed_machine
-from allocsolve.model.arrays import frozen
-from allocsolve.model.job_kinds import RIGID
+from allocsolve.model import RIGID, ClosedWindow, Jobs, WorkloadProblem, frozen, packed_machine
 from allocsolve.simulation.forecast import starts_in_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.machine import Amounts
+    from allocsolve.model import Amounts, FloatArray, IntArray
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.view import QueueView
 

@@ -10,9 +10,7 @@ from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import Record, Records, record, records
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.evolving import PackedEvolving
+    from allocsolve.model import FloatArray, IntArray, PackedEvolving
 
 
 class EngineNumbers(Record):

@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from allocsolve.model.evolving import PROFILE
+import numpy as np
+
+from allocsolve.model import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, PROFILE, SPEEDUP_TABLE, frozen
 from allocsolve.model.job_kinds import POWERS_OF_TWO, allowed_sizes
-from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray, PackedJobs
 
 
-class _SizedJobs(Protocol):
-    """The columns that say on how many nodes jobs run."""
-
-    @property
-    def nodes(self) -> IntArray: ...
-    @property
-    def min_nodes(self) -> IntArray: ...
-    @property
-    def max_nodes(self) -> IntArray: ...
-    @property
-    def runtime(self) -> FloatArray: ...
-    @property
-    def speedup(self) -> IntArray: ...
-    @property
-    def parameter(self) -> FloatArray: ...
-    @property
-    def table_offsets(self) -> IntArray: ...
-    @property
-    def table_nodes(self) -> IntArray: ...
-    @property
-    def table_seconds(self) -> FloatArray: ...
-    @property
-    def size_step(self) -> IntArray: ...
-
-
-def can_run_on(jobs: _SizedJobs, job: int, nodes: int) -> bool:
+def can_run_on(jobs: PackedJobs | JobColumns, job: int, nodes: int) -> bool:
     """Return whether a job can run on `nodes` nodes. O(rows of its table)."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return nodes in jobs.table_nodes[_rows(jobs, job)].tolist()
@@ -51,14 +26,14 @@ def can_run_on(jobs: _SizedJobs, job: int, nodes: int) -> bool:
     return bool(nodes & (nodes - 1) == 0 if step == POWERS_OF_TWO else nodes % step == 0)
 
 
-def relative_time(jobs: _SizedJobs, job: int, nodes: int) -> float:
+def relative_time(jobs: PackedJobs | JobColumns, job: int, nodes: int) -> float:
     """Return the run time on `nodes` nodes, which the job must allow, over that on its own nodes."""
     if jobs.speedup[job] == NO_SPEEDUP or nodes == jobs.nodes[job]:
         return 1.0
     return _time_factor(jobs, job, nodes) / _time_factor(jobs, job, int(jobs.nodes[job]))
 
 
-def run_time(jobs: _SizedJobs, job: int, nodes: int) -> float:
+def run_time(jobs: PackedJobs | JobColumns, job: int, nodes: int) -> float:
     """Return how long a job runs on `nodes` nodes, which it must allow, in seconds; exact if from a table."""
     law = jobs.speedup[job]
     if law == NO_SPEEDUP:
@@ -68,11 +43,11 @@ def run_time(jobs: _SizedJobs, job: int, nodes: int) -> float:
     return float(jobs.runtime[job]) * relative_time(jobs, job, nodes)
 
 
-def _rows(jobs: _SizedJobs, job: int) -> slice:
+def _rows(jobs: PackedJobs | JobColumns, job: int) -> slice:
     return slice(int(jobs.table_offsets[job]), int(jobs.table_offsets[job + 1]))
 
 
-def _time_factor(jobs: _SizedJobs, job: int, nodes: int) -> float:
+def _time_factor(jobs: PackedJobs | JobColumns, job: int, nodes: int) -> float:
     """Return the time on `nodes` nodes, in a unit that is the same for all numbers of nodes of the job."""
     law, parameter = jobs.speedup[job], float(jobs.parameter[job])
     if law == AMDAHL:
@@ -84,6 +59,15 @@ def _time_factor(jobs: _SizedJobs, job: int, nodes: int) -> float:
     rows = _rows(jobs, job)
     return float(jobs.table_seconds[rows][jobs.table_nodes[rows].tolist().index(nodes)])
 
+
+#: No jobs, as a column.
+NO_JOBS: Final = frozen(np.empty(0, dtype=np.int64))
+#: The fields of a view about changes of size but `targets`, where no job changes its size.
+NO_CHANGES: Final[dict[str, Any]] = {
+    "pool": 0,
+    "reserved": 0,
+    **dict.fromkeys(("resized", "promises", "promised_nodes", "requests", "requested_nodes"), NO_JOBS),
+}
 
 #: Pairs of seconds and nodes.
 Steps: TypeAlias = tuple[tuple[float, int], ...]
@@ -182,8 +166,7 @@ class QueueView:
         if jobs.reading[job] == PROFILE:
             return (int(jobs.nodes[job]),)
         if jobs.speedup[job] == SPEEDUP_TABLE:
-            rows = slice(jobs.table_offsets[job], jobs.table_offsets[job + 1])
-            return tuple(jobs.table_nodes[rows].tolist())
+            return tuple(jobs.table_nodes[_rows(jobs, job)].tolist())
         low, high = int(jobs.min_nodes[job]), int(jobs.max_nodes[job])
         return tuple(allowed_sizes(low, high, int(jobs.size_step[job])))
 

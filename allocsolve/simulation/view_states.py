@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.kernels.records import numbers
-from allocsolve.model.arrays import frozen
-from allocsolve.model.packed_jobs import PackedJobs
+from allocsolve.model import PackedJobs, frozen
 from allocsolve.simulation.columns import shown_plan
 from allocsolve.simulation.decisions import Reason, Start
 from allocsolve.simulation.state import initial_resizing, initial_state
 from allocsolve.simulation.view import JobColumns
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray
     from allocsolve.simulation.state import Resizing, State
     from allocsolve.simulation.view import QueueView
 

@@ -19,30 +19,11 @@ from allocsolve.heuristics.workload.policies import EASY_PRESETS, QUEUE_ORDERS, 
 from allocsolve.testing.policies import PolicyConformance, check_policy, example_workloads
 
 
-class TestFcfs(PolicyConformance):
-    policy = Fcfs()
-    starts_head = True
-    reserves_head = True
-    starts_like = "fcfs"
-
-
-class TestFirstFit(PolicyConformance):
-    policy = FirstFit
-    starts_head = True
-    starts_like = "first-fit"
-
-
 class TestEasy(PolicyConformance):
     policy = Easy()
     starts_head = True
     reserves_head = True
     starts_like = "easy"
-
-
-class TestFunction(PolicyConformance):
-    policy = first_fit
-    starts_head = True
-    starts_like = "first-fit"
 
 
 class TestShortestFirst(PolicyConformance):
@@ -54,40 +35,42 @@ class TestShortestFirst(PolicyConformance):
         return sorted(view.queue.tolist(), key=lambda job: (jobs.estimate[job], jobs.submit[job], job))
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [MalleableMin, MalleableAverage(), MalleablePref(), MalleablePrefkeeper(), StaticPrice()],
-    ids=str,
-)
-def test_malleable_policies_start_like_first_fit(policy: Any) -> None:
-    check_policy(policy, starts_head=True, starts_like="first-fit")
+HEAD: dict[str, Any] = {"starts_head": True}
+HEADS: dict[str, Any] = {**HEAD, "reserves_head": True}
+LIKE_FIRST_FIT: dict[str, Any] = {**HEAD, "starts_like": "first-fit"}
+#: What policies claim besides that their decisions are legal.
+CLAIMS: list[tuple[Any, dict[str, Any]]] = [
+    (Fcfs(), {**HEADS, "starts_like": "fcfs"}),
+    (FirstFit, LIKE_FIRST_FIT),
+    (first_fit, LIKE_FIRST_FIT),
+    (MalleableMin, LIKE_FIRST_FIT),
+    (MalleableAverage(), LIKE_FIRST_FIT),
+    (MalleablePref(), LIKE_FIRST_FIT),
+    (MalleablePrefkeeper(), LIKE_FIRST_FIT),
+    (StaticPrice(), LIKE_FIRST_FIT),
+    (Easy(extra_nodes=False), HEADS),
+    (Easy(strict=True), HEADS),
+    (Easy(extra_nodes=False, strict=True), HEADS),
+    (Easy(estimate="actual"), HEADS),
+    (Easy(scan_limit=3), HEADS),
+    (Easy(moldable="min"), HEADS),
+    (Easy(moldable="fit"), HEADS),
+    (fcfs, HEADS),
+    (Easy(estimate="user-average"), HEAD),
+    *((Easy(order=order), {}) for order in QUEUE_ORDERS[1:]),
+    *(
+        (Easy(like=tool), {**HEAD, "starts_like": tool, "reserves_head": tool in {"flux", "cqsim"}})
+        for tool in EASY_PRESETS
+        if tool != "mjs2023"
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    "policy",
-    [
-        Easy(extra_nodes=False),
-        Easy(strict=True),
-        Easy(extra_nodes=False, strict=True),
-        Easy(estimate="actual"),
-        Easy(scan_limit=3),
-        Easy(moldable="min"),
-        Easy(moldable="fit"),
-        fcfs,
-    ],
-    ids=lambda policy: getattr(policy, "__name__", str(policy)),
+    ("policy", "claims"), CLAIMS, ids=[getattr(policy, "__name__", str(policy)) for policy, _ in CLAIMS]
 )
-def test_variants_reserve_for_the_head(policy: Any) -> None:
-    check_policy(policy, starts_head=True, reserves_head=True)
-
-
-def test_a_policy_that_learns_decides_legally() -> None:
-    check_policy(Easy(estimate="user-average"), starts_head=True)
-
-
-@pytest.mark.parametrize("tool", [tool for tool in EASY_PRESETS if tool != "mjs2023"])
-def test_presets_do_what_the_tool_does(tool: Any) -> None:
-    check_policy(Easy(like=tool), starts_head=True, starts_like=tool, reserves_head=tool in {"flux", "cqsim"})
+def test_policies_are_what_they_claim(policy: Any, claims: dict[str, Any]) -> None:
+    check_policy(policy, **claims)
 
 
 def test_one_tool_has_nodes_idle() -> None:
@@ -100,11 +83,6 @@ def test_one_tool_has_nodes_idle() -> None:
 def test_tools_that_delay_the_head_are_caught(tool: Any) -> None:
     with pytest.raises(AssertionError, match="the head, starts after its shadow time"):
         check_policy(Easy(like=tool), reserves_head=True)
-
-
-@pytest.mark.parametrize("order", QUEUE_ORDERS[1:])
-def test_orders_decide_legally(order: Any) -> None:
-    check_policy(Easy(order=order))
 
 
 @pytest.mark.parametrize(

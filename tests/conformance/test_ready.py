@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from compilation import cold_start
 from offenders import all_offenders
+from process_tools import python
 
 from allocsolve.families import families, family_named
 from allocsolve.instances import klein2011
@@ -23,16 +21,9 @@ SMALL = ("three times the full machine", "two halves", "one job that may leak", 
 TOOL = Path(__file__).resolve().parents[1] / "readiness.py"
 
 
-def _unready(kind: str) -> dict[str, list[str]]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    output = subprocess.run([sys.executable, TOOL, kind], env=environment, check=True, stdout=subprocess.PIPE)
-    unready: dict[str, list[str]] = json.loads(output.stdout)
-    return unready
-
-
 @pytest.mark.parametrize("kind", [family.kind for family in families()])
 def test_a_solver_that_is_ready_compiles_nothing(kind: str) -> None:
-    late = _unready(kind)
+    late: dict[str, list[str]] = json.loads(python(TOOL, kind)[0])
     assert set(late) <= set(solver_names(family_named(kind)))
     assert len(late) > 5
     assert not {solver: kernels for solver, kernels in late.items() if kernels}

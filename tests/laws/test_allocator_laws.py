@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import naive_allocators as naive
 import numpy as np
@@ -23,11 +23,10 @@ from allocsolve.heuristics.partition.curve_fit import (
 )
 from allocsolve.heuristics.partition.growth import Growth, growth, leak
 from allocsolve.heuristics.partition.lattice import lattice
-from allocsolve.heuristics.partition.submesh import SUBMESH_CHOICES, submesh
+from allocsolve.heuristics.partition.submesh import SubmeshChoice, submesh
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Topology, frozen, node_order
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.partition.submesh import SubmeshChoice
     from allocsolve.model import BoolArray, IntArray, NodeOrder
 
 Request = tuple[Topology, "BoolArray", int]
@@ -139,7 +138,7 @@ def test_leaks_are_their_twins(request: Request, data: Any) -> None:
 # Blocks ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("choice", SUBMESH_CHOICES)
+@pytest.mark.parametrize("choice", get_args(SubmeshChoice))
 @pytest.mark.parametrize("all_shapes", [False, True])
 @given(request=requests() | roomy_requests())
 def test_submeshes_are_their_twins(choice: SubmeshChoice, all_shapes: bool, request: Request) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_workload_optimum import naive_earliest, naive_optimum, naive_values
+from naive_resources import naive_earliest
+from naive_workload_optimum import naive_optimum, naive_values
 from tiers import examples
 
 from allocsolve.bounds.workload import time_prices
@@ -20,6 +21,7 @@ from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, Plan, job_sizes
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
     Amdahl,
     Budget,
     Clock,
@@ -28,7 +30,7 @@ from allocsolve.model import (
     SpeedupTable,
     Status,
     WorkloadProblem,
-    parse_workload_objective,
+    parse_objective,
 )
 from allocsolve.model.result import terms
 
@@ -147,7 +149,7 @@ def test_free_nodes_are_those_of_a_slow_twin(seed: int) -> None:
 @settings(max_examples=examples(40))
 @given(workloads(), st.sampled_from(OBJECTIVES))
 def test_reinsertion_is_feasible_and_never_below_the_optimum(problem: WorkloadProblem, text: str) -> None:
-    objective = parse_workload_objective(text)
+    objective = parse_objective(text, WORKLOAD_OBJECTIVES)
     result = Reinsertion(objective)(problem, Budget(iterations=300))
     value = check(problem, result, objective)
     assert not_below(value, naive_optimum(problem, objective))
@@ -157,7 +159,7 @@ def test_reinsertion_is_feasible_and_never_below_the_optimum(problem: WorkloadPr
 @settings(max_examples=examples(40))
 @given(workloads(), st.sampled_from(OBJECTIVES))
 def test_cpsat_is_brute_force(problem: WorkloadProblem, text: str) -> None:
-    objective = parse_workload_objective(text)
+    objective = parse_objective(text, WORKLOAD_OBJECTIVES)
     result = WorkloadCpSat(objective)(problem, Budget())
     value = check(problem, result, objective)
     assert result.status is Status.OPTIMAL
@@ -167,7 +169,7 @@ def test_cpsat_is_brute_force(problem: WorkloadProblem, text: str) -> None:
 @settings(max_examples=examples(25))
 @given(workloads(max_jobs=3, real=True), st.sampled_from(OBJECTIVES))
 def test_cpsat_bounds_real_times(problem: WorkloadProblem, text: str) -> None:
-    objective = parse_workload_objective(text)
+    objective = parse_objective(text, WORKLOAD_OBJECTIVES)
     result = WorkloadCpSat(objective)(problem, Budget())
     value = check(problem, result, objective)
     optimum = naive_optimum(problem, objective)
@@ -179,7 +181,7 @@ def test_cpsat_bounds_real_times(problem: WorkloadProblem, text: str) -> None:
 @settings(max_examples=examples(25))
 @given(workloads(), st.sampled_from(OBJECTIVES))
 def test_prices_encloses_the_optimum(problem: WorkloadProblem, text: str) -> None:
-    objective = parse_workload_objective(text)
+    objective = parse_objective(text, WORKLOAD_OBJECTIVES)
     result = Prices(objective)(problem, Budget(iterations=200))
     value = check(problem, result, objective)
     optimum = naive_optimum(problem, objective)

@@ -17,6 +17,7 @@ from strategies import evolution_problems
 from tiers import draws, examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
+from allocsolve.bounds import makespan_bound
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
@@ -30,6 +31,7 @@ from allocsolve.exact.evolution._makespan_lanes import (
     TotalKnowledge,
 )
 from allocsolve.exact.evolution._offset_model import OffsetModel
+from allocsolve.exact.evolution._segments import segments_of
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
@@ -37,6 +39,7 @@ from allocsolve.judge import confirm
 from allocsolve.model import Limit
 
 if TYPE_CHECKING:
+    from allocsolve.exact.evolution._segments import Fact
     from allocsolve.model import EvolutionObjective, EvolutionTerm, IntArray
 
 rigid_problems = evolution_problems(
@@ -339,6 +342,48 @@ def test_what_a_limit_implies_cuts_off_no_schedule_and_all_that_one_start_moves_
     for app in range(n - 1):
         gaps = [0 if other == app else int(values[app, other]) for other in range(n - 1)]
         assert -values[app, -1] <= latest_start(heads, gaps, app, limit)
+
+
+@settings(max_examples=examples(100))
+@given(
+    evolution_problems(
+        min_apps=2, max_apps=3, max_steps=6, max_nodes=6, expand_limits=(1.5, 2, math.inf), releases=True
+    ),
+    st.integers(0, 4),
+)
+def test_no_step_wastes_more_than_all_others_leave(problem: EvolutionProblem, more: int) -> None:
+    """At the root: what is held for nothing fits between the areas and the node-seconds there are."""
+    time = least_of(problem, "makespan") + more
+    model = OffsetModel(problem, time, Budget().start(), seed=0)
+    for _ in range(2):  # what the first slice implies is ground of the second
+        assert model.search(0) != NO_ANSWER
+    values = model.lemmas(time, 0).ground.reshape(model.points, model.points)
+    budget = problem.num_nodes * (time - min(problem.releases)) - problem.area
+    wasted = {
+        fact: nodes * (values[fact.before, fact.after] - fact.seconds) for fact, nodes in wasteful(problem)
+    }
+    assert sum(wasted.values()) <= budget
+    for fact, nodes in wasteful(problem):
+        rest = budget - sum(wasted.values()) + wasted[fact]
+        assert -values[fact.after, fact.before] <= fact.seconds + rest // nodes
+
+
+def wasteful(problem: EvolutionProblem) -> list[tuple[Fact, int]]:
+    """The steps that may hold nodes for nothing: from which point to which, unexpanded, and their nodes."""
+    return [(fact, nodes) for fact, nodes in segments_of(problem).holds if nodes]
+
+
+def test_near_the_area_the_budget_for_waste_refutes() -> None:
+    """Without it more than 368,000 conflicts refute nothing here."""
+    problem = replace(klein2011([2011, 3]), expand_limit=math.inf)
+    model = OffsetModel(problem, 1012 * makespan_bound(problem) // 1000, Budget().start(), seed=0)
+    assert model.search(10_000) == NO_ANSWER
+
+
+def test_a_budget_beyond_64_bits_is_left_out() -> None:
+    steps = [(1, 2**40), (1, 1), (1, 2**40)]
+    problem = EvolutionProblem(2**40, (EvolutionProfile(steps),) * 2, expand_limit=math.inf)
+    assert EvolutionConflictSearch()(problem, Budget()).objective == 6
 
 
 @pytest.mark.parametrize("lengths", [(1, 1), (3, 5), (7, 2)])

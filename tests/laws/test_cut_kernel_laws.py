@@ -5,6 +5,7 @@ from __future__ import annotations
 import naive_cuts
 import naive_partition as naive
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 from kernel_tools import entry
 from naive_cuts import assert_through, assert_trimmed, axes
@@ -49,43 +50,26 @@ def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
     return cuts.Axis(low, high, weights, paid, least, greatest, costs, offsets, size)
 
 
-@given(axes(ring=False), st.integers(0, 20_000))
-def test_programs_of_a_line(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
-    axis, size = drawn
+@pytest.mark.parametrize("ring", [False, True])
+@given(data=st.data(), slack=st.integers(0, 20_000))
+def test_programs_of_a_line_and_of_a_ring(ring: bool, data: st.DataObject, slack: int) -> None:
+    axis, size = data.draw(axes(ring=ring))
     walks = list(naive_cuts.all_walks(axis, size, cuts.SCALE))
     packed = arrays(axis, size)
     ahead, behind = np.zeros((2, axis.side + 1, size + 1), dtype=np.int64)
-    best = forward(ahead, packed)
+    best = (forward_ring if ring else forward)(ahead, packed)
     if not walks:
         assert best >= cuts.INFINITE // 2
         return
     assert best == min(walk.cost for walk in walks)
     counts = np.zeros(axis.side + 1, dtype=np.int64)
-    trace(ahead, packed, counts)
+    (trace_ring if ring else trace)(ahead, packed, counts)
     assert tuple(counts.tolist()) in {walk.counts for walk in walks if walk.cost == best}
-    backward(behind, packed)
-    through = np.zeros((axis.side, size + 2), dtype=np.int64)
-    pass_through(ahead, behind, packed, through)
-    assert_through(axis, walks, through)
-    removed = trim(ahead, behind, packed, best + slack)
-    assert_trimmed(axis, walks, best + slack, packed.low, packed.high, removed)
-
-
-@given(axes(ring=True), st.integers(0, 20_000))
-def test_programs_of_a_ring(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
-    axis, size = drawn
-    walks = list(naive_cuts.all_walks(axis, size, cuts.SCALE))
-    packed = arrays(axis, size)
-    ahead, behind = np.zeros((2, axis.side + 1, size + 1), dtype=np.int64)
-    best = forward_ring(ahead, packed)
-    if not walks:
-        assert best >= cuts.INFINITE // 2
-        return
-    assert best == min(walk.cost for walk in walks)
-    counts = np.zeros(axis.side + 1, dtype=np.int64)
-    trace_ring(ahead, packed, counts)
-    assert tuple(counts.tolist()) in {walk.counts for walk in walks if walk.cost == best}
-    backward_ring(behind, packed)
+    (backward_ring if ring else backward)(behind, packed)
+    if not ring:
+        through = np.zeros((axis.side, size + 2), dtype=np.int64)
+        pass_through(ahead, behind, packed, through)
+        assert_through(axis, walks, through)
     removed = trim(ahead, behind, packed, best + slack)
     assert_trimmed(axis, walks, best + slack, packed.low, packed.high, removed)
 

@@ -216,7 +216,10 @@ def log_of(data: bytes) -> str:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "faith"}, "kind 'faith' of the certificate is none of area and learned-clauses"),
+        (
+            {"kind": "faith"},
+            "kind 'faith' of the certificate is none of area, step-prices and learned-clauses",
+        ),
         ({"points": [[0, 0]]}, "are not the steps that may start by themselves"),
         ({"log": "%"}, "not compressed by zlib in base 64"),
         ({"log": b64encode(zlib.compress(b"\x78")[:-5]).decode()}, "cut short"),

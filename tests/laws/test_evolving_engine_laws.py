@@ -10,7 +10,7 @@ from draw_evolving import draw_decisions, draw_evolving
 from eager_policy import eager, eager_schedule, naive_eager
 from hypothesis import given, strategies as st
 from naive_evolving import ElasticCluster, naive_elastic
-from naive_malleable import pieces_of
+from naive_malleable import pieces, pieces_of
 from naive_malleable_policies import draw_policy, naive_policy
 from tiers import draws
 
@@ -26,7 +26,7 @@ from allocsolve.simulation import (
 )
 
 if TYPE_CHECKING:
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import WorkloadProblem
     from allocsolve.simulation import Decision, QueueView
 
 
@@ -91,10 +91,6 @@ def twin_pieces(cluster: ElasticCluster, problem: WorkloadProblem, job: int) -> 
     if problem.jobs.evolving.reading[job] == 3:
         return tuple(cluster.done[job].pieces) if job in cluster.done else ()
     return pieces_of(cluster, job)
-
-
-def pieces(schedule: WorkloadSchedule) -> list[Any]:
-    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
 
 
 def wrong(view: QueueView, rng: random.Random, num_jobs: int) -> Decision:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from evolving_strategies import evolving_problems
 from hypothesis import given, strategies as st
-from strategies import evolution_problems
+from strategies import evolution_problems, evolution_schedules
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.heuristics import ListScheduling
@@ -25,7 +25,6 @@ from allocsolve.judge.workload.rules import workload_metrics, workload_violation
 from allocsolve.model import (
     Budget,
     EvolutionProblem,
-    EvolutionProfile,
     EvolutionSchedule,
     Job,
     Profile,
@@ -65,12 +64,7 @@ def problems_with_schedules(draw: st.DrawFn) -> tuple[EvolutionProblem, Evolutio
             at = draw(st.integers(0, len(columns[changed]) - 1))
             columns[changed][at] = max(1, columns[changed][at] + draw(st.sampled_from([-1, 1])))
         return problem, EvolutionSchedule(offsets=answer.offsets, **columns)
-    starts = [draw(st.integers(0, 12)) for _ in problem.applications]
-    profiles = []
-    for app in problem.applications:
-        held = [draw(st.integers(max(1, d - 1), 2 * d + 1)) for d in app.durations]
-        profiles.append(EvolutionProfile(tuple(zip(held, app.nodes, strict=True))))
-    return problem, EvolutionSchedule.of(starts, profiles)
+    return problem, draw(evolution_schedules(problem))
 
 
 @given(problems_with_schedules())

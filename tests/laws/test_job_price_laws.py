@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any
 
 import naive_job_prices as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_workload_optimum import workload_optimum
+from price_strategies import job_price_lists
 from tiers import draws, examples
 
 from allocsolve.bounds.workload import job_costs, time_prices
@@ -38,33 +37,12 @@ def problems(draw: st.DrawFn, scales: tuple[float, ...] = (0.25, 1, 5)) -> Workl
     return WorkloadProblem(num_nodes, draw(st.lists(job, min_size=1, max_size=5)))
 
 
-@st.composite
-def certificates(draw: st.DrawFn, problem: WorkloadProblem, term: str) -> dict[str, Any]:
-    """Any prices on any slots."""
-    lengths = draw(st.lists(st.integers(1, 6), min_size=1, max_size=8))
-    edges = [draw(st.integers(-3, 9)), *lengths]
-    slots = len(lengths)
-    first = [draw(st.integers(0, slots)) for _ in problem.jobs]
-    counts = [draw(st.integers(0, slots - at)) for at in first]
-    price = st.integers(0, 40)
-    return {
-        "kind": "job-prices",
-        "term": term,
-        "edges": list(itertools.accumulate(edges)),
-        "nodes": draw(st.integers(1, 3)),
-        "unit": draw(st.sampled_from([1, 7, 10])),
-        "first_slots": first,
-        "offsets": [0, *itertools.accumulate(counts)],
-        "prices": draw(st.lists(price, min_size=sum(counts), max_size=sum(counts))),
-    }
-
-
 @settings(deadline=None)
 @given(st.data())
 def test_judge_is_exact(data: st.DataObject) -> None:
     """But for what it rounds: slowdowns, and weights that are no integers, are within 1 / unit a job."""
     problem, term = data.draw(problems()), data.draw(st.sampled_from(TERMS))
-    certificate = data.draw(certificates(problem, term))
+    certificate = data.draw(job_price_lists(problem)) | {"term": term}
     weights = problem.packed.weight
     if not weights.any():
         assert job_price_bound(problem, certificate, term) == 0
@@ -91,8 +69,8 @@ def test_times_that_are_no_quarters_lose_little(data: st.DataObject, shift: floa
         [Job(job.submit + shift, job.nodes, job.runtime + shift / 3, weight=1) for job in problem.jobs],
     )
     term = data.draw(st.sampled_from(TERMS))
-    certificate = data.draw(certificates(moved, term))
-    certificate = {**certificate, "unit": certificate["unit"] * 10**6}
+    certificate = data.draw(job_price_lists(moved)) | {"term": term}
+    certificate["unit"] *= 10**6
     certificate["prices"] = [price * 10**6 for price in certificate["prices"]]
     exact = float(naive.bound(moved, certificate, term))
     assert exact - 1 < job_price_bound(moved, certificate, term) <= exact + 1e-9
@@ -200,6 +178,7 @@ def test_soft_maximum_is_that_over_all_sets(
     )
     gradient = np.zeros(len(items))
     value = soft_slots(slots, capacity, frozen(levels), 1.0, PRIOR, gradient, 0, 1)
-    expected, inside = naive.soft_slot(sizes, [float(level) + PRIOR for level in levels], capacity)
+    odds = [float(level) + PRIOR for level in levels]
+    expected, inside = naive.soft_maximum([[size] for size in sizes], odds, [capacity])
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert -gradient == pytest.approx(inside, abs=1e-7)

@@ -8,7 +8,7 @@ import naive
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from strategies import evolution_problems
+from strategies import evolution_problems, evolution_schedules
 
 from allocsolve import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
 from allocsolve.errors import InvalidAnswer
@@ -26,12 +26,7 @@ from allocsolve.model import EVOLUTION_OBJECTIVES
 def problems_with_schedules(draw: st.DrawFn) -> tuple[EvolutionProblem, EvolutionSchedule]:
     """Any schedule with the right number of steps: mostly wrong, sometimes by one second."""
     problem = draw(evolution_problems(max_apps=3, releases=True))
-    starts = [draw(st.integers(0, 12)) for _ in problem.applications]
-    profiles = []
-    for app in problem.applications:
-        held = [draw(st.integers(max(1, d - 1), 2 * d + 1)) for d in app.durations]
-        profiles.append(EvolutionProfile(tuple(zip(held, app.nodes, strict=True))))
-    return problem, EvolutionSchedule.of(starts, profiles)
+    return problem, draw(evolution_schedules(problem))
 
 
 @given(problems_with_schedules())

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from naive_workload_engine import draw_problem, naive_easy, naive_run
+from naive_malleable import naive_malleable
+from naive_workload_engine import draw_problem, naive_easy
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, MalleableMin, ProfileFit, StaticPrice
@@ -74,7 +75,7 @@ def test_killing_equals_cutting_under_every_policy(rng: random.Random) -> None:
 def test_policies_see_the_end_at_the_limit_as_the_twin_does(rng: random.Random, moldable: bool) -> None:
     problem = draw_problem(rng, moldable=moldable)
     easy = Easy(estimate=rng.choice(["limit", "user-average"]))
-    ran, _ = naive_run(cut_by_hand(problem), naive_easy(easy), coalesce=True)
+    ran = naive_malleable(cut_by_hand(problem), naive_easy(easy)).done
     schedule = simulate(problem, easy, KILLS)
     assert schedule.ends.tolist() == [ran[job].end for job in range(len(problem.jobs))]
 

@@ -9,12 +9,12 @@ import pytest
 from evolving_strategies import evolving_problems
 from hypothesis import given, strategies as st
 from lina_draws import draw_rules, draw_workload, simulated
+from naive_malleable import pieces_of
 from strategies import workload_problems
 from tiers import draws
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import FirstFit, Lina
-from allocsolve.heuristics.workload.lina import final_states
 from allocsolve.judge import workload_violations
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.outcome import schedule_of
@@ -28,10 +28,10 @@ GENERATORS = st.randoms(use_true_random=False)
 def check_against_twin(rng: random.Random, most: int) -> None:
     problem, options = draw_workload(rng, rng.random() < 0.7, most), draw_rules(rng)
     policy = Lina(**options)
-    state, resizing = final_states(problem, policy, policy.rules)
+    state, resizing = policy.final_states(problem)
     schedule, twin = schedule_of(state, resizing), simulated(problem, **options)
     for job in range(len(problem.jobs)):
-        assert list(schedule.pieces(job)) == twin.done[job].pieces
+        assert schedule.pieces(job) == pieces_of(twin, job)
     assert resizing.ledger["calls"] == twin.calls
     assert workload_violations(problem, schedule) == ()
 

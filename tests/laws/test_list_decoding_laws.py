@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from naive_list_decoding import naive_decode, naive_pieces, useful_sizes
+from naive_reservation_moves import Xorshift
 from strategies import workload_problems
 
 from allocsolve.errors import UnsupportedProblem
@@ -38,12 +39,12 @@ from allocsolve.model import (
 )
 
 if TYPE_CHECKING:
-    from naive_list_decoding import Piece
+    from naive_malleable import Piece
 
     from allocsolve.model import WorkloadSchedule, WorkloadTerm
 
 
-class NaiveMoves:
+class NaiveMoves(Xorshift):
     """Jobs with their pieces and caps (numbers of nodes), and the order and the costs of the beginning.
 
     The cost is the weighted sum of turnarounds above the least ones.
@@ -57,15 +58,6 @@ class NaiveMoves:
         self.by_start = sorted(range(len(pieces)), key=lambda job: pieces[job][0][0])
         self.starts = [pieces[job][0][0] for job in self.by_start]
         self.sums = list(accumulate(self.cost(job) for job in self.by_start))
-
-    def uniform(self) -> float:
-        """Draw a number from 0 to 1: xorshift64*."""
-        x = self.random
-        x ^= x >> 12
-        x = (x ^ (x << 25)) % 2**64
-        x ^= x >> 27
-        self.random = x
-        return ((x * 0x2545F4914F6CDD1D) % 2**64 >> 11) / 2**53
 
     def cost(self, job: int) -> float:
         row = self.problem.jobs[job]

@@ -15,7 +15,7 @@ from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid, c
 from allocsolve.heuristics.evolution import list_scheduling as listing
 from allocsolve.heuristics.evolution._kernels_list import list_schedule
 from allocsolve.heuristics.evolution._kernels_peak_index import STALE
-from allocsolve.heuristics.evolution._long_list import long_list_schedule
+from allocsolve.heuristics.evolution.list_scheduling import long_list_schedule
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations
 from allocsolve.model import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_resources import available, needs_of, release_of
-from naive_workload_optimum import naive_earliest, naive_values, workload_optimum
+from naive_resources import available, naive_earliest, needs_of, release_of
+from naive_workload_optimum import naive_values, workload_optimum
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
@@ -23,6 +23,7 @@ from allocsolve.heuristics.workload.reinsertion import Reinserter
 from allocsolve.heuristics.workload.serial import Plan, job_sizes, serial_order
 from allocsolve.judge import certified_bound, workload_violations
 from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
     Amdahl,
     Budget,
     Clock,
@@ -31,7 +32,7 @@ from allocsolve.model import (
     Status,
     WorkloadProblem,
     packed_machine,
-    parse_workload_objective,
+    parse_objective,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def test_resources_that_nobody_needs_change_no_plan(problem: WorkloadProblem, da
         free.change(sizes, order, placed, PUT_EARLIEST)
         starts.append(placed.starts.tolist())
     assert starts[0] == starts[1]
-    objective = parse_workload_objective("turnaround,makespan")
+    objective = parse_objective("turnaround,makespan", WORKLOAD_OBJECTIVES)
     both = [Reinsertion(objective)(case, Budget(iterations=200)) for case in (problem, more)]
     assert both[0].objective == both[1].objective
     assert both[0].answer == both[1].answer

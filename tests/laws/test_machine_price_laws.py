@@ -171,7 +171,7 @@ def test_what_is_refused() -> None:
     listed = {"kind": "machine-prices", "term": "makespan", "edges": [0], "prices": {}, "unit": 1}
     with pytest.raises(InvalidAnswer, match="bound turnaround, slowdown, wait, not makespan"):
         certified_bound(_problem(), listed, ("makespan",))
-    with pytest.raises(InvalidAnswer, match="prices of resources bound rigid jobs only"):
+    with pytest.raises(InvalidAnswer, match="jobs that are not rigid, of which certificates of the kind mac"):
         certified_bound(problem, {**listed, "term": "wait"}, ("wait",))
     plain = {"kind": "time-prices", "term": "turnaround", "edges": [0, 1], "prices": [1], "unit": 1}
     with pytest.raises(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hypothesis import given, strategies as st
-from naive_malleable import draw_malleable, naive_malleable, pieces_of
+from naive_malleable import draw_malleable, naive_malleable, pieces, pieces_of
 from naive_malleable_policies import draw_policy, naive_policy
 from naive_workload_engine import draw_problem
 from tiers import draws
@@ -19,20 +19,14 @@ from allocsolve.heuristics.workload import (
     MalleablePref,
     MalleablePrefkeeper,
 )
-from allocsolve.heuristics.workload.malleable import final_states
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.simulation import EngineRules, run_policy
 from allocsolve.simulation.outcome import schedule_of
 
 if TYPE_CHECKING:
-    from allocsolve.model import WorkloadSchedule
     from allocsolve.simulation import Decision, QueueView
 
 POLICIES = (MalleableMin, MalleableAverage, MalleablePref, MalleablePrefkeeper)
-
-
-def pieces(schedule: WorkloadSchedule) -> list[Any]:
-    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
 
 
 def check_against_twin(rng: random.Random, most: int) -> None:
@@ -43,7 +37,7 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     twin = naive_malleable(problem, naive_policy(policy), coalesce=rules.coalesce)
     expected = [pieces_of(twin, job) for job in range(len(problem.jobs))]
 
-    state, resizing = final_states(problem, policy.malleable_rule, rules)
+    state, resizing = policy.final_states(problem, rules)
     assert pieces(schedule_of(state, resizing)) == expected
     assert resizing.ledger["calls"] == twin.calls
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import naive_nearest as naive
 import numpy as np
@@ -16,12 +16,16 @@ from allocsolve.bounds import partition_bound, star_bound
 from allocsolve.heuristics.partition import _kernels_rings as rings, _nearest_search as search
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
-from allocsolve.heuristics.partition.nearest import CENTRES, LAST_SHELLS, manhattan_median, mc1x1
+from allocsolve.heuristics.partition.nearest import manhattan_median, mc1x1
 from allocsolve.instances import median_worst_case
 from allocsolve.model import Mesh, PartitionProblem, Topology
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray
+
+#: What `manhattan_median` and `mc1x1` take.
+CENTRES: tuple[search.Centres, ...] = get_args(search.Centres)
+LAST_SHELLS: tuple[search.LastShell, ...] = get_args(search.LastShell)
 
 Request = tuple[Topology, "BoolArray", int]
 

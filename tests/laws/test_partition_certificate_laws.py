@@ -112,7 +112,7 @@ def test_a_search_that_is_stopped_certifies_what_it_has(
         return _kernels_search.search(*args)
 
     monkeypatch.setattr(_cut_search, "_SLICE", 1e-5)
-    monkeypatch.setattr(_cut_search, "search", interrupted)
+    monkeypatch.setattr(_kernels_search, "search", interrupted)
     result = PartitionBranchAndBound()(problem, Budget())
     assert result.limit is Limit.INTERRUPTED
     assert result.certificate is not None

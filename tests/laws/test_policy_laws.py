@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis import given, strategies as st
+from naive_malleable import naive_malleable, pieces_of
 from naive_workload_engine import (
     draw_problem,
     naive_cqsim,
@@ -18,7 +19,6 @@ from naive_workload_engine import (
     naive_mjs2023,
     naive_raps,
     naive_reservations,
-    naive_run,
 )
 from tiers import draws
 
@@ -97,8 +97,9 @@ def seen(simulation: Simulation) -> tuple[list[tuple[int, int, int]], list[Any]]
 
 def check(problem: WorkloadProblem, policy: QueuePolicy, *, coalesce: bool) -> None:
     rules = EngineRules(coalesce, "actual")
-    ran, starts = naive_run(problem, twin_of(policy), coalesce=coalesce)
-    pieces = [((ran[job].start, ran[job].end, ran[job].nodes),) for job in range(len(problem.jobs))]
+    twin = naive_malleable(problem, twin_of(policy), coalesce=coalesce)
+    starts = [(job, twin.done[job].size, twin.blocked[job]) for job in twin.starts]
+    pieces = [pieces_of(twin, job) for job in range(len(problem.jobs))]
     assert seen(policy.simulated(problem, rules)) == (starts, pieces)
     assert seen(run_policy(problem, policy.decide, rules)) == (starts, pieces)
 

@@ -11,7 +11,7 @@ from draw_evolving import draw_evolving, draw_requests
 from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
 from naive_evolving import naive_elastic
-from naive_malleable import Cluster, draw_malleable, naive_malleable, pieces_of
+from naive_malleable import Cluster, draw_malleable, naive_malleable, pieces, pieces_of, seconds_on
 from naive_rebalancing import RUNGS, best_size, clearing_rung, naive_static_price
 from strategies import workload_problems
 from tiers import draws
@@ -26,7 +26,6 @@ from allocsolve.simulation import Answer, EngineRules, run_policy
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_clearing import Demand
     from allocsolve.heuristics.workload.policies import QueueOrder
-    from allocsolve.model import WorkloadSchedule
     from allocsolve.simulation import Decision, QueueView
 
 wanted_size, clearing_of = entry(size_at), entry(clearing)
@@ -57,10 +56,6 @@ def demand_of(problem: WorkloadProblem, gain: float | None) -> Demand:
     return profit_takers(problem.packed, np.full(len(problem.jobs), gain))
 
 
-def pieces(schedule: WorkloadSchedule) -> list[Any]:
-    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
-
-
 GAINS = st.none() | st.sampled_from([0.0, 1e-9, 1.0, 1e9]) | st.floats(0, 1e6)
 
 
@@ -78,7 +73,7 @@ def test_a_job_wants_what_is_best_for_it(problem: WorkloadProblem, gain: float |
     assert size in sizes
 
     def loss(nodes: int) -> float:
-        seconds = cluster.run_time(0, nodes)
+        seconds = seconds_on(problem.jobs[0], nodes)
         return seconds * (1 + price * nodes) if gain is None else price * nodes - gain / seconds
 
     losses = [loss(nodes) for nodes in sizes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,7 +24,34 @@ delays = st.integers(0, 12)
 runtimes = st.integers(1, 9)
 
 
-class Histories(RuleBasedStateMachine):
+class Bookings(RuleBasedStateMachine):
+    """What is booked is cancelled and gets past, in a calendar and in its slow twin."""
+
+    calendar: ReservationCalendar
+    naive: Any
+    numbers: list[int]
+
+    @precondition(lambda self: self.numbers)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(self.numbers) - 1))
+        self.naive.bookings.pop(place)
+        number = self.numbers.pop(place)
+        self.calendar.cancel(number)
+        with pytest.raises(InvalidOption, match="unknown"):
+            self.calendar.cancel(number)
+
+    @rule(delay=delays)
+    def advance(self, delay: int) -> None:
+        self.naive.now += delay
+        self.calendar.advance(self.naive.now)
+        rows = zip(self.numbers, self.naive.bookings, strict=True)
+        living = [(number, booking) for number, booking in rows if booking[1] > self.naive.now]
+        self.numbers = [number for number, _ in living]
+        self.naive.bookings = [booking for _, booking in living]
+
+
+class Histories(Bookings):
     """Ask, book, cancel and advance, in any order, on nodes with identities."""
 
     @initialize(
@@ -69,25 +96,6 @@ class Histories(RuleBasedStateMachine):
             with pytest.raises(InvalidAnswer, match=r"node \d+ is not free on \["):
                 self.calendar.book(start, runtime, nodes)
 
-    @precondition(lambda self: self.numbers)
-    @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        place = data.draw(st.integers(0, len(self.numbers) - 1))
-        self.naive.bookings.pop(place)
-        number = self.numbers.pop(place)
-        self.calendar.cancel(number)
-        with pytest.raises(InvalidOption, match="unknown"):
-            self.calendar.cancel(number)
-
-    @rule(delay=delays)
-    def advance(self, delay: int) -> None:
-        self.naive.now += delay
-        self.calendar.advance(self.naive.now)
-        rows = zip(self.numbers, self.naive.bookings, strict=True)
-        living = [(number, booking) for number, booking in rows if booking[1] > self.naive.now]
-        self.numbers = [number for number, _ in living]
-        self.naive.bookings = [booking for _, booking in living]
-
     @rule(delay=delays, length=st.integers(1, 20))
     def look(self, delay: int, length: int) -> None:
         start = self.naive.now + delay
@@ -102,7 +110,7 @@ class Histories(RuleBasedStateMachine):
         assert self.calendar.segments <= len(times) + 1
 
 
-class CountHistories(RuleBasedStateMachine):
+class CountHistories(Bookings):
     """The same where nodes are counted."""
 
     @initialize(
@@ -137,22 +145,6 @@ class CountHistories(RuleBasedStateMachine):
         else:
             with pytest.raises(InvalidAnswer, match="nodes are free, not"):
                 self.calendar.book(start, runtime, size * self.scale)
-
-    @precondition(lambda self: self.numbers)
-    @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        place = data.draw(st.integers(0, len(self.numbers) - 1))
-        self.naive.bookings.pop(place)
-        self.calendar.cancel(self.numbers.pop(place))
-
-    @rule(delay=delays)
-    def advance(self, delay: int) -> None:
-        self.naive.now += delay
-        self.calendar.advance(self.naive.now)
-        rows = zip(self.numbers, self.naive.bookings, strict=True)
-        living = [(number, booking) for number, booking in rows if booking[1] > self.naive.now]
-        self.numbers = [number for number, _ in living]
-        self.naive.bookings = [booking for _, booking in living]
 
 
 TestHistories = Histories.TestCase

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import random  # noqa: TC003 - hypothesis reads the annotations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
-from naive_workload_engine import draw_problem, naive_run
+from naive_malleable import naive_malleable, pieces_of
+from naive_workload_engine import draw_problem
 
 from allocsolve.simulation import Engine, EngineRules, IllegalDecision, QueueView, Start, Wake
 
 if TYPE_CHECKING:
-    from naive_workload_engine import Cluster
-
-    from allocsolve.model import WorkloadProblem
+    from naive_malleable import Cluster
 
 
 def random_starts(view: QueueView, rng: random.Random) -> list[Start]:
@@ -53,15 +52,11 @@ def test_the_engine_equals_the_twin_under_random_decisions(rng: random.Random, c
     def repeat(cluster: Cluster) -> None:
         now, queue, running, starts = next(replay)
         assert (cluster.now, cluster.queue) == (now, queue)
-        assert sorted(run.job for run in cluster.running) == running
+        assert sorted(cluster.running) == running
         for start in starts:
             cluster.start(start.job, start.nodes)
 
-    ran, _ = naive_run(problem, repeat, coalesce=coalesce)
+    twin = naive_malleable(problem, repeat, coalesce=coalesce)
     assert next(replay, None) is None
-    assert pieces_of(engine, problem) == {job: ((run.start, run.end, run.nodes),) for job, run in ran.items()}
-
-
-def pieces_of(engine: Engine, problem: WorkloadProblem) -> dict[int, Any]:
-    schedule = engine.result()
-    return {job: schedule.pieces(job) for job in range(len(problem.jobs)) if schedule.pieces(job)}
+    schedule, jobs = engine.result(), range(len(problem.jobs))
+    assert [schedule.pieces(job) for job in jobs] == [pieces_of(twin, job) for job in jobs]

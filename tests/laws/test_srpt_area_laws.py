@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
-from naive_malleable import draw_malleable, naive_malleable, pieces_of
+from naive_malleable import draw_malleable, naive_malleable, pieces_of, seconds_on
 from naive_rebalancing import grow, is_malleable, least, shrink, start
 from tiers import draws
 from workload_traces import knl_problem
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def area(cluster: Cluster, job: int) -> float:
     """Return the node-seconds of a job on its most nodes, if it can change its size."""
     nodes = cluster.sizes(job)[-1 if is_malleable(cluster, job) else 0]
-    return cluster.run_time(job, nodes) * nodes
+    return seconds_on(cluster.rows[job], nodes) * nodes
 
 
 def area_left(cluster: Cluster, run: Run) -> float:

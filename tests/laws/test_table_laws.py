@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DataObject, SearchStrategy
 
-    from allocsolve.model import PartitionProblem, Problem
+    from allocsolve.model import Answer, PartitionProblem, Problem
 
 #: Names that a careless reader or writer of CSV would change.
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampled_from(
@@ -131,15 +131,18 @@ def some_schedule(problem: EvolutionProblem) -> EvolutionSchedule:
     return EvolutionSchedule(starts, packed.offsets, packed.durations + 1, packed.nodes)
 
 
+def assert_read_back(problem: Problem, answer: Answer) -> None:
+    """An answer comes back from columns, from a table and from JSON."""
+    assert solution_from_columns(solution_columns(problem, answer), problem) == answer
+    with TemporaryDirectory() as folder:
+        for name in ("answer.csv", "answer.json"):
+            write_solution(Path(folder, name), problem, answer, {})
+            assert read_solution(Path(folder, name), problem) == answer
+
+
 @given(evolution_problems())
 def test_schedules_are_read_back(problem: EvolutionProblem) -> None:
-    schedule = some_schedule(problem)
-    columns = solution_columns(problem, schedule)
-    assert solution_from_columns(columns, problem) == schedule
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "schedule.csv")
-        write_solution(path, problem, schedule, {})
-        assert read_solution(path, problem) == schedule
+    assert_read_back(problem, some_schedule(problem))
 
 
 @given(named_problems())
@@ -158,27 +161,13 @@ def test_a_schedule_has_a_row_for_each_step_one_after_another(problem: Evolution
 @given(partition_problems(), st.data())
 def test_partitions_are_read_back(problem: PartitionProblem, data: DataObject) -> None:
     partition = data.draw(partitions(problem))
-    columns = solution_columns(problem, partition)
-    assert solution_from_columns(columns, problem) == partition
+    assert_read_back(problem, partition)
     assert solution_from_columns({"node": partition.nodes}, problem) == partition
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "nodes.csv")
-        write_solution(path, problem, partition, {})
-        assert read_solution(path, problem) == partition
 
 
 @given(named_workloads(), st.data())
 def test_schedules_of_workloads_are_read_back(problem: WorkloadProblem, data: DataObject) -> None:
-    schedule = data.draw(workload_schedules(problem))
-    columns = solution_columns(problem, schedule)
-    assert solution_from_columns(columns, problem) == schedule
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "schedule.csv")
-        write_solution(path, problem, schedule, {})
-        assert read_solution(path, problem) == schedule
-        path = Path(folder, "schedule.json")
-        write_solution(path, problem, schedule, {})
-        assert read_solution(path, problem) == schedule
+    assert_read_back(problem, data.draw(workload_schedules(problem)))
 
 
 @given(named_problems())

@@ -18,7 +18,7 @@ from allocsolve.prediction import JobHistory, RunTimes, past_answers, when
 from allocsolve.prediction.answers import METHODS, PastAnswers, best_method, calibrated
 from allocsolve.prediction.intervals import LEVELS, MISSED, conformal_shifts, interval_scores, log_wait
 from allocsolve.prediction.run_times import PRIOR_JOBS
-from allocsolve.prediction.scenarios import run_times_until, waits_in_scenarios
+from allocsolve.prediction.scenarios import drawn, run_times_until
 from allocsolve.simulation import Engine, QueueSnapshot, forecast, simulate
 
 
@@ -389,8 +389,8 @@ def test_draws_are_spread_evenly() -> None:
     known = RunTimes(ones, np.full(4000, 4000.0), spans, ones.astype(bool))
     one, now, limit = np.array([1]), np.array([0.0]), np.array([4000.0])
     snapshot = QueueSnapshot(1, 0.0, one, now, limit, one, now, limit, now)
-    waits = np.sort(waits_in_scenarios(snapshot, Fcfs(), known)[0])
-    assert (np.floor((waits - 1e-6) / 100) == np.arange(40)).all()
+    draws = np.sort(drawn(snapshot, known, 0)[:, 0])
+    assert (np.floor((draws - 1e-6) / 100) == np.arange(40)).all()
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -13,6 +13,8 @@ import pytest
 from batch_logs import EPOCH, WRITERS, good, jobs, lsf, pbs, read, sacct_json, sge, text
 from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
+from json_tools import saved
+from table_logs import counted
 from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
@@ -24,12 +26,6 @@ from allocsolve.judge.workload.rules import workload_violations
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from allocsolve.instances import JobLog
-
-
-def counted(log: JobLog) -> dict[str, int]:
-    return {reason: count for reason, count in log.report.counts().items() if count}
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -422,11 +418,7 @@ def test_attempts_are_one_job(
 def test_jobs_that_never_ran(tmp_path: Path) -> None:
     job = {"submitted_time": "2017-10-09 07:00:00", "user": "u", "vc": "v"}
     lasts = {"start_time": "2017-10-09 07:00:00", "end_time": None, "detail": [{"ip": "m", "gpus": ["g"]}]}
-    told: tuple[tuple[str, str, list[Any]], ...] = (
-        ("a", "Killed", []),
-        ("b", "Failed", []),
-        ("c", "Pass", [lasts]),
-    )
+    told: Any = (("a", "Killed", []), ("b", "Failed", []), ("c", "Pass", [lasts]))
     jobs = [{**job, "jobid": name, "status": state, "attempts": runs} for name, state, runs in told]
     log = read("philly", tmp_path, json.dumps(jobs))
     assert counted(log) == {"job_lines": 3, "cancelled": 1, "unfinished": 1, "no_run_time": 1}
@@ -497,8 +489,7 @@ OTHER_SYSTEMS = {
 def test_what_is_no_log_is_told_what_it_looks_like(
     content: str, said: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    path = tmp_path / "log.txt"
-    path.write_text(content)
+    path = saved(tmp_path, content, "log.txt")
     assert f"{path}: {said}" in refused(capsys, "whatif", path, "--nodes", 4)
     if "looks like" in said and "PAR1" not in content:
         for name in ("sacct", "sge", "swf", "philly"):
@@ -527,12 +518,7 @@ def test_every_command_that_takes_a_log(tmp_path: Path, capsys: Capture) -> None
         assert run_json(capsys, "convert", path, problem, *nodes)["from_format"] == name
         out = ("--out", problem, "--force", *nodes)
         assert run_json(capsys, "import", name, path, *out)["log"]["kept"] == 5
-
-
-def test_a_log_instead_of_a_problem_is_told_how_it_becomes_one(tmp_path: Path, capsys: Capture) -> None:
-    for name, write in WRITERS.items():
-        path = tmp_path / f"{name}.{'csv' if name == 'evalys' else 'log'}"
-        path.write_text(write(good(name)))
+        path = saved(tmp_path, write(good(name)), f"{name}.{'csv' if name == 'evalys' else 'log'}")
         told = refused(capsys, "solve", path, "--solver", "easy")
         assert f"is a log ({name}), not a problem: allocsolve convert, or import {name}, makes one" in told
     path.write_text(text(["submit,nodes,runtime,job", "0,1,5,a"]))
@@ -549,12 +535,3 @@ def test_shared_nodes_are_advised_on_in_both_commands(tmp_path: Path, capsys: Ca
     told = run(capsys, "whatif", path, "--nodes", 20, "--out", tmp_path / "p.html", "--seconds", "0.1")
     assert advice in told
     assert "--unit processors" in told
-
-
-def test_a_log_of_dates_only_in_another_order(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "log.csv"
-    rows = [f"{name},04.03.2024 08:00,04.03.2024 09:00,04.03.2024 10:00,3" for name in "ab"]
-    path.write_text(text(["job_id,submit_time,start_time,end_time,num_nodes", *rows]))
-    for nodes in ((), ("--nodes", 4)):
-        told = refused(capsys, "import", "sacct", path, *nodes, "--out", tmp_path / "w.json")
-        assert "'04.03.2024 08:00' is no time that is read: Unix seconds, or as 2024-03-04T08:00:00" in told

@@ -1,24 +1,41 @@
-"""Broken tables of jobs, 60 and more of each format: one line each, which names the place and the value."""
+"""Broken tables of jobs, logs and answers: each in one line or counted by reason; nothing is lost."""
 
 from __future__ import annotations
 
 import gzip
+import json
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cli_tools import Capture, run_json
 from hypothesis import given, strategies as st
 from offenders import all_offenders
 from table_logs import JOBS, PARQUET, TABLES, good, title, titled, write
 
+from allocsolve.cli import main
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances import LOG_TABLES, log_problem, read_table_log
+from allocsolve.instances import (
+    LOG_TABLES,
+    digest,
+    log_problem,
+    read_problem,
+    read_sacct_log,
+    read_swf_log,
+    read_table_log,
+    recorded_schedule,
+    write_problem,
+)
 from allocsolve.instances.formats.logs.log import JOINED
+from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
 
 #: The row that is broken, and where messages say that it is.
 ROW = 2
@@ -39,6 +56,10 @@ class Broken(NamedTuple):
     write: Callable[[str, Path], object]
     said: tuple[str, ...]  #: parts of what is said
     is_refused: bool = False  #: the whole file, not one row of it
+
+
+def _refused(write: Callable[[str, Path], object], *said: str) -> Broken:
+    return Broken(write, said, is_refused=True)
 
 
 def _changed(name: str, path: Path, **cells: object) -> Path:
@@ -117,30 +138,23 @@ def _zipped(name: str, path: Path) -> object:
     return path.write_bytes(gzip.compress(path.read_bytes())[:-12])
 
 
+NO_SIZES = ("nodes", "requested_nodes", "processors", "requested_processors")
 #: Of all formats.
 COMMON = {
     "no id": Broken(lambda name, path: _changed(name, path, id=""), ("id is empty",)),
     "ends before it starts": Broken(
         lambda name, path: _changed(name, path, end=good(name)["submit"][0]), ("end", "is before")
     ),
-    "no job": Broken(_empty, ("none of its jobs can be used (0 job lines)",), is_refused=True),
-    "no column of ids": Broken(_without("id"), ("no column id",), is_refused=True),
-    "no column of submissions": Broken(_without("submit"), ("no column submit",), is_refused=True),
-    "no column of run times": Broken(
-        _without("run", "end"), ("neither a column run nor both start and end",), is_refused=True
-    ),
-    "no column of sizes": Broken(
-        _without("nodes", "requested_nodes", "processors", "requested_processors"),
-        ("no column",),
-        is_refused=True,
-    ),
-    "nothing": Broken(lambda _, path: path.write_bytes(b""), ("log",), is_refused=True),
-    "zeros": Broken(lambda _, path: path.write_bytes(bytes(99)), ("log",), is_refused=True),
-    "no file": Broken(lambda _, path: path, ("No such file or directory",), is_refused=True),
-    "a folder": Broken(lambda _, path: path.mkdir(), ("Is a directory",), is_refused=True),
-    "another file": Broken(
-        lambda _, path: path.write_text('{"format": "allocsolve/1"}\n'), ("log",), is_refused=True
-    ),
+    "no job": _refused(_empty, "none of its jobs can be used (0 job lines)"),
+    "no column of ids": _refused(_without("id"), "no column id"),
+    "no column of submissions": _refused(_without("submit"), "no column submit"),
+    "no column of run times": _refused(_without("run", "end"), "neither a column run nor both start and end"),
+    "no column of sizes": _refused(_without(*NO_SIZES), "no column"),
+    "nothing": _refused(lambda _, path: path.write_bytes(b""), "log"),
+    "zeros": _refused(lambda _, path: path.write_bytes(bytes(99)), "log"),
+    "no file": _refused(lambda _, path: path, "No such file or directory"),
+    "a folder": _refused(lambda _, path: path.mkdir(), "Is a directory"),
+    "another file": _refused(lambda _, path: path.write_text('{"format": "allocsolve/1"}\n'), "log"),
 }
 #: Of text.
 LINES = {
@@ -153,40 +167,35 @@ LINES = {
     "a quote that is open": Broken(_line(lambda line: f'"{line}'.replace("|", ",")), ("cells for",)),
     "a line without end": Broken(_line(lambda line: line + "9" * 2**20), ("characters or more",)),
     "another header": Broken(_line(lambda _: "a|b,c"), ("cells for",)),
-    "a header of one column": Broken(
-        _bytes(lambda data: b"jobs\n" + data), ("no column names",), is_refused=True
+    "a header of one column": _refused(_bytes(lambda data: b"jobs\n" + data), "no column names"),
+    "no header": _refused(_bytes(lambda data: data.partition(b"\n")[2]), "no column", "its columns are"),
+    "a header of other columns": _refused(
+        _bytes(lambda data: b"a|b,c\n" + data.partition(b"\n")[2]), "its columns are"
     ),
-    "no header": Broken(
-        _bytes(lambda data: data.partition(b"\n")[2]), ("no column", "its columns are"), is_refused=True
-    ),
-    "a header of other columns": Broken(
-        _bytes(lambda data: b"a|b,c\n" + data.partition(b"\n")[2]), ("its columns are",), is_refused=True
-    ),
+}
+
+
+def _share(percent: int) -> Callable[[bytes], bytes]:
+    return lambda data: data[: len(data) * percent // 100]
+
+
+#: What makes no Parquet file of one.
+NO_PARQUET: dict[str, Callable[[bytes], bytes]] = {
+    **{f"cut to {percent} %": _share(percent) for percent in (1, 25, 50, 75, 99)},
+    "a wrong end": lambda data: data[:-4] + b"PAR9",
+    "no end": lambda data: data + b"\n",
+    "a footer longer than the file": lambda data: data[:-8] + b"\xff\xff\xff\x7fPAR1",
+    "zipped": gzip.compress,
+    "text": lambda _: b"job_id,submit_time\n1,2\n",
 }
 #: Of Parquet files.
 FILES = {
-    **{
-        f"cut to {share} %": Broken(
-            _bytes(lambda data, share=share: data[: len(data) * share // 100]),  # type: ignore[misc]  # bound
-            ("cannot be read",),
-            is_refused=True,
-        )
-        for share in (1, 25, 50, 75, 99)
-    },
-    "a wrong end": Broken(_bytes(lambda data: data[:-4] + b"PAR9"), ("cannot be read",), is_refused=True),
-    "no end": Broken(_bytes(lambda data: data + b"\n"), ("cannot be read",), is_refused=True),
-    "a footer longer than the file": Broken(
-        _bytes(lambda data: data[:-8] + b"\xff\xff\xff\x7fPAR1"), ("cannot be read",), is_refused=True
-    ),
-    "zipped": Broken(_bytes(gzip.compress), ("cannot be read",), is_refused=True),
-    "text": Broken(_bytes(lambda _: b"job_id,submit_time\n1,2\n"), ("cannot be read",), is_refused=True),
-    "pages of zeros": Broken(
-        _bytes(lambda data: data[:4] + bytes(len(data) // 4) + data[4 + len(data) // 4 :]),
-        ("",),
-        is_refused=True,
+    **{name: _refused(_bytes(change), "cannot be read") for name, change in NO_PARQUET.items()},
+    "pages of zeros": _refused(
+        _bytes(lambda data: data[:4] + bytes(len(data) // 4) + data[4 + len(data) // 4 :])
     ),
     **{
-        f"{kind} as {field}": Broken(_typed(field, kind, cell), (field, shown), is_refused=True)
+        f"{kind} as {field}": _refused(_typed(field, kind, cell), field, shown)
         for field in ("submit", "run", "nodes")
         for kind, cell, shown in (
             (pa.bool_(), True, "'True'"),
@@ -205,13 +214,11 @@ def _cases(name: str) -> Iterator[tuple[str, Broken]]:
         if field not in fields or (field == "requested_nodes" and "nodes" not in fields):
             continue
         yield from ((f"{field} {value[:20]}", _cell(field, value)) for value in values)
-    yield from (
-        (f"{field} twice", Broken(_twice(field), ("stands twice",), is_refused=True)) for field in fields
-    )
+    yield from ((f"{field} twice", _refused(_twice(field), "stands twice")) for field in fields)
     yield from COMMON.items()
     yield from (FILES if name in PARQUET else LINES).items()
     if name not in PARQUET:
-        yield "a cut archive", Broken(_zipped, ("end-of-stream marker",), is_refused=True)
+        yield "a cut archive", _refused(_zipped, "end-of-stream marker")
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -259,9 +266,8 @@ def test_no_row_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
     """Whatever the cells hold: each row is dropped for one reason, joined to another, or a job."""
     name = data.draw(st.sampled_from(TABLES))
     count = data.draw(st.integers(1, 12))
-    words = st.sampled_from(
-        ["", "x", "-1", "0", "1", "2", "99", "100", "101", "RESIZING", "CANCELLED", "1.0"]
-    )
+    values = ("", "x", "-1", "0", "1", "2", "99", "100", "101", "RESIZING", "CANCELLED", "1.0")
+    words = st.sampled_from(values)
     cells = {field: data.draw(st.lists(words, min_size=count, max_size=count)) for field in good(name)}
     path = write(name, tmp_path_factory.mktemp("logs") / "log", titled(name, cells))
     log = read_table_log(path, name, num_nodes=100)
@@ -271,3 +277,223 @@ def test_no_row_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
     assert count == sum(report.dropped.values()) + joined + len(log.names)
     if log.names:
         assert len(log_problem(log).jobs) == len(log.names)
+
+
+# --- Other logs and answers ---------------------------------------------------------------------------
+
+
+class Log(NamedTuple):
+    """What is said of a log: a refusal, or what is counted besides one good job."""
+
+    text: str
+    said: str = ""
+    counts: dict[str, int] | None = None
+
+
+GOOD = "1 0 0 60 4 -1 -1 4 90 -1 1 1 1 1 1 -1 -1 -1\n"
+HEAD = "; MaxProcs: 8\n" + GOOD
+
+
+def swf(**fields: object) -> str:
+    row: dict[str, object] = {"id": 2, "submit": 5, "wait": 0, "run": 60, "size": 4, "asked": 4, "limit": 90}
+    row |= {"status": 1} | fields
+    order = ("id", "submit", "wait", "run", "size", None, None, "asked", "limit", None, "status")
+    return " ".join(str(row[name]) if name else "-1" for name in order) + " 1 1 1 1 -1 -1 -1\n"
+
+
+SWF = {
+    "empty": Log("", "log.swf: has no job lines"),
+    "no header": Log(GOOD, "give the number of nodes (jobs held up to 4 at a time)"),
+    "header only": Log("; MaxProcs: 8\n", "log.swf: none of its jobs can be used (0 job lines)"),
+    "header of words": Log("; MaxProcs: many\n" + GOOD, "size of the machine"),
+    "header of 0": Log("; MaxProcs: 0\n; MaxNodes: 0\n" + GOOD, "size of the machine"),
+    "another file": Log('{"format": "allocsolve/1"}\n', "looks like a problem of allocsolve"),
+    "a table": Log("a,b,c\n1,2,3\n", "line 1: 1 fields instead of 18"),
+    "machine too small": Log("; MaxProcs: 2\n" + GOOD, "1 job lines, 1 too large"),
+    "binary": Log(HEAD + "\x00\xff\x1b[2J\n", counts={"faulty": 1}),
+    "truncated line": Log(HEAD + GOOD[:20] + "\n", counts={"faulty": 1}),
+    "words in numbers": Log(HEAD + swf(run="6O"), counts={"faulty": 1}),
+    "nan": Log(HEAD + swf(submit="nan"), counts={"faulty": 1}),
+    "inf": Log(HEAD + swf(run="inf"), counts={"faulty": 1}),
+    "minus inf": Log(HEAD + swf(limit="-inf"), counts={"faulty": 1}),
+    "huge": Log(HEAD + swf(run="1e300"), counts={"faulty": 1}),
+    "digits without end": Log(HEAD + swf(run="9" * 4000), counts={"faulty": 1}),
+    "a line without end": Log(HEAD + "1 " * 20_000 + "\n", counts={"faulty": 1}),
+    "submitted before 0": Log(HEAD + swf(submit=-5), counts={"faulty": 1}),
+    "half a processor": Log(HEAD + swf(size=2.5), counts={"faulty": 1}),
+    "no size": Log(HEAD + swf(size=-1, asked=-1), counts={"no_size": 1}),
+    "no allocated size": Log(HEAD + swf(size=0), counts={"requested_size": 1}),
+    "larger than the machine": Log(HEAD + swf(size=9), counts={"too_large": 1}),
+    "run time 0": Log(HEAD + swf(run=0), counts={"no_run_time": 1}),
+    "cancelled in the queue": Log(HEAD + swf(run=-1, size=-1, status=5), counts={"cancelled": 1}),
+    "cancelled while it ran": Log(HEAD + swf(status=5), counts={}),
+    "no limit": Log(HEAD + swf(limit=-1), counts={"no_limit": 1}),
+    "limit of 0": Log(HEAD + swf(limit=0), counts={"no_limit": 1}),
+    "ran longer than its limit": Log(HEAD + swf(limit=59), counts={"raised_limit": 1}),
+    "twice": Log(HEAD + GOOD, counts={"duplicates": 1}),
+    "run again": Log(HEAD + swf(id=1, submit=60), counts={"requeued": 1}),
+    "part of a job": Log(HEAD + swf(id=1, status=2, run=9), counts={"partial": 1}),
+    "unsorted": Log(HEAD + swf(submit=9) + swf(id=3, submit=5), counts={"unsorted": 1}),
+    "no wait": Log(HEAD + swf(wait=-1), counts={"no_recorded_start": 1}),
+    "19 fields": Log(HEAD + swf().rstrip() + " 7\n", counts={"more_fields": 1}),
+    "two jobs on one line": Log(HEAD + swf().rstrip() + " " + swf(id=3), counts={"more_fields": 1}),
+    "a header in the middle": Log(HEAD + "; MaxProcs: 9\n" + swf(), counts={}),
+    "carriage returns": Log((HEAD + swf(size=9)).replace("\n", "\r\n"), counts={"too_large": 1}),
+}
+
+COLUMNS = "JobID|Submit|Start|End|ElapsedRaw|Timelimit|NNodes|State|User\n"
+JOB = "1|100|200|300|100|60|4|COMPLETED|u\n"
+#: One good job, and what comes behind it.
+TWO = COLUMNS + JOB
+SACCT = {
+    "empty": Log("", "its first line has no column names"),
+    "columns of fixed width": Log("JobID  Submit\n-----  -----\n", "use sacct -P"),
+    "no names": Log(JOB, "no column JobID, no column Submit"),
+    "no sizes": Log("JobID|Submit|Start|End\n1|1|1|2\n", "no column of a size: AllocNodes, NNodes"),
+    "names only": Log(COLUMNS, "none of its jobs can be used (0 job lines)"),
+    "a line too short": Log(TWO + "2|100\n", counts={"faulty": 1}),
+    "a line too long": Log(TWO + JOB.replace("1", "2").strip() + "|9\n", counts={"faulty": 1}),
+    "a date of words": Log(TWO + JOB.replace("1|100", "2|today"), counts={"faulty": 1}),
+    "month 13": Log(TWO + JOB.replace("1|100", "2|2024-13-01T00:00:00"), counts={"faulty": 1}),
+    "a duration of words": Log(TWO + "2|100|200|300|long|60|4|OK|u\n", counts={"faulty": 1}),
+    "a limit of words": Log(TWO + "2|100|200|300|100|long|4|OK|u\n", counts={"faulty": 1}),
+    "sizes of words": Log(TWO + "2|100|200|300|100|60|4K|OK|u\n", counts={"faulty": 1}),
+    "no id": Log(TWO + JOB[1:], counts={"faulty": 1}),
+    "an open quote": Log((TWO + '"2|1|2|3|1|1|4|C|u\n').replace("|", ","), counts={"faulty": 1}),
+    "a step": Log(TWO + JOB.replace("1|", "1.batch|", 1), counts={"steps": 1}),
+    "a second header": Log(TWO + COLUMNS, counts={"headers": 1}),
+    "no submit": Log(TWO + "2|Unknown|200|300|100|60|4|C|u\n", counts={"no_submit": 1}),
+    "still running": Log(TWO + "2|100|200|Unknown|9|60|4|RUNNING|u\n", counts={"unfinished": 1}),
+    "never started": Log(TWO + "2|100|None|300|0|60|4|CANCELLED by 7|u\n", counts={"cancelled": 1}),
+    "ends before it starts": Log(TWO + "2|100|300|200||60|4|COMPLETED|u\n", counts={"faulty": 1}),
+    "no nodes": Log(TWO + "2|100|200|300|100|60|0|C|u\n", counts={"no_size": 1}),
+    "more than the machine": Log(TWO + "2|100|200|300|100|60|9|C|u\n", counts={"too_large": 1}),
+    "unlimited": Log(TWO + "2|100|200|300|100|UNLIMITED|4|C|u\n", counts={"no_limit": 1}),
+    "a repeated line": Log(TWO + JOB, counts={"duplicates": 1}),
+    "a resized job": Log(
+        COLUMNS + JOB.replace("COMP", "RESIZING") + "1|100|300|400|100|60|2|COMPLETED|u\n",
+        counts={"resized": 1},
+    ),
+}
+LOGS = {"swf": SWF, "sacct": SACCT}
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_broken_logs(kind: str, tmp_path: Path, capsys: Capture) -> None:
+    with all_offenders() as offender:
+        for number, (name, broken) in enumerate(LOGS[kind].items()):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            with offender(name):
+                _check_import(kind, broken, folder, capsys)
+            capsys.readouterr()  # what the next one prints is its own
+
+
+def _check_import(kind: str, broken: Log, folder: Path, capsys: Capture) -> None:
+    path, out, recorded = folder / f"log.{kind}", folder / "p.json", folder / "r.json"
+    path.write_bytes(broken.text.encode("utf-8", "replace"))
+    argv = ["import", kind, path, "--out", out, "--recorded", recorded]
+    argv += ["--nodes", "8"] if kind == "sacct" else []
+    if broken.counts is None:
+        assert main([*map(str, argv)]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert broken.said in said.err
+        assert said.err.count("\n") == 1
+        assert not out.exists()
+        return
+    told = run_json(capsys, *argv)["log"]
+    others = {
+        reason: count for reason, count in told.items() if count and reason not in ("job_lines", "kept")
+    }
+    assert others == broken.counts
+    lines = [line for line in broken.text.split("\n") if line.strip() and not line.startswith(";")]
+    assert told["job_lines"] == len(lines) - (kind == "sacct")
+    assert len(read_problem(out).jobs) == told["kept"]  # type: ignore[attr-defined]  # a workload
+
+
+@given(st.data())
+def test_no_line_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Whatever is done to a log: each line is dropped for one reason, or a job."""
+    kind = data.draw(st.sampled_from(["swf", "sacct"]))
+    lines = [one.text.split("\n") for one in (SWF if kind == "swf" else SACCT).values() if one.counts]
+    rows = [row for text in lines for row in text if row and row[0] not in ";J"]
+    text = "\n".join(data.draw(st.lists(st.sampled_from(rows), min_size=1, max_size=30)))
+    place = data.draw(st.integers(0, len(text)))
+    text = text[:place] + data.draw(st.text("0123456789 |-.:ex\x00\t", max_size=3)) + text[place:]
+    path = tmp_path_factory.mktemp("logs") / "log"
+    path.write_text(("; MaxProcs: 8\n" if kind == "swf" else COLUMNS) + text + "\n", encoding="utf-8")
+    log = read_swf_log(path) if kind == "swf" else read_sacct_log(path, num_nodes=8)
+    report = log.report
+    assert report.job_lines == len([line for line in re.split("\r\n|\r|\n", text) if line.strip()])
+    dropped = sum(report.dropped.values()) + report.changed.get("resized", 0)
+    assert report.job_lines == dropped + len(log.names)
+    if log.names:
+        problem = log_problem(log)
+        assert len(problem.jobs) == len(log.names)
+        if not np.isnan(log.starts).all():
+            assert len(recorded_schedule(log).offsets) == len(problem.jobs) + 1
+
+
+PROBLEM = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+PIECES = {"j0": [[0, 100, 3]], "j1": [[100, 110, 4]], "j2": [[110, 1110, 1]]}
+
+
+def own(pieces: Mapping[str, object], **others: object) -> str:
+    jobs = [{"name": name, "pieces": listed} for name, listed in pieces.items()]
+    return json.dumps({"format": "allocsolve/1", "kind": "workload-schedule", "jobs": jobs, **others})
+
+
+TABLE = "job,start,end,nodes\n"
+BATSIM = "job_id,starting_time,finish_time,allocated_resources\n"
+ANSWERS = {
+    "empty.json": ("", "empty.json: is empty"),
+    "list.json": ("[]", "must be an object"),
+    "other kind.json": (own(PIECES, kind="evolution-schedule"), "kind: 'evolution-schedule' is not"),
+    "other problem.json": (own(PIECES, problem="0" * 64), "this solves another problem"),
+    "missing job.json": (own({"j0": PIECES["j0"], "j1": PIECES["j1"]}), "'j2' is missing"),
+    "unknown job.json": (own({**PIECES, "j3": []}), "the problem has no job 'j3'"),
+    "no piece.json": (own({**PIECES, "j2": []}), "job 'j2' never runs"),
+    "two pieces.json": (own({**PIECES, "j2": [[110, 600, 1], [600, 1110, 1]]}), "job 'j2' runs in 2 pieces"),
+    "early.json": (
+        own({**PIECES, "j0": [[-1, 99, 3]]}),
+        "job 'j0' starts at -1 s, before its submission at 0",
+    ),
+    "too short.json": (own({**PIECES, "j0": [[0, 99, 3]]}), "job 'j0' runs for 99 s, but takes 100 s"),
+    "wrong size.json": (own({**PIECES, "j0": [[0, 100, 2]]}), "job 'j0' holds 2 nodes, but needs 3"),
+    "overlap.json": (
+        own({**PIECES, "j2": [[50, 1050, 1]]}),
+        "from 100 s to 110 s up to 5 nodes are held (first at 100 s) on a cluster of 4",
+    ),
+    "text as time.json": (own({**PIECES, "j0": [["0", 100, 3]]}), "must be a number, not '0'"),
+    "infinite.json": (own(PIECES).replace("1110", "1e999"), ""),
+    "no table.csv": ("", "no table.csv: is empty"),
+    "no column.csv": ("job,start,end\nj0,0,100\n", "there is no column 'nodes'"),
+    "one job.csv": (TABLE + "j0,0,100,3\n", "'j1' is missing"),
+    "ragged.csv": (TABLE + "j0,0,100\n", "line 2: 3 cells for 4 columns"),
+    "words.csv": (TABLE + "j0,soon,100,3\nj1,100,110,4\nj2,110,1110,1\n", "start must be a number"),
+    "batsim unknown.csv": (BATSIM + "w!j9,0,100,0-2\n", "line 2: the problem has no job 'w!j9'"),
+    "batsim rejected.csv": (BATSIM + "j0,0,100,0-2\nj1,-1,-1,\nj2,110,1110,0\n", "job 'j1' never runs"),
+}
+assert len(SWF) + len(SACCT) + len(ANSWERS) >= 60
+
+
+def test_broken_answers_beside_a_good_one(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_problem(PROBLEM, "p.json")
+    (tmp_path / "good.json").write_text(own(PIECES, problem=digest(PROBLEM)))
+    for name, (text, _) in ANSWERS.items():
+        (tmp_path / name).write_text(text)
+    argv = ["score", "p.json", "--answers", ",".join(["good.json", *ANSWERS]), "--baseline", "fcfs", "--json"]
+    assert main([*argv, "--out", str(tmp_path / "out")]) == 1
+    told = json.loads(capsys.readouterr().out)
+    scores = {row["solver"]: row for row in told["scores"]}
+    assert set(scores) == {"fcfs", "good.json", *ANSWERS}
+    assert scores["good.json"]["gap"] == scores["fcfs"]["gap"] is not None
+    assert [name for name, row in scores.items() if row["failed"]] == [*ANSWERS]
+    errors = {row["solver"]: row["error"] for row in told["failures"]}
+    for name, (_, said) in ANSWERS.items():
+        assert said in errors[name], name
+        assert "\n" not in errors[name]

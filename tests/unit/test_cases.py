@@ -6,12 +6,11 @@ They lie in the folder ``cases`` beside that of the real logs, ``ALLOCSOLVE_TRAC
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
+from process_tools import python
 
 from allocsolve.instances import digest, read_problem
 from allocsolve.model import WorkloadProblem
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 
 
 def test_policy_object(case: Case) -> None:
-    done = subprocess.run(
-        [sys.executable, "-B", case("policy_object.py")], capture_output=True, text=True, check=True
-    )
-    results = [line.partition(" -> ")[2] for line in done.stdout.splitlines()]
+    printed, _ = python("-B", case("policy_object.py"))
+    results = [line.partition(" -> ")[2] for line in printed.splitlines()]
     assert results == ["[0.0, 100.0, 110.0]", "[  0.  125.  137.5]", "439.0", "None"] * 2
 
 

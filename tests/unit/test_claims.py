@@ -1,21 +1,26 @@
-"""Several runners on one file of records: each run is made once, and nobody waits for the dead."""
+"""Several runners on one file of records, and kills: each run is made once, kept, and nobody waits."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
+from process_tools import environment
+from tiers import before_a_release
 
-from allocsolve.bench import RecordStore, plan, run_missing
+from allocsolve.bench import RecordStore, open_executor, plan, read_study, run, run_missing
 from allocsolve.bench.runs.tasks import LEASE_S, task_text
 from allocsolve.instances import klein2011, write_problem
 from allocsolve.model import Budget
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from allocsolve.bench import Task
+    from allocsolve.bench import Record, RecordKey, Task
+
 
 #: Writes down each call, and starts only when the processes of two runners are there.
 WATCHED = """
@@ -45,6 +51,15 @@ def solver(problem: EvolutionProblem, budget: Budget):
 SEEDS = 40
 
 
+def _runner(folder: Path, *options: str, **variables: str) -> subprocess.Popen[str]:
+    """Start a process that runs the study in a folder."""
+    command = [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", *options]
+    where = environment(**variables)
+    return subprocess.Popen(
+        command, cwd=folder, env=where, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
 class Crew:
     """Runners on one file, each a process."""
 
@@ -58,17 +73,8 @@ class Crew:
         self.runners: list[subprocess.Popen[str]] = []
 
     def start(self) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        runner = subprocess.Popen(
-            [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", "--json"],
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.runners.append(runner)
-        return runner
+        self.runners.append(_runner(self.folder, "--json"))
+        return self.runners[-1]
 
     def calls(self) -> list[list[str]]:
         path = self.folder / "calls"
@@ -77,6 +83,11 @@ class Crew:
     def claims(self) -> list[tuple[str, str, float]]:
         with closing(sqlite3.connect(self.folder / "study.sqlite", timeout=30)) as base:
             return base.execute("SELECT task, runner, until FROM claims").fetchall()
+
+    def has_done_all(self) -> None:
+        with RecordStore(self.folder / "study.sqlite", read_only=True) as store:
+            assert sorted(row.seed for row in store) == list(range(SEEDS))
+        assert self.claims() == []
 
 
 @pytest.fixture
@@ -110,9 +121,7 @@ def test_two_runners_share_the_work_and_both_end_with_all_rows(crew: Crew) -> No
     assert len(calls) == SEEDS, "each run is made once"
     assert len({seed for _, _, seed in calls}) == SEEDS
     assert len({parent for parent, _, _ in calls}) == 2, "both have worked"
-    with RecordStore(crew.folder / "study.sqlite", read_only=True) as store:
-        assert sorted(row.seed for row in store) == list(range(SEEDS))
-    assert crew.claims() == []
+    crew.has_done_all()
 
 
 def test_nobody_waits_for_a_runner_that_was_killed(crew: Crew) -> None:
@@ -124,9 +133,7 @@ def test_nobody_waits_for_a_runner_that_was_killed(crew: Crew) -> None:
     assert theirs, "it was killed in the midst of a run"
     assert _finished(survivor)["failures"] == []
     assert time.time() < min(theirs), "their time is not over yet"
-    with RecordStore(crew.folder / "study.sqlite", read_only=True) as store:
-        assert sorted(row.seed for row in store) == list(range(SEEDS))
-    assert crew.claims() == []
+    crew.has_done_all()
 
 
 def _tasks(count: int) -> list[Task]:
@@ -216,3 +223,177 @@ def test_claims_are_renewed_while_their_runner_lives(tmp_path: Path, monkeypatch
         _until(lambda: until() > first)
         assert until() - time.time() <= LEASE_S
         base.close()
+
+
+# --- Kills --------------------------------------------------------------------------------------------
+
+
+#: Kills of runners and of processes of solvers, and of Dask workers: a hundred in the longest tier.
+KILLS, WORKERS_KILLED = (95, 5) if before_a_release() else (8, 2)
+#: More runs than are done before the last of the kills, on ten problems.
+RUNS = 3 * KILLS + 15
+
+STUDY = 'suites = ["klein-5-inf"]\nsolvers = [{solvers}]\nseeds = {seeds}\n[[budgets]]\nseconds = 300\n'
+
+#: Takes as long as it is told.
+DAWDLES = """
+import os, time
+from allocsolve import Budget, EvolutionProblem
+from allocsolve.heuristics import ListScheduling
+
+def solver(problem: EvolutionProblem, budget: Budget):
+    time.sleep(float(os.environ["DAWDLE_S"]) if problem.name else 0)
+    return ListScheduling(order="random")(problem, budget)
+"""
+
+
+def _study(folder: Path, solvers: str, seeds: int) -> Path:
+    path = folder / "study.toml"
+    path.write_text(STUDY.format(solvers=solvers, seeds=list(range(seeds))))
+    return path
+
+
+def _rows(path: Path) -> dict[RecordKey, Record]:
+    if not path.exists():
+        return {}
+    with RecordStore(path) as store:
+        return {row.key: row for row in store}
+
+
+class Runners:
+    """Runners of one study, two at a time, each with two processes of solvers."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "dawdles.py").write_text(DAWDLES)
+        self.study = _study(folder, '"dawdles:solver"', seeds=RUNS)
+        self.out = self.study.with_suffix(".sqlite")
+        self.alive: list[subprocess.Popen[str]] = []
+
+    def start(self, seconds: float, *more: str) -> subprocess.Popen[str]:
+        """Start a runner whose solver takes that long."""
+        return _runner(self.study.parent, "--jobs", "2", *more, DAWDLE_S=str(seconds))
+
+    def victims(self) -> list[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+        """Return the runners that have processes of solvers, with these; there are two runners afterwards."""
+        for runner in [one for one in self.alive if one.poll() is not None]:
+            self.alive.remove(runner)
+            assert "Traceback" not in runner.communicate()[1]
+        while len(self.alive) < 2:
+            self.alive.append(self.start(0.1))
+        found = []
+        for runner in self.alive:
+            with suppress(psutil.Error):
+                # A runner has other children, too: they tell it what the plug-in is.
+                children = psutil.Process(runner.pid).children(recursive=True)
+                if helpers := [one for one in children if "runs.worker" in " ".join(one.cmdline())]:
+                    found.append((runner, helpers))
+        return found
+
+    def end(self) -> None:
+        """Kill what is left."""
+        for runner in self.alive:
+            runner.kill()
+            runner.communicate()
+
+
+def _result(row: Record) -> Record:
+    """Return a record without what differs from run to run."""
+    return replace(row, runtime_s=0.0, when="", attempt=1)
+
+
+def test_kills_of_runners_and_solvers_leave_what_an_undisturbed_run_has(tmp_path: Path) -> None:
+    disturbed = Runners(tmp_path / "disturbed")
+    rng = random.Random(100)
+    kept: dict[RecordKey, Record] = {}
+    kills = {"runner": 0, "solver": 0, "both": 0}
+    try:
+        while sum(kills.values()) < KILLS:
+            victims = disturbed.victims()
+            if not victims:
+                time.sleep(0.02)
+                continue
+            time.sleep(rng.uniform(0, 0.4))
+            runner, helpers = rng.choice(victims)
+            what = rng.choice(["runner", "solver", "solver", "both"])
+            if what != "solver":
+                runner.kill()
+            for helper in helpers if what == "both" else [rng.choice(helpers)] if what == "solver" else []:
+                with suppress(psutil.Error):
+                    helper.kill()
+            kills[what] += 1
+            rows = _rows(disturbed.out)
+            assert {key: rows.get(key) for key in kept} == kept, "not one is lost or changed"
+            kept = rows
+    finally:
+        disturbed.end()
+    assert len(kept) < 10 * RUNS, "there was work to the end"
+    assert {row.error for row in kept.values() if row.error} == {"the process of the solver died: SIGKILL"}
+    calm = Runners(tmp_path / "calm")
+    for runner in (disturbed.start(0, "--retry-failed"), calm.start(0)):
+        assert "Traceback" not in runner.communicate()[1]
+        assert runner.returncode == 0
+    expected = _rows(calm.out)
+    assert len(expected) == 10 * RUNS
+    rows = _rows(disturbed.out)
+    assert {key: _result(row) for key, row in rows.items()} == {
+        key: _result(row) for key, row in expected.items()
+    }
+    base = sqlite3.connect(disturbed.out)
+    attempts = base.execute("SELECT digest, seed, attempt, error FROM records").fetchall()
+    claims = base.execute("SELECT count(*) FROM claims").fetchone()
+    base.close()
+    assert len({attempt[:3] for attempt in attempts}) == len(attempts)
+    again = {attempt[:2] for attempt in attempts if attempt[2] > 1}
+    failed = {attempt[:2] for attempt in attempts if attempt[3]}
+    assert again == failed, "nothing was made twice in vain"
+    assert len(attempts) == 10 * RUNS + len(failed)
+    assert claims == (0,)
+
+
+def test_kills_of_dask_workers_lose_and_double_nothing(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    study = read_study(_study(tmp_path, '"bad_solvers:dawdles", "noX"', seeds=8 * WORKERS_KILLED))
+    tasks = study.tasks()
+    rng = random.Random(5)
+    killed: list[int] = []
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        open_executor(f"dask:{cluster.scheduler_address}", jobs=1) as executor,
+        RecordStore(tmp_path / "records.sqlite") as store,
+    ):
+        done = threading.Event()
+
+        def kill_now_and_then() -> None:
+            """Kill a worker each time that another tenth is done; its nanny starts a new one."""
+            while len(killed) < WORKERS_KILLED and not done.is_set():
+                if progress[0] >= (len(killed) + 1) * len(tasks) // (2 * WORKERS_KILLED):
+                    # A nanny gives up a worker that dies before it has begun.
+                    begun = [
+                        nanny.process.pid
+                        for nanny in cluster.workers.values()
+                        if nanny.process and nanny.process.status == distributed.Status.running
+                    ]
+                    if begun:
+                        killed.append(rng.choice(begun))
+                        os.kill(killed[-1], signal.SIGKILL)
+                time.sleep(0.02)
+
+        progress = [0]
+        killer = threading.Thread(target=kill_now_and_then)
+        killer.start()
+        try:
+            rows = run(
+                tasks,
+                store=store,
+                executor=executor,
+                progress=lambda count, *_: progress.__setitem__(0, count),
+            )
+        finally:
+            done.set()
+            killer.join()
+        assert len(killed) == WORKERS_KILLED
+        assert [row.key for row in rows] == [task.key for task in tasks]
+        assert not [row.error for row in rows if row.error]
+        assert list(store.keys()) == [row.key for row in store], "what is in the file is every row, once"
+        assert len(store) == len(tasks) == 160 * WORKERS_KILLED

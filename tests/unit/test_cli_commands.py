@@ -1,7 +1,9 @@
-"""The commands about problems by calling `main`: what it prints, writes and returns."""
+"""The commands about problems and `score` by calling `main`: what they print, write and return."""
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -10,12 +12,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_tools import Capture, refused, run, run_json
 
+from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
 from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import digest, klein2011, read_problem, read_solution, write_problem, write_solution
 from allocsolve.judge import Verdict, metrics, value, violations
-from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Limit, Result, Status
+from allocsolve.model import (
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Limit,
+    PartitionProblem,
+    Result,
+    Status,
+)
 from allocsolve.registry import solver_rows
 from allocsolve.registry.table import registered_names
 
@@ -29,32 +40,6 @@ def problem_file(tmp_path: Path) -> Path:
     path = tmp_path / "problem.json"
     write_problem(klein2011(1, num_apps=(5, 5)), path)
     return path
-
-
-def read_evolution(path: Path) -> EvolutionProblem:
-    problem = read_problem(path)
-    assert isinstance(problem, EvolutionProblem)
-    return problem
-
-
-def test_generate_writes_the_problems_of_the_seeds(tmp_path: Path, capsys: Capture) -> None:
-    out = tmp_path / "new" / "problems"
-    args = ("generate", "klein2011", "--count", 3, "--seed", 9, "--out", out)
-    text = run(capsys, *args, "--apps", "2-3", "--steps", "1", "--duration", "5-6", "--nodes", "1-9")
-    assert "3 problems" in text
-    files = sorted(out.iterdir())
-    assert [file.name for file in files] == [f"klein2011-s9-000{idx}.json" for idx in range(3)]
-    for idx, file in enumerate(files):
-        expected = klein2011([9, idx], num_apps=(2, 3), num_steps=(1, 1), duration=(5, 6), nodes=(1, 9))
-        assert read_problem(file) == expected
-    run(capsys, "generate", "klein2011", "--count", 1, "--seed", 3, "--out", tmp_path)
-    problem = read_problem(tmp_path / "klein2011-s3-0000.json")
-    assert problem == klein2011([3, 0]), "by default what the library has"
-    assert problem.meta == klein2011([3, 0]).meta
-    args = ("generate", "klein2011", "--count", 1, "--seed", 0, "--out", tmp_path)
-    run(capsys, *args, "--nodes", "2-8", "--num-nodes", 8, "--expand-limit", 1.5)
-    machine = read_evolution(tmp_path / "klein2011-s0-0000.json")
-    assert (machine.num_nodes, machine.expand_limit) == (8, 1.5)
 
 
 def test_generate_interrupted_says_what_is_there(
@@ -158,29 +143,28 @@ def wrong_answer(_: object, problem: EvolutionProblem, *__: object) -> Result[Ev
     return Result(Status.FEASIBLE, answer)
 
 
-def test_solve_refused_by_the_judge(
-    problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def broken(*_: object) -> None:
+    raise IndexError("two\nlines")
+
+
+@pytest.mark.parametrize(
+    ("solver", "said"),
+    [
+        (wrong_answer, "the answer is not feasible: from 0 s to "),
+        (broken, "noX failed: IndexError: two lines; -v shows the traceback\n"),
+    ],
+)
+def test_solve_with_a_wrong_or_broken_solver(
+    solver: Any, said: str, problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ListScheduling, "__call__", wrong_answer)
-    out = tmp_path / "solution.json"
+    monkeypatch.setattr(ListScheduling, "__call__", solver)
+    out = problem_file.with_name("solution.json")
     assert main(["solve", str(problem_file), "--solver", "noX", "--out", str(out)]) == 1
     text, err = capsys.readouterr()
     assert text == ""
-    assert err.startswith("allocsolve: error: the answer is not feasible: from 0 s to ")
+    assert err.startswith(f"allocsolve: error: {said}")
     assert err.count("\n") == 1
     assert not out.exists()
-
-
-def test_solve_with_a_broken_solver(
-    problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise IndexError("two\nlines")
-
-    monkeypatch.setattr(ListScheduling, "__call__", broken)
-    assert main(["solve", str(problem_file), "--solver", "noX"]) == 1
-    said = "allocsolve: error: noX failed: IndexError: two lines; -v shows the traceback\n"
-    assert capsys.readouterr() == ("", said)
 
 
 def test_check_names_violations(tmp_path: Path, capsys: Capture) -> None:
@@ -304,3 +288,124 @@ def test_reproductions_need_a_checkout(capsys: Capture, monkeypatch: pytest.Monk
         said = refused(capsys, *words)
         assert "reproductions are in the repository" in said
         assert "pip install -e ." in said
+
+
+# --- score --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three small problems."""
+    path = tmp_path / "problems"
+    path.mkdir()
+    for seed in range(3):
+        write_problem(klein2011([7, seed], num_apps=(3, 4)), path / f"{seed}.json")
+    return path
+
+
+def test_score_counts_gaps_and_keeps_records(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "scores"
+    args = ("score", folder, "--solvers", "rigid,noX", "--baseline", "infX", "--seconds", 5, "--out", out)
+    found = run_json(capsys, *args)
+    assert [row["solver"] for row in found["scores"]] == ["rigid", "noX", "infX"]
+    assert (found["problems"], found["baseline"], found["failures"]) == (3, "infX", [])
+    records = out / "records.sqlite"
+    assert found["records"] == str(records)
+    kept = list(RecordStore(records))
+    assert len(kept) == 9
+    with (out / "scores.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9
+    for row in rows:
+        assert float(row["value"]) == float(row["metrics.makespan"])
+    text = run(capsys, *args)  # finds everything done
+    assert list(RecordStore(records)) == kept
+    assert "Baseline infX" in text
+    for row in found["scores"]:
+        gaps = row["gap"]
+        shown = next(line.split() for line in text.splitlines() if line.startswith(row["solver"]))
+        assert shown[1:4] == [f"{100 * gaps[name]:.1f}" for name in ("mean", "median", "max")]
+
+
+def test_score_table_fits_80_columns(
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ("score", folder, "--solvers", "rigid,2X+c,infX+c", "--baseline", "noX", "--seconds", 5)
+    shown = {}
+    for width in (20, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = run(capsys, *args, "--out", tmp_path).splitlines()
+        shown[width] = lines[" runs from " in lines[0] :]  # a second run says so
+    table = shown[80][:9]
+    assert max(map(len, table)) <= 80
+    for lines in shown.values():
+        assert "…" not in "".join(lines)
+        assert [line.split() for line in lines[4:8]] == [line.split() for line in shown[80][4:8]]
+
+
+def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
+    args = ("score", "tiny", "--solvers", "noX", "--baseline", "noX", "--seconds", 5, "--out", tmp_path)
+    found = run_json(capsys, *args, "--set", "expand_limit=1", "--objective", "completion,makespan")
+    evolving = [problem for problem in suite("tiny") if isinstance(problem, EvolutionProblem)]
+    assert 1 < found["problems"] <= len(evolving) < len(suite("tiny"))  # tightened, some are the same
+    rows = list(RecordStore(tmp_path / "records.sqlite"))
+    assert {(row.objective, row.features["expand_limit"]) for row in rows} == {("completion,makespan", 1)}
+
+
+def test_score_takes_the_problems_of_its_solvers_out_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
+    args = ("score", "tiny", "--seconds", 1, "--out", tmp_path, "--solvers")
+    partitions = [problem for problem in suite("tiny") if isinstance(problem, PartitionProblem)]
+    pairwise = ("--baseline", "cpsat", "--objective", "pairwise")
+    for more in (["growth"], ["cpsat", "--baseline", "growth"], ["cpsat", *pairwise]):
+        found = run_json(capsys, *args, *more)
+        assert (found["objective_name"], found["problems"]) == ("pairwise", len(partitions))
+    assert main([str(arg) for arg in (*args, "cpsat")]) == 2
+    assert "problems of several kinds" in capsys.readouterr().err
+
+
+def test_score_has_an_exact_baseline_by_default(tmp_path: Path, capsys: Capture) -> None:
+    args = ("score", "klein-5-l1", "--solvers", "noX", "--seconds", 20, "--out", tmp_path)
+    found = run_json(capsys, *args)
+    heuristic, exact = found["scores"]
+    assert (heuristic["solver"], exact["solver"], found["baseline"]) == ("noX", "cpsat", "cpsat")
+    assert found["optima_proven"] == exact["proven"] == exact["optimal"] == 10
+    assert heuristic["gap"] == heuristic["optimum_gap"]
+    assert "10 of 10 optima proven" in run(capsys, *args)
+
+
+def test_score_interrupted_keeps_records_and_resumes(
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ["score", str(folder), "--solvers", "noX", "--baseline", "noX", "--seconds", "5"]
+    args += ["--out", str(tmp_path)]
+    original, count = RecordStore.append, itertools.count()
+
+    def interrupted(self: RecordStore, *row: Any) -> bool:
+        if next(count) == 2:
+            raise KeyboardInterrupt
+        return original(self, *row)
+
+    records = tmp_path / "records.sqlite"
+    with monkeypatch.context() as patch:
+        patch.setattr(RecordStore, "append", interrupted)
+        assert main(args) == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"allocsolve: interrupted; 2 records in {records}, the same command goes on from there\n"
+    kept = list(RecordStore(records))
+    assert len(kept) == 2
+    run(capsys, *args)
+    assert list(RecordStore(records))[:2] == kept
+    assert len(RecordStore(records)) == 3
+
+
+def test_score_with_failed_and_unanswered_rows(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    fails, gives_up = "bad_solvers:overlaps", "bad_solvers:gives_up"
+    args = ("score", folder, "--solvers", f"{fails},{gives_up}", "--baseline", "rigid", "--seconds", 5)
+    text = run(capsys, *args, "--out", tmp_path, status=1)
+    assert text.count(f"{fails} failed on klein2011-s7-") == 3
+    assert f"{gives_up}: no answer to 3 of 3" in text
+    found = run_json(capsys, *args, "--out", tmp_path, status=1)
+    assert [row["failed"] for row in found["scores"]] == [3, 0, 0]
+    assert found["scores"][0]["gap"] is None
+    assert len(found["failures"]) == 3

@@ -1,22 +1,29 @@
-"""The commands on partition problems by calling `main`: the same as for any other, and what they refuse."""
+"""The commands on partition problems and networks: what they write, show and refuse."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cli_tools import Capture, refused, run, run_json
+from json_tools import saved
+from network_texts import SAMPLES
 from picture_tools import SVG, parsed, skylines, squares
 
 from allocsolve.bench import RecordStore
+from allocsolve.cli import main
 from allocsolve.heuristics import kueue
 from allocsolve.instances import (
     MACHINES,
     SWITCH_TREES,
     churned_occupancy,
     digest,
+    expand_hostlist,
     klein2011,
     median_worst_case,
     read_problem,
@@ -26,13 +33,12 @@ from allocsolve.instances import (
     write_problem,
 )
 from allocsolve.judge import value, violations
-from allocsolve.model import HyperX, Mesh, PartitionProblem, Topology, Torus
+from allocsolve.model import HyperX, Mesh, PartitionProblem, PlacementProblem, Topology, Torus
 from allocsolve.registry import make_allocator
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-from cli_tools import Capture, refused, run, run_json
 
 SQUARE = PartitionProblem.of(Mesh((4, 3)), busy=[5, 8], size=4, name="square")
 
@@ -44,36 +50,26 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_generate_occupancy(tmp_path: Path, capsys: Capture) -> None:
-    args = ("generate", "occupancy", "--count", 3, "--seed", 9, "--out", tmp_path / "new")
-    text = run(capsys, *args, "--shape", "6x5", "--wrap", "1,0", "--busy", 0.4, "--size", 7, "--contiguous")
-    assert text == f"3 problems in {tmp_path / 'new'}: occupancy-s9-0000.json to occupancy-s9-0002.json\n"
+MESHES = {
+    "--shape 7": Mesh((7,)),
+    "--shape 3x3x3 --torus": Torus((3, 3, 3)),
+    "--shape 3x4 --complete 1,1": HyperX((3, 4)),
+    "--shape 3x4 --complete 0,1 --wrap 1,0": Topology((3, 4), (True, False), (False, True)),
+    "--shape 6x5 --wrap 1,0": Topology((6, 5), (True, False)),
+    "--machine titan": MACHINES["titan"],
+    "--machine hlrn-ii": Mesh((16, 8)),
+}
+
+
+@pytest.mark.parametrize("options", MESHES)
+def test_generate_occupancy(options: str, tmp_path: Path, capsys: Capture) -> None:
+    args = ("generate", "occupancy", "--count", 2, "--seed", 9, "--out", tmp_path / "new", "--size", 5)
+    text = run(capsys, *args, "--busy", 0.2, "--contiguous", *options.split())
+    assert text == f"2 problems in {tmp_path / 'new'}: occupancy-s9-0000.json to occupancy-s9-0001.json\n"
     for idx, path in enumerate(sorted((tmp_path / "new").iterdir())):
-        expected = uniform_occupancy(Topology((6, 5), (True, False)), 0.4, 7, [9, idx], contiguous=True)
+        expected = uniform_occupancy(MESHES[options], 0.2, 5, [9, idx], contiguous=True)
         assert read_problem(path) == expected
         assert read_problem(path).meta == expected.meta
-
-
-@pytest.mark.parametrize(
-    ("options", "topology"),
-    [
-        (["--shape", "7"], Mesh((7,))),
-        (["--shape", "3x3x3", "--torus"], Torus((3, 3, 3))),
-        (["--shape", "3x4", "--complete", "1,1"], HyperX((3, 4))),
-        (
-            ["--shape", "3x4", "--complete", "0,1", "--wrap", "1,0"],
-            Topology((3, 4), (True, False), (False, True)),
-        ),
-        (["--machine", "titan"], MACHINES["titan"]),
-        (["--machine", "hlrn-ii"], Mesh((16, 8))),
-    ],
-)
-def test_generate_on_machines(
-    options: list[str], topology: Topology, tmp_path: Path, capsys: Capture
-) -> None:
-    args = ("generate", "occupancy", "--count", 1, "--seed", 0, "--out", tmp_path, "--busy", 0, "--size", 5)
-    run(capsys, *args, *options)
-    assert read_problem(tmp_path / "occupancy-s0-0000.json") == uniform_occupancy(topology, 0, 5, [0, 0])
 
 
 @pytest.mark.parametrize(
@@ -137,21 +133,6 @@ def test_solve_json_is_confirmed_by_the_judge(file: Path, capsys: Capture, tmp_p
     judged = run_json(capsys, "check", file, out)
     assert judged.items() >= {"feasible": True, "violations": [], "metrics": found["metrics"]}.items()
     assert run(capsys, "check", file, out).startswith("feasible (4 of 10 free nodes on a 4x3 mesh)\n")
-
-
-def test_solve_shows_fields_and_a_picture(file: Path, capsys: Capture) -> None:
-    text = run(capsys, "solve", file, "--solver", "branch-and-bound")
-    for part in (
-        "(4 of 10 free nodes on a 4x3 mesh)",
-        "8 hops, certified bound 8 hops, gap 0.0 %",
-        "8 hops, mean 1.333",
-        "8 hops, ratio 1.000",
-        "2x2, 100 % of its 4 nodes",
-    ):
-        assert part in text
-    lines = text.splitlines()
-    top = next(idx for idx, line in enumerate(lines) if set(line) == {".", "#", " "})
-    assert lines[top : top + 5] == [". . # #", ". x # #", "x . . .", "", "# chosen, . free, x busy"]
 
 
 def test_slices_stand_side_by_side_and_fill_the_width(
@@ -220,10 +201,21 @@ def drawn_squares(svg: Path) -> dict[str, set[tuple[int, int]]]:
     return shown | {"free": shown["free"] - shown["busy"] - shown["chosen"]}
 
 
-def test_plot(file: Path, capsys: Capture, tmp_path: Path) -> None:
+def test_solve_shows_fields_and_pictures(file: Path, capsys: Capture, tmp_path: Path) -> None:
     svg, out = tmp_path / "a.svg", tmp_path / "a.json"
     text = run(capsys, "solve", file, "--solver", "branch-and-bound", "--plot", svg, "--out", out)
     assert text.endswith(f"\nsolution written to {out}\nplot written to {svg}\n")
+    for part in (
+        "(4 of 10 free nodes on a 4x3 mesh)",
+        "8 hops, certified bound 8 hops, gap 0.0 %",
+        "8 hops, mean 1.333",
+        "8 hops, ratio 1.000",
+        "2x2, 100 % of its 4 nodes",
+    ):
+        assert part in text
+    lines = text.splitlines()
+    top = next(idx for idx, line in enumerate(lines) if set(line) == {".", "#", " "})
+    assert lines[top : top + 5] == [". . # #", ". x # #", "x . . .", "", "# chosen, . free, x busy"]
     drawn = drawn_squares(svg)
     assert {kind: len(places) for kind, places in drawn.items()} == {"chosen": 4, "busy": 2, "free": 6}
     assert drawn["busy"] == {(1, 1), (2, 0)}
@@ -277,16 +269,8 @@ def test_score(tmp_path: Path, capsys: Capture) -> None:
     folder.mkdir()
     for seed in range(3):
         write_problem(uniform_occupancy(Mesh((7, 6)), 0.3, 8, seed), folder / f"{seed}.json")
-    args = (
-        "score",
-        folder,
-        "--solvers",
-        "manhattan-median,random",
-        "--seconds",
-        20,
-        "--out",
-        tmp_path / "out",
-    )
+    asked = ("--solvers", "manhattan-median,random", "--seconds", 20, "--out", tmp_path / "out")
+    args = ("score", folder, *asked)
     found = run_json(capsys, *args)
     assert (found["objective_name"], found["baseline"]) == ("pairwise", "branch-and-bound")
     assert (found["problems"], found["optima_proven"], found["failures"]) == (3, 3, [])
@@ -299,56 +283,16 @@ def test_score(tmp_path: Path, capsys: Capture) -> None:
     assert "pairwise on 3 problems" in run(capsys, *args)
 
 
-WORST = ["median-worst-case"]
-
-
-@pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        (["--solver", "grwth"], ["'grwth'", "growth"]),
-        (["--solver", "noX"], ["unknown partition solver 'noX'"]),
-        (
-            ["--solver", "growth", "--objective", "makespan"],
-            ["unknown objective 'makespan'; known: pairwise"],
-        ),
-        (["--solver", "growth", "--objective", "pairwize"], ["'pairwize'; did you mean pairwise"]),
-        (
-            ["--solver", "growth", "--objective", "pairwise,makespan"],
-            ["no kind of problems has all of pairwise, makespan"],
-        ),
-        (["--solver", "growth", "--set", "expand_limit=2"], ["expand_limit=2", "kind partition"]),
-        (["--solver", "growth", "--plot", "gone/p.svg"], ["gone/p.svg: cannot be written"]),
-    ],
-)
-def test_bad_options_of_solve(options: list[str], parts: list[str], file: Path, capsys: Capture) -> None:
-    err = refused(capsys, "solve", file, *options)
-    for part in parts:
-        assert part in err
-
-
-def test_expand_limit_is_refused_by_check_and_score(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    message = f"expand_limit=inf does not go with {file}, a problem of the kind partition"
-    solution = tmp_path / "s.json"
-    run(capsys, "solve", file, "--solver", "growth", "--out", solution)
-    assert message in refused(capsys, "check", file, solution, "--set", "expand_limit=inf")
-    out = tmp_path / "out"
-    args = ("score", file, "--solvers", "growth", "--set", "expand_limit=inf", "--out", out)
-    assert message in refused(capsys, *args)
-    assert not out.exists()
-
-
 def test_kinds_do_not_mix(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    other, out = tmp_path / "e.json", tmp_path / "out"
+    other, solution = tmp_path / "e.json", tmp_path / "s.json"
     write_problem(klein2011(1), other)
-    args = ("score", file, other, "--solvers", "cpsat", "--out", out)
-    assert "problems of several kinds cannot be compared: evolution, partition" in refused(capsys, *args)
-    err = refused(capsys, "score", file, "--solvers", "growth,rigid", "--out", out)
-    assert "unknown partition solver 'rigid'" in err
-    err = refused(capsys, "score", file, "--solvers", "growth", "--baseline", "infX", "--out", out)
-    assert "unknown partition solver 'infX'" in err
-    err = refused(capsys, "score", other, "--solvers", "noX", "--objective", "pairwise", "--out", out)
+    run(capsys, "solve", file, "--solver", "growth", "--out", solution)
+    several = "problems of several kinds cannot be compared: evolution, partition"
+    assert several in refused(capsys, "score", file, other, "--solvers", "cpsat")
+    err = refused(capsys, "score", other, "--solvers", "noX", "--objective", "pairwise")
     assert "unknown objective 'pairwise'" in err
-    assert not out.exists()
+    message = f"expand_limit=inf does not go with {file}, a problem of the kind partition"
+    assert message in refused(capsys, "check", file, solution, "--set", "expand_limit=inf")
 
 
 def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> None:
@@ -360,50 +304,146 @@ def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> Non
     assert not svg.exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        (["occupancy", "--shape", "4x0"], ["--shape", "'0' is below 1"]),
-        (["occupancy", "--shape", "9999x9999"], ["2^24"]),
-        (["occupancy", "--machine", "titen"], ["--machine", "'titen'; did you mean titan"]),
-        (["occupancy", "--machine", "titan", "--shape", "4x3"], ["--shape", "--machine"]),
-        (["occupancy", "--machine", "titan", "--torus"], ["--machine titan has its own rings"]),
-        (["occupancy", "--shape", "4x3", "--wrap", "1"], ["wrap has 1 entries for the 2 axes"]),
-        (["occupancy", "--shape", "4x3", "--wrap", "1,1", "--torus"], ["--torus", "--wrap"]),
-        (
-            ["occupancy", "--shape", "4x3", "--complete", "1,0", "--torus"],
-            ["axis 0 is a ring by wrap and complete"],
-        ),
-        (["occupancy", "--machine", "titan", "--complete", "1,0,0"], ["--machine titan has its own rings"]),
-        (["occupancy", "--shape", "4x3", "--box", "2x"], ["--box", "''"]),
-        (["occupancy", "--shape", "4x3", "--box", "3x2"], ["box [3, 2] has 6 nodes"]),
-        (["occupancy"], ["--machine --shape"]),
-        (["occupancy", "--shape", "4x3", "--busy", "1.5"], ["--busy", "1.5 is not in 0..1"]),
-        (["occupancy", "--shape", "4x3", "--size", "13"], ["size 13 is above the"]),
-        (
-            ["churn", "--shape", "4x3", "--allocator", "branch-and-bound"],
-            ["--allocator", "'branch-and-bound'"],
-        ),
-        (["churn", "--shape", "4x3", "--allocator", "noX"], ["--allocator", "'noX'"]),
-        (["churn", "--shape", "4x4", "--allocator", "kueue"], ["unknown partition solver 'kueue'"]),
-        (["churn", "--machine", "nvl72", "--allocator", "growth"], ["unknown placement solver 'growth'"]),
-        (["churn", "--shape", "4x3"], ["--allocator"]),
-        (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "5-2"], ["--jobs", "5-2"]),
-        (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "13"], ["13"]),
-        ([*WORST, "--distance", "12", "--size", "12"], ["size 12 is not a positive multiple of 8"]),
-        ([*WORST, "--distance", "2"], ["distance 2"]),
-        (WORST, ["--distance"]),
-        ([*WORST, "--distance", "12", "--step", "0"], ["'0' is below 1"]),
-    ],
-)
-def test_bad_options_of_generate(
-    options: list[str], parts: list[str], tmp_path: Path, capsys: Capture
+# --- Networks -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> Path:
+    """Two blocks of four nodes."""
+    return saved(tmp_path, SAMPLES["conf-blocks-1"].text, "topology.conf")
+
+
+@pytest.fixture
+def free(tmp_path: Path) -> Path:
+    """Three free nodes of the first block, two of the second."""
+    return saved(tmp_path, "c[01-03],c[05-06]", "free.txt")
+
+
+def test_a_network_becomes_a_problem(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "p.json"
+    asked = ("--within", 2, "--segment", 2, "--segment-level", 1, "--balanced")
+    told = run(capsys, "import", "topology", blocks, "--free", free, "--size", 4, *asked, "--out", out)
+    assert told.startswith(
+        f"{out}: 4 of 5 free nodes on a tree of 8 nodes, 2 switches of level 1, within level 2"
+    )
+    problem = placement(out)
+    assert (problem.name, problem.size, problem.busy) == ("topology", 4, (3, 6, 7))
+    assert (problem.within, problem.segment, problem.segment_level, problem.balanced) == (2, 2, 1, True)
+    assert problem.meta == {"nodes": "c[01-08]", "switches": ["(cluster)", "b1", "b2"], "block_sizes": [4, 8]}
+    again = ("import", "topology", blocks, "--free", free, "--size", 4, "--out", out)
+    assert "exists; --force replaces it" in refused(capsys, *again)
+    document = run_json(capsys, *again, "--force")
+    assert document["notes"] == []
+    assert (document["problem"], document["free"], document["size"]) == (str(out), 5, 4)
+
+
+def placement(path: Path) -> PlacementProblem:
+    problem = read_problem(path)
+    assert isinstance(problem, PlacementProblem)
+    return problem
+
+
+def test_free_nodes_of_stdin(
+    blocks: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "new"
-    name, *given = options
-    defaults = {} if name == WORST[0] else {"--busy": "0.25", "--size": "4", "--count": "2", "--seed": "1"}
-    filled = [part for option, text in defaults.items() if option not in given for part in (option, text)]
-    err = refused(capsys, "generate", name, *given, *filled, "--out", out)
-    for part in parts:
-        assert part in err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"c[02-07] idle\nc04 mixed\nx1 down\n")))
+    run(capsys, "import", "topology", blocks, "--free", "-", "--size", 2, "--out", tmp_path / "p.json")
+    assert placement(tmp_path / "p.json").busy == (0, 3, 7)
+
+
+def test_chosen_nodes_by_their_names(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
+    problem, answer, hosts = (tmp_path / name for name in ("p.json", "s.json", "hosts.txt"))
+    run(capsys, "import", "topology", blocks, "--free", free, "--size", 4, "--out", problem)
+    solved = run(capsys, "solve", problem, "--solver", "first-free", "--out", answer, "--hosts", hosts)
+    assert f"hosts written to {hosts}" in solved
+    assert hosts.read_text() == "c[01-03,05]\n"
+    check = ("check", problem, answer, "--hosts", hosts, "--force")
+    run(capsys, *check)
+    assert hosts.read_text() == "c[01-03,05]\n"
+    assert "--window is for --perfetto and --evalys and --swf" in refused(capsys, *check, "--window", "0:1")
+    document = json.loads(answer.read_text())
+    answer.write_text(json.dumps({**document, "nodes": [0, 1, 2, 99]}))
+    assert main([*map(str, check)]) == 2
+    assert "--hosts: node 99 is not in 0..7" in capsys.readouterr().err
+
+
+def test_nodes_without_names_are_told_by_their_ids(tmp_path: Path, capsys: Capture) -> None:
+    problem, hosts = tmp_path / "p.json", tmp_path / "hosts.txt"
+    document = {"format": "allocsolve/1", "kind": "partition", "size": 3}
+    document |= {"topology": {"shape": [4, 2]}, "busy": [1]}
+    for meta, expected in (({}, ["0", "4", "5"]), ({"nodes": "n[1-8]"}, ["n1", "n5", "n6"])):
+        problem.write_text(json.dumps({**document, "meta": meta}))
+        run(capsys, "solve", problem, "--solver", "manhattan-median", "--hosts", hosts, "--force")
+        assert expand_hostlist(hosts.read_text()) == expected
+    problem.write_text(json.dumps({**document, "meta": {"nodes": "n[1-7]"}}))
+    said = refused(capsys, "solve", problem, "--solver", "manhattan-median", "--hosts", hosts, "--force")
+    assert "meta.nodes of the problem has 7 names for 8 nodes" in said
+
+
+def test_objects_of_kueue_tell_which_nodes_are_free(tmp_path: Path, capsys: Capture) -> None:
+    topology, nodes, out = (tmp_path / name for name in ("topology.yaml", "nodes.json", "p.json"))
+    objects, _, rows = SAMPLES["kueue-1"].text.partition("---\n")
+    topology.write_text(objects)
+    nodes.write_text(rows)
+    assert main(["import", "topology", str(topology), str(nodes), "--size", "2", "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert told.err == f"allocsolve: {topology}: nodes that lack a label of the levels, left out: h4\n"
+    assert placement(out).busy == (1,)
+
+
+def test_a_torus_becomes_a_partition_problem(tmp_path: Path, free: Path, capsys: Capture) -> None:
+    path, out = tmp_path / "topology.yaml", tmp_path / "p.json"
+    path.write_text(
+        "- topology: a\n  flat: true\n- topology: t\n  torus3d:\n    toruses:\n"
+        "    - {name: pod, dims: {x: 2, y: 2, z: 2}, nodes: 'c[01-08]'}\n"
+    )
+    command = ("import", "topology", path, "--free", free, "--size", 4, "--out", out)
+    run(capsys, *command, "--topology", "t")
+    problem = read_problem(out)
+    assert isinstance(problem, PartitionProblem)
+    assert (problem.topology.shape, problem.busy) == ((2, 2, 2), (3, 6, 7))
+    said = refused(capsys, *command, "--topology", "t", "--force", "--within", 1)
+    assert "levels, segments and balance are asked of switches" in said
+    run(capsys, *command, "--topology", "a", "--force")  # flat: all that the file of free nodes names
+    assert read_problem(out).meta == {"nodes": "c[01-03,05-06]", "switches": ["a"]}
+
+
+def test_what_is_refused(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "p.json"
+
+    def said(*options: object) -> str:
+        return refused(capsys, "import", "topology", blocks, "--out", out, *options)
+
+    assert f"{blocks} does not tell which nodes are free: --free names the file" in said("--size", 2)
+    assert "size 6 is above the 5 free nodes" in said("--size", 6, "--free", free)
+    assert "size 4 is no multiple of the segment 3" in said("--size", 4, "--free", free, "--segment", 3)
+    assert "cannot be written: this command reads it" in said("--size", 2, "--free", out.parent / "p.json")
+    free.write_text("c[01-03],d[1-9]")
+    assert f"{free}: not in the network, but free: d1, d2, d3 and 6 more" in said("--size", 2, "--free", free)
     assert not out.exists()
+
+
+def test_place_names_hosts(blocks: Path, free: Path, capsys: Capture, tmp_path: Path) -> None:
+    picture = tmp_path / "best.svg"
+    command = ("place", blocks, "--free", free, "--size", 2, "--plot", picture)
+    told = run(capsys, *command, "--rules", "slurm-block")
+    assert told.splitlines()[-1] == "c[01-02]"
+    assert "slurm-block(block_sizes='4,8')" in told
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    assert "exists; --force replaces it" in refused(capsys, *command)
+
+
+def test_place_for_machines(blocks: Path, free: Path, capsys: Capture) -> None:
+    document = run_json(capsys, "place", blocks, "--free", free, "--size", 3)
+    assert (document["status"], document["objective"], document["hosts"]) == ("optimal", 6, "c[01-03]")
+    rules = {choice["rule"].partition("(")[0]: choice for choice in document["rules"]}
+    assert {"slurm-tree", "slurm-block", "kueue", "lowest-switch"} <= {*rules}
+    assert "random" not in rules
+    assert len(expand_hostlist(rules["kueue"]["hosts"])) == 3
+    assert rules["lowest-switch"]["gap"] == 0
+
+
+def test_where_no_set_answers_place_has_the_exit_status_1(blocks: Path, free: Path, capsys: Capture) -> None:
+    status = main(["place", str(blocks), "--free", str(free), "--size", "4", "--within", "1", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert (status, document["status"], document["hosts"]) == (1, "infeasible", None)

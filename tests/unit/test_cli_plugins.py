@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import Capture, refused, run, run_json, without_compiling
+from process_tools import python
 
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
@@ -77,9 +78,8 @@ def test_modules_in_the_current_directory(third: Site, file: Path) -> None:
         text = f'suites = ["../{file.name}"]\nsolvers = ["acme:greedy"]\n'
         (studies / f"{name}.toml").write_text(text)
     for program, command in COMMANDS:
-        argv = [sys.executable, *program, *command.split(), "--json"]
-        done = subprocess.run(argv, cwd=third.folder, capture_output=True, text=True, check=False)
-        assert (done.returncode, without_compiling(done.stderr)) == (0, ""), command
+        _, said = python(*program, *command.split(), "--json", cwd=third.folder)
+        assert without_compiling(said) == "", command
     for name in ("study", "module"):
         (record,) = RecordStore(studies / f"{name}.sqlite")
         assert (record.solver, record.error) == ("acme:greedy", "")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
+from json_tools import saved
 from squeue_files import NOW, as_text, at, good, written
 
 from allocsolve.cli.main import main
@@ -33,16 +34,12 @@ def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def queue(tmp_path: Path) -> Path:
-    path = tmp_path / "queue.txt"
-    path.write_text(as_text(good()))
-    return path
+    return saved(tmp_path, as_text(good()), "queue.txt")
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    path = tmp_path / "jobs.txt"
-    path.write_text(LOG)
-    return path
+    return saved(tmp_path, LOG, "jobs.txt")
 
 
 def test_without_the_past_there_are_no_chances(queue: Path, capsys: Capture) -> None:
@@ -71,9 +68,9 @@ def test_times_beyond_the_last_date_are_refused(
     rows = good()
     for row in rows[:2]:
         row[column] = cell
-    path = tmp_path / "late.txt"
-    path.write_text(as_text(rows))
-    told = refused(capsys, "when", path, "--nodes", 4, "--now", "9999-12-31T23:59:59")
+    told = refused(
+        capsys, "when", saved(tmp_path, as_text(rows)), "--nodes", 4, "--now", "9999-12-31T23:59:59"
+    )
     assert told.endswith(" s after 1970 is beyond the year 9999: there is no such date\n")
 
 
@@ -111,8 +108,7 @@ def test_the_tasks_of_an_array(queue: Path, capsys: Capture) -> None:
 def test_json_says_the_same_as_text(queue: Path, tmp_path: Path, capsys: Capture) -> None:
     text = run_json(capsys, "when", queue, "--nodes", 6)
     for version in ("plain", "wrapped"):
-        path = tmp_path / "queue.txt"
-        path.write_text(written(version, good()))
+        path = saved(tmp_path, written(version, good()), "queue.txt")
         assert run_json(capsys, "when", path, "--nodes", 6) == text
 
 
@@ -125,19 +121,19 @@ def test_a_policy_may_be_named(queue: Path, capsys: Capture) -> None:
 
 
 def test_a_log_in_processors(queue: Path, tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "log.swf"
     lines = [
         f"{number + 1} {600 * number} 60 300 32 -1 -1 32 600 -1 1 1 1 1 1 1 -1 -1" for number in range(40)
     ]
-    path.write_text("; MaxProcs: 192\n; UnixStartTime: 1764000000\n" + "\n".join(lines) + "\n")
-    told = run_json(capsys, "when", queue, "--log", path)
+    head = "; MaxProcs: 192\n; UnixStartTime: 1764000000\n"
+    told = run_json(
+        capsys, "when", queue, "--log", saved(tmp_path, head + "\n".join(lines) + "\n", "log.swf")
+    )
     assert {job["job"]: job["nodes"] for job in told["jobs"]}["802"] == 128
 
 
 def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> None:
-    waiting, unlimited = tmp_path / "waiting.txt", tmp_path / "unlimited.txt"
-    waiting.write_text(as_text(good()[1:2]))
-    unlimited.write_text(as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]))
+    waiting = saved(tmp_path, as_text(good()[1:2]), "waiting.txt")
+    unlimited = saved(tmp_path, as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]), "unlimited.txt")
     new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4")
     refusals: list[tuple[str, Path, *tuple[object, ...]]] = [
         ("--nodes, or --log", queue),
@@ -161,11 +157,9 @@ def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> No
 
 
 def test_arrays_that_are_cut_off_are_told(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "queue"
     rows = good()
     rows[3] |= {"JOBID": "803_[4,5,...]"}
-    path.write_text(as_text(rows))
-    told = run(capsys, "when", path, *SIX)
+    told = run(capsys, "when", saved(tmp_path, as_text(rows)), *SIX)
     assert "The list of tasks is cut off, there are more of them: 803_[4,5,...]" in told
 
 
@@ -186,9 +180,7 @@ ReservationName=maint StartTime=2024-03-05T19:00:00 EndTime=2024-03-05T22:00:00 
 
 @pytest.fixture
 def simple(tmp_path: Path) -> Path:
-    path = tmp_path / "simple.txt"
-    path.write_text(SIMPLE)
-    return path
+    return saved(tmp_path, SIMPLE, "simple.txt")
 
 
 def unix(clock: str) -> int:
@@ -200,8 +192,7 @@ def test_a_maintenance_is_told_of(simple: Path, tmp_path: Path, capsys: Capture)
     shown = run(capsys, "when", simple, "--nodes", 4)
     assert "would not end before a maintenance" in shown
     assert "--events with what scontrol show reservation prints" in shown
-    events = tmp_path / "reservations.txt"
-    events.write_text(MAINTENANCE)
+    events = saved(tmp_path, MAINTENANCE, "reservations.txt")
     for given in (("--closed", "2024-03-05T19:00+3h"), ("--events", events)):
         told = run_json(capsys, "when", simple, "--nodes", 4, *given)
         starts = {job["job"]: job["by_limits"] for job in told["jobs"]}
@@ -225,8 +216,7 @@ def test_who_waits_for_a_maintenance_may_be_too_large(simple: Path, capsys: Capt
 
 
 def test_chances_are_not_in_a_window(simple: Path, tmp_path: Path, capsys: Capture) -> None:
-    log = tmp_path / "log.txt"
-    log.write_text(LOG.replace("2025-11-2", "2024-02-2"))
+    log = saved(tmp_path, LOG.replace("2025-11-2", "2024-02-2"), "log.txt")
     told = run_json(capsys, "when", simple, "--nodes", 4, "--log", log, "--closed", "2024-03-05T14:00+8h")
     for job in told["jobs"]:
         for name in ("earliest", "median", "latest"):
@@ -238,8 +228,7 @@ def test_events_that_are_none(simple: Path, tmp_path: Path, capsys: Capture) -> 
     plain = run_json(capsys, "when", simple, "--nodes", 4)["jobs"]
     texts = ("NodeName|TimeStart|TimeEnd|State|Reason|\n", "No reservations in the system\n")
     for number, text in enumerate(texts):
-        path = tmp_path / f"events{number}"
-        path.write_text(text)
+        path = saved(tmp_path, text, f"events{number}")
         told = run_json(capsys, "when", simple, "--nodes", 4, "--events", path)
         assert told["jobs"] == plain
         assert f"{path}: 0 events; 0 nodes, 0 windows" in told["remarks"]
@@ -269,8 +258,7 @@ def test_logs_of_which_nothing_can_be_asked(shift: str, queue: Path, tmp_path: P
     head, *lines = LOG.splitlines()
     kept = {"one job": lines[:1], "later": lines, "nobody waited": lines[::2]}[shift]
     text = "\n".join([head, *kept]) + "\n"
-    path = tmp_path / "log.txt"
-    path.write_text(text.replace("2025-11-2", "2026-11-2") if shift == "later" else text)
+    path = saved(tmp_path, text.replace("2025-11-2", "2026-11-2") if shift == "later" else text, "log.txt")
     for policy in ("easy", "conservative"):
         args = ("when", queue, "--nodes", 6, "--log", path, "--policy", policy)
         told = run_json(capsys, *args)

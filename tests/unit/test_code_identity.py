@@ -1,30 +1,32 @@
-"""Records know the code that made them: edited code has rows of its own, so has whoever borrows a name."""
+"""Records know the code that made them; plug-ins are asked what they are in a process of their own."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from process_tools import python
 
-from allocsolve.bench import RecordStore, describe, plan, run
-from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.bench import RecordStore, Study, describe, open_executor, plan, run
+from allocsolve.bench.runs import describe as describe_module
+from allocsolve.errors import AllocsolveError, InvalidOption, PluginError
 from allocsolve.exact import EvolutionCpSat
+from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011, write_problem
 from allocsolve.model import Budget, EvolutionProblem
-from allocsolve.registry import code_of, make_solver, solve
+from allocsolve.registry import code as code_module, code_of, identity, make_solver, solve
 
 if TYPE_CHECKING:
     from plugin_tools import Site
 
     from allocsolve.bench import Task
+
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROBLEMS = [("", klein2011([5, idx], num_apps=(4, 4))) for idx in range(2)]
@@ -54,13 +56,9 @@ class Desk:
     def score(self, solvers: str) -> dict[str, Any]:
         """Return what `score` says of solvers."""
         argv = ["score", "problems", "--solvers", solvers, "--baseline", "noX", "--json"]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "allocsolve", *argv]
-        done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-        document: dict[str, Any] = json.loads(done.stdout)
+        printed, said = python("-m", "allocsolve", *argv, cwd=self.folder)
+        assert "Traceback" not in said
+        document: dict[str, Any] = json.loads(printed)
         return document
 
 
@@ -225,6 +223,11 @@ class _Bag:
         return Hidden("longest")(problem, budget)
 
 
+def _forget() -> None:
+    """Have sources read anew."""
+    code_module._sources.clear()
+
+
 def test_the_code_of_what_is_installed(third: Site) -> None:
     third.module("acme.solvers")
     third.module("acme.helper", "one = 1")
@@ -237,9 +240,7 @@ def test_the_code_of_what_is_installed(third: Site) -> None:
     )
 
     def code() -> str:
-        from allocsolve.registry import code as module  # noqa: PLC0415 - its memory is that of a process
-
-        module._sources.clear()
+        _forget()
         return code_of(make_solver("acme.solvers:greedy", EvolutionProblem), "acme.solvers:greedy")
 
     first = code()
@@ -266,8 +267,91 @@ def test_code_that_is_another_one_where_it_runs_is_refused(third: Site) -> None:
     (task, _) = _plan("acme:greedy")
     assert task.make_solver() is not None
     third.module("acme", "MINE = 2")
-    from allocsolve.registry import code as module  # noqa: PLC0415 - its memory is that of a process
-
-    module._sources.clear()
+    _forget()
     with pytest.raises(AllocsolveError, match=r"the code of acme:greedy is .* here, the run was planned"):
         task.make_solver()
+
+
+# --- Descriptions -------------------------------------------------------------------------------------
+
+
+PROBLEM = klein2011([3, 0], num_apps=(3, 3))
+SORTED = """
+@dataclass(frozen=True)
+class Sorted:
+    order: str = "longest"
+    objective: tuple[str, ...] = ("makespan",)
+    def __call__(self, problem: EvolutionProblem, budget: Budget) -> Result:
+        return ListScheduling(order=self.order)(problem, budget)
+"""
+
+
+NONSENSE = """
+import os
+for number in range(3, 64):
+    try:
+        os.write(number, b"nonsense")
+    except OSError:
+        pass
+"""
+
+
+def test_a_plug_in_is_planned_and_run_without_being_imported_here(third: Site) -> None:
+    third.module("acme", SORTED)
+    names = ("acme:Sorted(order=largest)", "noX")
+    study = Study((("", PROBLEM),), names, budgets=(Budget(60.0),))
+    with open_executor("local", jobs=1) as executor:
+        rows = run(study.tasks(), executor=executor)
+    assert "acme" not in sys.modules
+    assert [row.error for row in rows] == ["", ""]
+    assert [row.solver for row in rows] == list(names)
+
+
+@pytest.mark.parametrize("name", ["acme:Sorted(order=largest)", "acme:greedy", "noX", "growth", "cpsat"])
+def test_what_another_process_says_is_what_this_one_would(name: str, third: Site) -> None:
+    third.module("acme", SORTED)
+    objectives = [None, "completion", "makespan,waste"]
+    (described,) = describe([name], objectives)
+    assert described.name == name
+    for (kind, objective), found in described.identities.items():
+        (family,) = (one for one in families() if one.kind == kind)
+        solver = make_solver(name, family.problem, objective)
+        assert found == (identity(solver), code_of(solver, name))
+    assert {kind for kind, _ in described.identities} == {*described.kinds}
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("raise RuntimeError('no luck')", "importing acme raised RuntimeError: no luck"),
+        ("import sys; sys.exit(3)", "importing acme raised SystemExit: 3"),
+        ("import os; os._exit(3)", "its process died: exit status 3"),
+        ("import os; os.kill(os.getpid(), 9)", "its process died: SIGKILL"),
+        (NONSENSE, "its process"),
+        ("import time; time.sleep(600)", "importing it takes longer than 3 s"),
+        ("print('hello'); solver = 5", "5 is not callable"),
+    ],
+)
+def test_whatever_a_plug_in_does_when_it_is_imported_is_one_line(
+    source: str, fault: str, third: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(describe_module, "_IMPORT_S", 3.0 if "sleep" in source else 300.0)
+    third.module("acme", source)
+    with pytest.raises(PluginError) as caught:
+        plan([("", PROBLEM)], ["acme:solver"], budgets=[Budget()])
+    assert str(caught.value).startswith(f"plug-in 'acme:solver': {fault}")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_plug_in_cannot_pass_for_another_solver(third: Site) -> None:
+    """It can forge what its process says, but not the place of its code, by which its records are found."""
+    third.module(
+        "acme",
+        """
+        import allocsolve.registry as registry
+        registry.code_of = lambda *_: "allocsolve.exact.evolution.cpsat:CpSat"
+        registry.identity = lambda *_: "CpSat()"
+        """,
+    )
+    with pytest.raises(PluginError, match="it says that its code is"):
+        describe(["acme:greedy"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -12,6 +9,7 @@ import numpy as np
 import pytest
 from agents import columns, episode, first_come, first_fitting
 from gymnasium.utils.env_checker import check_env
+from process_tools import python
 
 from allocsolve.adaptors import FEATURES, AgentPolicy, train_test_ranges, window_of_log
 from allocsolve.adaptors.gymnasium import ENV_ID, WorkloadEnv
@@ -172,10 +170,11 @@ def test_bad_options_and_windows_are_refused_in_one_line(
     assert str(refusal.value) == message
 
 
-@pytest.mark.parametrize("option", [{"reward": "bsld"}, {"split": "all"}, {"knowledge": "everything"}])
-def test_unknown_words_are_refused(option: Any) -> None:
-    with pytest.raises(UnknownName):
-        WorkloadEnv(LOG, jobs=5, **option)
+def test_unknown_words_are_refused() -> None:
+    unknown: tuple[Any, ...] = ({"reward": "bsld"}, {"split": "all"}, {"knowledge": "everything"})
+    for option in unknown:
+        with pytest.raises(UnknownName):
+            WorkloadEnv(LOG, jobs=5, **option)
 
 
 def test_jobs_that_evolve_are_refused() -> None:
@@ -234,9 +233,6 @@ def test_only_the_front_of_the_queue_is_seen() -> None:
 
 def test_without_gymnasium_it_says_what_brings_it() -> None:
     code = "import sys; sys.modules['gymnasium'] = None; import allocsolve.adaptors.gymnasium"
-    where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=where, capture_output=True, text=True, check=False
-    )
+    _, told = python("-c", code, status=1)
     said = "environments for agents need gymnasium: pip install 'allocsolve[rl]'"
-    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {said}"
+    assert told.splitlines()[-1] == f"ModuleNotFoundError: {said}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from lina_draws import simulated
+from naive_malleable import pieces_of
 
 from allocsolve.model import Job, Overhead, Requests, Stall, WorkloadProblem
 
@@ -18,8 +19,8 @@ def elastic(submit: float, nodes: int, runtime: float, limits: tuple[int, int], 
 
 
 def pieces(problem: list[Job], num_nodes: int = 8, **rules: Any) -> list[list[Piece]]:
-    machine = simulated(WorkloadProblem(num_nodes, problem), **rules)
-    return [machine.done[idx].pieces for idx in range(len(problem))]
+    cluster = simulated(WorkloadProblem(num_nodes, problem), **rules)
+    return [[*pieces_of(cluster, idx)] for idx in range(len(problem))]
 
 
 # By hand: perfect speedup, jobs on 4 of 8 nodes.

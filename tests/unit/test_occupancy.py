@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import naive_nearest
 import naive_partition as naive
 import numpy as np
 import pytest
@@ -188,10 +189,10 @@ def test_a_wrong_allocator_is_found_out(nodes: list[int], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"job_sizes": (0, 3)}, r"job_sizes 0-3 is no range within 1\.\.128"),
-        ({"job_sizes": (4, 3)}, r"job_sizes 4-3 is no range within 1\.\.128"),
-        ({"job_sizes": (4, 129)}, r"job_sizes 4-129 is no range within 1\.\.128"),
-        ({"steps": -1}, "steps -1 is negative"),
+        ({"job_sizes": (0, 3)}, r"job_sizes 0-3 is not within 1\.\.128"),
+        ({"job_sizes": (4, 3)}, "job_sizes 4-3 is empty"),
+        ({"job_sizes": (4, 129)}, r"job_sizes 4-129 is not within 1\.\.128"),
+        ({"steps": -1}, "steps takes a whole number of at least 0, not -1"),
     ],
 )
 def test_an_impossible_option_is_refused(options: dict[str, Any], message: str) -> None:
@@ -208,15 +209,16 @@ def test_the_worst_case_of_the_median_method(distance: int) -> None:
     assert problem.topology == Mesh((3 * distance - 3, 2 * distance - 3))
     assert problem.free.sum() == 14
     assert naive.optimum(problem) == 16 * distance + 24
-    assert naive.manhattan_median(problem) == 28 * distance - 33
+    nodes = naive_nearest.median(problem.topology, problem.free, problem.size)
+    assert naive.pairwise(problem.topology, nodes) == 28 * distance - 33
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((0, 33, 2), "size 0 is not a positive multiple of 8"),
-        ((12, 33, 2), "size 12 is not a positive multiple of 8"),
-        ((8, 33, 0), "step 0 is below 1"),
+        ((0, 33, 2), "size takes a whole number of at least 8, not 0"),
+        ((12, 33, 2), "size 12 is not a multiple of 8"),
+        ((8, 33, 0), "step takes a whole number of at least 1, not 0"),
         ((8, 5, 2), "distance 5 less step 2 is below 4, too near for size 8"),
         ((64, 9, 2), "distance 9 less step 2 is below 8, too near for size 64"),
     ],

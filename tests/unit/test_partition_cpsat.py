@@ -148,7 +148,7 @@ def test_ctrl_c_before_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
 def test_bounds_are_halved_and_rounded_up(monkeypatch: pytest.MonkeyPatch, bound: float, proven: int) -> None:
     problem = random_problem(Mesh((8, 8)), 20, 9, 1)
     search = cpsat._Search(problem, Budget(), Budget().start(), cpsat.PartitionCpSatParams())
-    search.best, search.best_cost = np.flatnonzero(problem.free)[:9], 101
+    search.best.keep(np.flatnonzero(problem.free)[:9], (101,))
     outcome = backend.Outcome(infeasible=False, optimal=False, bound=bound, interrupted=False, effort=0)
     monkeypatch.setattr(backend, "run_cpsat", lambda *_, **__: outcome)
     search.minimise()
@@ -164,6 +164,6 @@ def test_a_bound_may_be_the_optimum() -> None:
     search = cpsat._Search(problem, Budget(), Budget().start(), cpsat.PartitionCpSatParams())
     search.bound = optimum
     search.offer(np.flatnonzero(problem.free)[[0, 1, 2, -3, -2, -1]])
-    assert search.best_cost > optimum
+    assert search.best.values[0] > optimum
     search.minimise()
-    assert (search.best_cost, search.bound) == (optimum, optimum)
+    assert (search.best.values[0], search.bound) == (optimum, optimum)

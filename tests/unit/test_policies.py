@@ -28,111 +28,89 @@ def problem_of(num_nodes: int, *jobs: tuple[float, int, float]) -> WorkloadProbl
 
 #: The head waits for A; C is long and would delay it.
 DELAYED = problem_of(4, (0, 3, 100), (1, 4, 10), (2, 1, 1000))
+LATE = problem_of(4, (5000, 3, 100), (5001, 4, 10), (5002, 1, 1000))
+HARMLESS = problem_of(4, (0, 3, 100), (1, 4, 100_000), (2, 1, 50))
+FOUR_MORE = problem_of(4, (0, 4, 103), (1, 1, 10), (2, 1, 1000), (3, 1, 2000), (4, 1, 3000))
+TRUE_TIMES = WorkloadProblem(4, [Job(0, 3, 100, 100), Job(1, 4, 10), Job(2, 1, 90, 500)])
+#: The third job starts, and its limit moves the shadow time from 100 s to 302 s: now the last one fits.
+NOTHING_ENDS = WorkloadProblem(
+    4, [Job(0, 2, 100, 100), Job(1, 4, 10, 10), Job(2, 1, 50, 300), Job(3, 1, 200, 200)]
+)
+#: At 100 s the head leaves 2 nodes: the long jobs of one node may use them, but not a third one.
+EXTRA = problem_of(6, (0, 3, 100), (1, 4, 10), *[(2, 1, 1000)] * 3)
+OVERDUE = WorkloadProblem(4, [Job(0, 3, 100, 20), Job(1, 4, 10), Job(50, 1, 10, 10)])
+SCANNED = problem_of(4, (0, 3, 100), (1, 4, 10), (2, 2, 5), (3, 1, 5))
+#: The last job leaves the head alone, but the one behind the head needs all nodes.
+PROTECTED = problem_of(6, (0, 4, 50), (1, 5, 20), (2, 6, 20), (3, 1, 500))
+#: On the three nodes that are free the last job would delay the head; on one it does not.
+MOLDABLE = Job(0, 2, 500, 500, min_nodes=1, max_nodes=3, speedup=Amdahl(1))
+AT_ONCE = WorkloadProblem(6, [Job(0, 3, 100, 100), Job(0, 5, 10), MOLDABLE])
+LEARNED = WorkloadProblem(
+    4, [Job(0, 1, 10, 1000, user="a"), Job(0, 3, 100, 100), Job(20, 4, 10), Job(21, 1, 10, 1000, user="a")]
+)
+ORDERED = problem_of(4, (0, 4, 100), (1, 3, 50), (2, 2, 10), (3, 4, 30))
+
+HPCOPT = problem_of(4, (0, 3, 100), (0, 4, 10), (0, 1, 1000))
+RAPS = problem_of(5, (0, 2, 100), (90, 2, 50), (91, 3, 10), (92, 1, 45))
+AT_SHADOW = problem_of(4, (0, 3, 100), (0, 4, 10), (0, 1, 100))
 
 
-def test_an_easy_without_reservation_delays_the_head() -> None:
-    assert starts(DELAYED, Easy()) == [0, 100, 110]
-    assert starts(DELAYED, Easy(like="accasim")) == starts(DELAYED, FirstFit()) == [0, 1002, 2]
-    assert starts(DELAYED, Easy(like="flux")) == [0, 100, 110]
-
-
-def test_mjs2023_compares_the_time_of_day_with_the_estimate_of_the_head() -> None:
-    late = problem_of(4, (5000, 3, 100), (5001, 4, 10), (5002, 1, 1000))
-    assert starts(late, Easy()) == [5000, 5100, 5110]
-    assert starts(late, Easy(like="mjs2023")) == [5000, 6002, 5002]
-    harmless = problem_of(4, (0, 3, 100), (1, 4, 100_000), (2, 1, 50))
-    assert starts(harmless, Easy()) == [0, 100, 2]
-    assert starts(harmless, Easy(like="mjs2023")) == [0, 100, 100_100]
-
-
-def test_mjs2023_passes_over_the_job_after_one_that_starts() -> None:
-    four = problem_of(4, (0, 4, 103), (1, 1, 10), (2, 1, 1000), (3, 1, 2000), (4, 1, 3000))
-    assert starts(four, Easy()) == [0, 103, 103, 103, 103]
-    assert starts(four, Easy(like="mjs2023"))[:3] == [0, 103, 113]
-
-
-def test_hpcopt_has_no_reservation_when_the_head_starts() -> None:
-    problem = problem_of(4, (0, 3, 100), (0, 4, 10), (0, 1, 1000))
-    assert starts(problem, Easy()) == [0, 100, 110]
-    assert starts(problem, Easy(like="hpcopt")) == [0, 1000, 0]
-
-
-def test_raps_takes_running_jobs_in_the_order_of_their_limits() -> None:
-    problem = problem_of(5, (0, 2, 100), (90, 2, 50), (91, 3, 10), (92, 1, 45))
-    assert starts(problem, Easy())[2] == 100
-    assert starts(problem, Easy(like="raps"))[2] == 137
-
-
-def test_cqsim_backfills_by_true_run_times() -> None:
-    problem = WorkloadProblem(4, [Job(0, 3, 100, 100), Job(1, 4, 10), Job(2, 1, 90, 500)])
-    assert starts(problem, Easy()) == [0, 100, 110]
-    assert starts(problem, Easy(like="cqsim")) == [0, 100, 2]
-
-
-def test_cqsim_may_delay_its_head_in_a_call_in_which_nothing_ends() -> None:
-    # The third job starts, and its limit moves the shadow time from 100 s to 302 s: now the last one fits.
-    jobs = [Job(0, 2, 100, 100), Job(1, 4, 10, 10), Job(2, 1, 50, 300), Job(3, 1, 200, 200)]
-    problem = WorkloadProblem(4, jobs)
-    assert starts(problem, Easy(like="cqsim")) == [0, 203, 2, 3]
-    assert starts(problem, Easy()) == [0, 100, 110, 110]
-
-
-def test_extra_nodes_are_used_up() -> None:
-    # At 100 s the head leaves 2 nodes: the long jobs of one node may use them, but not a third one.
-    problem = problem_of(6, (0, 3, 100), (1, 4, 10), *[(2, 1, 1000)] * 3)
-    assert starts(problem, Easy()) == [0, 100, 2, 2, 110]
-    assert starts(problem, Easy(extra_nodes=False)) == [0, 100, 100, 100, 110]
-
-
-def test_a_job_that_ends_at_the_shadow_time_is_in_time_unless_strict() -> None:
-    problem = problem_of(4, (0, 3, 100), (0, 4, 10), (0, 1, 100))
-    assert starts(problem, Easy()) == [0, 100, 0]
-    assert starts(problem, Easy(strict=True)) == [0, 100, 110]
-
-
-def test_a_job_that_has_run_too_long_is_expected_to_end_now() -> None:
-    problem = WorkloadProblem(4, [Job(0, 3, 100, 20), Job(1, 4, 10), Job(50, 1, 10, 10)])
-    assert starts(problem, Easy()) == [0, 100, 110]
-
-
-def test_scan_limit_counts_jobs_behind_the_head() -> None:
-    problem = problem_of(4, (0, 3, 100), (1, 4, 10), (2, 2, 5), (3, 1, 5))
-    assert starts(problem, Easy(scan_limit=2)) == [0, 100, 110, 3]
-    assert starts(problem, Easy(scan_limit=1)) == [0, 100, 110, 110]
-    assert starts(problem, Easy(scan_limit=0)) == [0, 100, 110, 110]
-
-
-def test_more_reservations_protect_more_of_the_jobs_that_wait() -> None:
-    """The last job leaves the head alone, but the one behind the head needs all nodes."""
-    problem = problem_of(6, (0, 4, 50), (1, 5, 20), (2, 6, 20), (3, 1, 500))
-    assert starts(problem, Easy()) == starts(problem, Easy(reservations=1)) == [0, 50, 503, 3]
-    assert starts(problem, Easy(reservations=2)) == [0, 50, 70, 90]
-    assert starts(problem, Easy(reservations="all")) == [0, 50, 70, 90]
-
-
-def test_a_reservation_that_begins_at_once_is_a_start() -> None:
-    """On the three nodes that are free the last job would delay the head; on one it does not."""
-    moldable = Job(0, 2, 500, 500, min_nodes=1, max_nodes=3, speedup=Amdahl(1))
-    problem = WorkloadProblem(6, [Job(0, 3, 100, 100), Job(0, 5, 10), moldable])
-    assert starts(problem, Easy()) == [0, 100, 100]
-    assert starts(problem, Easy(reservations=2)) == [0, 100, 0]
+@pytest.mark.parametrize(
+    ("problem", "policy", "expected"),
+    [
+        # An EASY without reservation delays the head.
+        *[(DELAYED, easy, [0, 100, 110]) for easy in (Easy(), Easy(like="flux"))],
+        *[(DELAYED, policy, [0, 1002, 2]) for policy in (Easy(like="accasim"), FirstFit())],
+        # mjs2023 compares the time of day with the estimate of the head.
+        (LATE, Easy(), [5000, 5100, 5110]),
+        (LATE, Easy(like="mjs2023"), [5000, 6002, 5002]),
+        (HARMLESS, Easy(), [0, 100, 2]),
+        (HARMLESS, Easy(like="mjs2023"), [0, 100, 100_100]),
+        # It passes over the job after one that starts.
+        (FOUR_MORE, Easy(), [0, 103, 103, 103, 103]),
+        (FOUR_MORE, Easy(like="mjs2023"), [0, 103, 113, 1113, 3113]),
+        # hpcopt has no reservation when the head starts.
+        (HPCOPT, Easy(), [0, 100, 110]),
+        (HPCOPT, Easy(like="hpcopt"), [0, 1000, 0]),
+        # raps takes running jobs in the order of their limits.
+        (RAPS, Easy(), [0, 90, 100, 110]),
+        (RAPS, Easy(like="raps"), [0, 90, 137, 92]),
+        # cqsim backfills by true run times, and may delay its head in a call in which nothing ends.
+        (TRUE_TIMES, Easy(), [0, 100, 110]),
+        (TRUE_TIMES, Easy(like="cqsim"), [0, 100, 2]),
+        (NOTHING_ENDS, Easy(like="cqsim"), [0, 203, 2, 3]),
+        (NOTHING_ENDS, Easy(), [0, 100, 110, 110]),
+        # Extra nodes are used up.
+        (EXTRA, Easy(), [0, 100, 2, 2, 110]),
+        (EXTRA, Easy(extra_nodes=False), [0, 100, 100, 100, 110]),
+        # A job that ends at the shadow time is in time unless strict.
+        (AT_SHADOW, Easy(), [0, 100, 0]),
+        (AT_SHADOW, Easy(strict=True), [0, 100, 110]),
+        # A job that has run too long is expected to end now.
+        (OVERDUE, Easy(), [0, 100, 110]),
+        # The scan limit counts jobs behind the head.
+        (SCANNED, Easy(scan_limit=2), [0, 100, 110, 3]),
+        *[(SCANNED, Easy(scan_limit=most), [0, 100, 110, 110]) for most in (1, 0)],
+        # More reservations protect more of the jobs that wait.
+        *[(PROTECTED, easy, [0, 50, 503, 3]) for easy in (Easy(), Easy(reservations=1))],
+        *[(PROTECTED, easy, [0, 50, 70, 90]) for easy in (Easy(reservations=2), Easy(reservations="all"))],
+        # A reservation that begins at once is a start.
+        (AT_ONCE, Easy(), [0, 100, 100]),
+        (AT_ONCE, Easy(reservations=2), [0, 100, 0]),
+        # User averages are learned.
+        (LEARNED, Easy(), [0, 0, 100, 110]),
+        (LEARNED, Easy(estimate="user-average"), [0, 0, 100, 21]),
+        # Orders choose the head.
+        (ORDERED, Easy(order="shortest-estimate"), [0, 140, 100, 110]),
+        (ORDERED, Easy(order="largest"), [0, 130, 180, 100]),
+    ],
+)
+def test_starts_by_hand(problem: WorkloadProblem, policy: FirstFit | Easy, expected: list[float]) -> None:
+    assert starts(problem, policy) == expected
 
 
 def test_a_forecast_knows_of_all_reservations() -> None:
-    problem = problem_of(6, (0, 4, 50), (1, 5, 20), (2, 6, 20), (3, 1, 500))
-    assert promised_starts(problem, Easy(reservations=2)).tolist() == [0, 50, 70, 90]
-
-
-def test_user_averages_are_learned() -> None:
-    jobs = [
-        Job(0, 1, 10, 1000, user="a"),
-        Job(0, 3, 100, 100),
-        Job(20, 4, 10),
-        Job(21, 1, 10, 1000, user="a"),
-    ]
-    problem = WorkloadProblem(4, jobs)
-    assert starts(problem, Easy()) == [0, 0, 100, 110]
-    assert starts(problem, Easy(estimate="user-average")) == [0, 0, 100, 21]
+    assert promised_starts(PROTECTED, Easy(reservations=2)).tolist() == [0, 50, 70, 90]
 
 
 def test_moldable_jobs_take_what_is_free() -> None:
@@ -146,21 +124,10 @@ def test_moldable_jobs_take_what_is_free() -> None:
 
 def test_fit_backfills_on_fewer_nodes() -> None:
     # Two extra nodes at 100 s: on three nodes the last job would delay the head.
-    jobs = [
-        Job(0, 3, 100, 100),
-        Job(0, 4, 10),
-        Job(0, 2, 500, 500, min_nodes=1, max_nodes=3, speedup=Amdahl(1)),
-    ]
-    problem = WorkloadProblem(6, jobs)
+    problem = WorkloadProblem(6, [Job(0, 3, 100, 100), Job(0, 4, 10), MOLDABLE])
     sizes = {m: Easy(moldable=m).simulated(problem).schedule for m in ("max", "min", "fit")}
     assert {m: int(s.nodes[2]) for m, s in sizes.items()} == {"max": 2, "min": 1, "fit": 2}
     assert {m: float(s.starts[2]) for m, s in sizes.items()} == {"max": 100, "min": 0, "fit": 0}
-
-
-def test_orders_choose_the_head() -> None:
-    problem = problem_of(4, (0, 4, 100), (1, 3, 50), (2, 2, 10), (3, 4, 30))
-    assert starts(problem, Easy(order="shortest-estimate")) == [0, 140, 100, 110]
-    assert starts(problem, Easy(order="largest")) == [0, 130, 180, 100]
 
 
 def test_reasons_name_the_blocked_job() -> None:

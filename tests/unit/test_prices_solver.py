@@ -16,6 +16,7 @@ from allocsolve.heuristics.workload.serial import BestPlan, job_sizes, serial_or
 from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
     Amdahl,
     Budget,
     Job,
@@ -26,7 +27,7 @@ from allocsolve.model import (
     Requests,
     Status,
     WorkloadProblem,
-    parse_workload_objective,
+    parse_objective,
 )
 from allocsolve.model.result import terms
 
@@ -45,7 +46,7 @@ def log(count: int, seed: int = 0) -> WorkloadProblem:
     [(1, "turnaround"), (2, "slowdown"), (1, "wait"), (2, "makespan"), (1, "wait,makespan")],
 )
 def test_schedule_and_certified_bound(objective: str, workers: int) -> None:
-    problem, parsed = log(150), parse_workload_objective(objective)
+    problem, parsed = log(150), parse_objective(objective, WORKLOAD_OBJECTIVES)
     result = Prices(parsed)(problem, Budget(iterations=3_000, workers=workers))
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
@@ -82,7 +83,7 @@ def evolving(*, profiles: bool = False) -> WorkloadProblem:
 @pytest.mark.parametrize("objective", ["turnaround", "slowdown,makespan", "makespan", "wait"])
 @pytest.mark.parametrize("profiles", [False, True])
 def test_a_search_and_a_certified_bound_of_jobs_that_evolve(objective: str, profiles: bool) -> None:
-    problem, parsed = evolving(profiles=profiles), parse_workload_objective(objective)
+    problem, parsed = evolving(profiles=profiles), parse_objective(objective, WORKLOAD_OBJECTIVES)
     result = Prices(parsed)(problem, Budget())
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
@@ -110,7 +111,7 @@ def test_no_policy_has_a_feasible_schedule_of_jobs_that_evolve() -> None:
     pausing = Job(0, 1, 3, evolution=Profile(((1, 1), (1, 0), (1, 1)), expand_limit=1))
     problem = WorkloadProblem(1, [pausing, Job(0, 1, 1, evolution=Phases([(1, None)]))])
     for objective in ("turnaround", "turnaround,makespan"):
-        parsed = parse_workload_objective(objective)
+        parsed = parse_objective(objective, WORKLOAD_OBJECTIVES)
         result = Prices(parsed)(problem, Budget(iterations=20))
         assert result.answer is not None
         assert workload_violations(problem, result.answer) == ()
@@ -214,7 +215,7 @@ def test_many_sizes_are_thinned() -> None:
 
 @pytest.mark.parametrize("objective", ["turnaround", "slowdown"])
 def test_windows_are_searched_and_never_worse(objective: str) -> None:
-    problem, parsed = log(150), parse_workload_objective(objective)
+    problem, parsed = log(150), parse_objective(objective, WORKLOAD_OBJECTIVES)
     clock = Budget(seconds=60).start()
     best = BestPlan(problem, parsed, clock)
     for plan in serial_plans(problem):

@@ -19,7 +19,7 @@ from cli_tools import Capture, refused, run, run_json
 from json_tools import MINIMAL, PROBLEM, SOLUTION, saved
 
 from allocsolve.errors import FormatError
-from allocsolve.instances import read_problem, read_swf
+from allocsolve.instances import read_problem, read_swf_log
 from allocsolve.instances.formats import files
 from allocsolve.instances.formats.logs import lines as log_lines, swf as log_swf
 
@@ -168,21 +168,23 @@ def log(folder: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("zeros", [1, 30, 400, 5000])
 def test_numbers_of_a_log_may_be_long(zeros: int, tmp_path: Path) -> None:
-    read = read_swf(log(tmp_path, HEADER + job("0" * zeros + "7") + job("7" + "0" * (zeros + 20))))
-    assert read.numbers.tolist() == [7]
+    read = read_swf_log(log(tmp_path, HEADER + job("0" * zeros + "7") + job("7" + "0" * (zeros + 20))))
+    assert read.names == ("7",)
     (fault,) = read.report.faults
     assert "is beyond 2^53" in fault
 
 
 def test_a_line_without_end_is_one_faulty_line(tmp_path: Path) -> None:
     endless = "1 " * 100_000 + "\n"
-    read = read_swf(log(tmp_path, HEADER + job(1) + endless + " " * 30_000 + "x\n" + job(2) + ";" * 30_000))
-    assert read.numbers.tolist() == [1, 2]
+    read = read_swf_log(
+        log(tmp_path, HEADER + job(1) + endless + " " * 30_000 + "x\n" + job(2) + ";" * 30_000)
+    )
+    assert read.names == ("1", "2")
     assert read.report.faults == ("line 3: 10000 characters or more", "line 4: 10000 characters or more")
 
 
 def test_of_faulty_lines_a_thousand_are_named_and_all_counted(tmp_path: Path) -> None:
-    report = read_swf(log(tmp_path, HEADER + "1\n" * 1500)).report
+    report = read_swf_log(log(tmp_path, HEADER + "1\n" * 1500)).report
     assert (report.dropped["faulty"], report.job_lines, len(report.faults)) == (1500, 1500, 1000)
     assert report.counts()["kept"] == 0
 
@@ -203,7 +205,7 @@ def test_logs_end_somewhere(
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
     with pytest.raises(FormatError) as caught:
-        read_swf(path)
+        read_swf_log(path)
     assert caught.value.faults == (fault,)
 
 
@@ -265,4 +267,4 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
             assert read_problem(tmp_path / f"pipe{number}") == PROBLEM
     path = log(tmp_path, HEADER + job(1))
     with written_to(tmp_path / "log", [path.read_bytes()]):
-        assert read_swf(tmp_path / "log").sha256 == read_swf(path).sha256
+        assert read_swf_log(tmp_path / "log").sha256 == read_swf_log(path).sha256

@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances import SwfLog, read_swf, swf_problem
+from allocsolve.instances import JobLog, read_swf_log, swf_problem
 from allocsolve.model import EvolutionProfile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HEADER = "; MaxProcs: 100\n"
-
-ZEROS = dict.fromkeys(
-    [
-        "faulty",
-        "no_run_time",
-        "no_processors",
-        "too_many_processors",
-        "duplicates",
-        "unsorted",
-        "requested_processors",
-        "no_requested_time",
-        "above_requested_time",
-        "rounded",
-    ],
-    0,
-)
 
 
 def job(
@@ -45,30 +29,31 @@ def job(
     return f"{number} {submit} 0 {run} {allocated} -1 -1 {requested} {limit} -1 1 1 1 -1 -1 -1 -1 -1\n"
 
 
-def read(folder: Path, text: str, *, num_nodes: int | None = None) -> SwfLog:
+def read(folder: Path, text: str, *, num_nodes: int | None = None) -> JobLog:
     path = folder / "log.swf"
     path.write_text(text, encoding="utf-8")
-    return read_swf(path, num_nodes=num_nodes)
+    return read_swf_log(path, num_nodes=num_nodes)
 
 
-def jobs_of(log: SwfLog) -> list[tuple[int, int, int, int]]:
-    """Return (number, submit, run, processors) of each job."""
-    columns = (log.numbers, log.submits, log.runs, log.procs)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+def jobs_of(log: JobLog) -> list[tuple[str, float, float, int]]:
+    """Return name, submission, run time and size of each job."""
+    columns = (column.tolist() for column in (log.submits, log.runs, log.nodes))
+    return list(zip(log.names, *columns, strict=True))
 
 
-def check_counts(log: SwfLog, job_lines: int, kept: int, **others: int) -> None:
-    assert log.report.counts() == {**ZEROS, "job_lines": job_lines, "kept": kept, **others}
-    assert len(log.numbers) == kept
+def check_counts(log: JobLog, job_lines: int, kept: int, **others: int) -> None:
+    counts = {name: count for name, count in log.report.counts().items() if count}
+    assert counts == {"job_lines": job_lines, "kept": kept, **others}
+    assert len(log.names) == kept
 
 
 def test_a_clean_log(tmp_path: Path) -> None:
     log = read(tmp_path, HEADER + "\n" + job(1, 5) + "  " + job(2, 7, 61, 100) + "\n")
-    assert jobs_of(log) == [(1, 5, 60, 4), (2, 7, 61, 100)]
-    assert (log.source, log.max_procs, log.header) == ("log.swf", 100, {"MaxProcs": "100"})
-    assert log.requested_times.tolist() == [3600, 3600]
+    assert jobs_of(log) == [("1", 5, 60, 4), ("2", 7, 61, 100)]
+    assert (log.source, log.num_nodes, log.header) == ("log.swf", 100, {"MaxProcs": "100"})
+    assert log.limits.tolist() == [3600, 3600]
     assert log.sha256 == hashlib.sha256((tmp_path / "log.swf").read_bytes()).hexdigest()
-    assert not any(column.flags.writeable for column in (log.numbers, log.submits, log.runs, log.procs))
+    assert not any(column.flags.writeable for column in (log.submits, log.runs, log.nodes))
     check_counts(log, 2, 2)
     assert str(log.report) == "2 job lines, 2 kept"
 
@@ -76,7 +61,7 @@ def test_a_clean_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "size"),
     [
-        ("; MaxProcs: 128\n; MaxNodes: 16\n", 128),
+        ("; MaxProcs: 128\n; MaxNodes: 15\n", 128),
         ("; MaxNodes: 16\n", 16),
         (";MaxProcs:128\n", 128),
         ("  ;\t  MaxProcs : 128\n", 128),
@@ -92,7 +77,7 @@ def test_a_clean_log(tmp_path: Path) -> None:
 )
 def test_the_size_of_the_machine(tmp_path: Path, header: str, size: int) -> None:
     log = read(tmp_path, header + job(1))
-    assert log.max_procs == size
+    assert log.num_nodes == size
     check_counts(log, 1, 1)
 
 
@@ -103,10 +88,10 @@ def test_header_keys_may_repeat_and_prose_is_no_key(tmp_path: Path) -> None:
 
 
 def test_a_log_without_header_needs_the_number_of_nodes(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="neither MaxProcs nor MaxNodes in the header: give the number"):
+    with pytest.raises(FormatError, match="nothing in it tells the size of the machine: give the number"):
         read(tmp_path, job(1))
-    assert read(tmp_path, job(1), num_nodes=7).max_procs == 7
-    assert read(tmp_path, HEADER + job(1), num_nodes=7).max_procs == 7
+    assert read(tmp_path, job(1), num_nodes=7).num_nodes == 7
+    assert read(tmp_path, HEADER + job(1), num_nodes=7).num_nodes == 7
 
 
 @pytest.mark.parametrize("num_nodes", [0, -1, 2**53 + 1])
@@ -124,41 +109,40 @@ def test_jobs_that_never_ran_are_dropped(tmp_path: Path) -> None:
 def test_processors_are_the_allocated_ones_else_the_requested(tmp_path: Path) -> None:
     lines = [job(1, 0, 9, 4, 8), job(2, 0, 9, -1, 8), job(3, 0, 9, 0, 8), job(4, 0, 9, -1, 0)]
     log = read(tmp_path, HEADER + "".join(lines))
-    assert log.procs.tolist() == [4, 8, 8]
-    check_counts(log, 4, 3, requested_processors=2, no_processors=1)
+    assert log.nodes.tolist() == [4, 8, 8]
+    check_counts(log, 4, 3, requested_size=2, no_size=1)
 
 
 def test_jobs_larger_than_the_machine_are_dropped(tmp_path: Path) -> None:
     lines = job(1, allocated=100) + job(2, allocated=101) + job(3, allocated=-1, requested=101)
-    check_counts(read(tmp_path, HEADER + lines), 3, 1, too_many_processors=2)
-    check_counts(read(tmp_path, HEADER + lines, num_nodes=101), 3, 3, requested_processors=1)
+    check_counts(read(tmp_path, HEADER + lines), 3, 1, too_large=2)
+    check_counts(read(tmp_path, HEADER + lines, num_nodes=101), 3, 3, requested_size=1)
 
 
 def test_an_unsorted_log_is_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:
     log = read(tmp_path, HEADER + "".join(job(number, 10 * (number % 2)) for number in range(100, 0, -1)))
-    assert log.numbers.tolist() == [*range(100, 0, -2), *range(99, 0, -2)]
+    assert log.names == tuple(map(str, [*range(100, 0, -2), *range(99, 0, -2)]))
     assert log.submits.tolist() == [0] * 50 + [10] * 50
     check_counts(log, 100, 100, unsorted=49)
 
 
-def test_of_jobs_with_one_number_the_first_usable_is_kept(tmp_path: Path) -> None:
+def test_of_runs_of_one_job_at_a_time_the_first_is_kept(tmp_path: Path) -> None:
     log = read(tmp_path, HEADER + job(1, run=0) + job(2, 3) + job(1, 5, 8) + job(1, 4, 9) + job(2, 1))
-    assert jobs_of(log) == [(2, 3, 60, 4), (1, 5, 8, 4)]
+    assert jobs_of(log) == [("2", 3, 60, 4), ("1", 5, 8, 4)]
     check_counts(log, 5, 2, no_run_time=1, duplicates=2)
 
 
-def test_requested_times_are_only_counted(tmp_path: Path) -> None:
+def test_limits_below_run_times_are_raised(tmp_path: Path) -> None:
     log = read(tmp_path, HEADER + job(1, limit=-1) + job(2, limit=59) + job(3, limit=60) + job(4, limit=0))
     assert log.runs.tolist() == [60, 60, 60, 60]
-    check_counts(log, 4, 4, no_requested_time=2, above_requested_time=1)
+    check_counts(log, 4, 4, no_limit=2, raised_limit=1)
 
 
-def test_times_are_rounded_up(tmp_path: Path) -> None:
-    lines = [job(1, "0.2", "59.01", limit="59.5"), job(2, "1e0", "7.0", "4.0"), job(3, 2, "0.001")]
-    lines.append(job(4, 3, "-0.5"))
-    log = read(tmp_path, HEADER + "".join(lines))
-    assert jobs_of(log) == [(1, 1, 60, 4), (2, 1, 7, 4), (3, 2, 1, 4)]
-    check_counts(log, 4, 3, rounded=2, no_run_time=1)
+def test_times_of_applications_are_rounded_up(tmp_path: Path) -> None:
+    lines = [job(1, "0.2", "59.01"), job(2, "1e0", "7.0"), job(3, 2, "0.001"), job(4, 3, "-0.5")]
+    problem = swf_problem(read(tmp_path, HEADER + "".join(lines)))
+    assert problem.applications == tuple(EvolutionProfile([(seconds, 4)]) for seconds in (60, 7, 1))
+    assert problem.releases == (0, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +168,7 @@ def test_a_faulty_line_is_counted_and_named_and_the_rest_is_kept(
     tmp_path: Path, line: str, fault: str
 ) -> None:
     log = read(tmp_path, HEADER + job(7) + line + job(8))
-    assert log.numbers.tolist() == [7, 8]
+    assert log.names == ("7", "8")
     check_counts(log, 3, 2, faulty=1)
     assert log.report.faults == (fault,)
     assert str(log.report) == f"3 job lines, 1 faulty, 2 kept; {fault}"
@@ -193,7 +177,7 @@ def test_a_faulty_line_is_counted_and_named_and_the_rest_is_kept(
 def test_text_in_another_encoding_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_bytes(b"; Acknowledge: M\xfcller\n" + (HEADER + job(1)).encode())
-    check_counts(read_swf(path), 1, 1)
+    check_counts(read_swf_log(path), 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +195,7 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes, reason: st
     path = tmp_path / "log.swf.gz"
     path.write_bytes(content)
     with pytest.raises(FormatError) as caught:
-        read_swf(path)
+        read_swf_log(path)
     assert str(caught.value).startswith(f"{path}: cannot be read: {reason}")
     assert len(str(caught.value).splitlines()) == 1
 
@@ -230,21 +214,21 @@ def test_a_window_counts_kept_jobs_and_releases_from_its_first(tmp_path: Path) -
     assert problem.releases == (0, 20, 20)
     queued = swf_problem(read(tmp_path, LOG), from_job=2, jobs=3, queued=True)
     assert (queued.name, queued.releases) == ("log-from2-jobs3-queued", (0, 0, 0))
-    cleaning = {**ZEROS, "job_lines": 5, "kept": 4, "no_run_time": 1}
-    about = {
-        "generator": "swf",
+    assert queued.meta == {
         "log": "log.swf",
-        "rounding": "ceil",
+        "sha256": hashlib.sha256((tmp_path / "log.swf").read_bytes()).hexdigest(),
+        "machine": "100 processors (MaxProcs of the header)",
+        "limits": "at-least-run",
         "from_job": 2,
         "jobs": 3,
+        "cleaning": {"job_lines": 5, "kept": 4, "no_run_time": 1},
+        "rounding": "ceil",
         "queued": True,
     }
-    sha256 = hashlib.sha256((tmp_path / "log.swf").read_bytes()).hexdigest()
-    assert queued.meta == {**about, "sha256": sha256, "cleaning": cleaning}
 
 
 @pytest.mark.parametrize(
-    ("from_job", "jobs", "window"), [(0, 2, "0..1"), (1, 0, "1..0"), (2, 4, "2..5"), (9, 1, "9..9")]
+    ("from_job", "jobs", "window"), [(0, 2, "0..1"), (1, 0, "from 1 on"), (2, 4, "2..5"), (9, 1, "9..9")]
 )
 def test_a_window_outside_the_log_is_refused(tmp_path: Path, from_job: int, jobs: int, window: str) -> None:
     with pytest.raises(InvalidOption) as caught:
@@ -257,11 +241,9 @@ def test_a_real_log(traces: Path) -> None:
     path = traces / "KTH-SP2-1996-2.1-cln.swf.gz"
     if not path.exists():
         pytest.skip(f"no {path.name} among the real logs")
-    log = read_swf(path)
-    check_counts(log, 28476, 28467, no_run_time=8, no_processors=1, above_requested_time=475)
-    assert log.max_procs == 100
-    assert log.header["Computer"] == "IBM SP2"
-    assert jobs_of(log)[:2] == [(15, 599850, 3477, 4), (16, 600022, 2488, 25)]
+    log = read_swf_log(path)
+    assert (log.num_nodes, log.header["Computer"]) == (100, "IBM SP2")
+    assert jobs_of(log)[:2] == [("15", 599850, 3477, 4), ("16", 600022, 2488, 25)]
     problem = swf_problem(log, from_job=1000, jobs=20)
     assert problem.application_names[0] == "j1014"
     assert problem.releases[:3] == (0, 1439, 1981)

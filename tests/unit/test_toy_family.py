@@ -127,6 +127,23 @@ def test_solve_and_check(file: Path, tmp_path: Path, capsys: Capture) -> None:
     )
 
 
+def test_its_answers_are_held_to_its_claims(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    even, odd, picture = tmp_path / "even.json", tmp_path / "odd.json", tmp_path / "odd.svg"
+    for out, solver in ((even, "exhaustive"), (odd, "greedy")):
+        run(capsys, "solve", file, "--solver", solver, "--out", out)
+    told = run(capsys, "conformance", file, even, "--claims", "busy").splitlines()
+    assert [told[0].split(), told[-1]] == [["busy", "holds"], "all hold (5 jobs on 2 machines)"]
+    words = ["conformance", file, odd, "--claims", "busy"]
+    assert "broken: machine 1 is idle from 5 s on" in run(capsys, *words, "--picture", picture, status=1)
+    assert "<svg" in picture.read_text(encoding="utf-8")
+    said = run_json(capsys, *words, status=1)
+    gap = {"claim": "busy", "at": 5, "message": "machine 1 is idle from 5 s on", "machine": 1}
+    assert said == {"holds": False, "tolerance_s": 0, "breaches": {"busy": gap}}
+    assert run_json(capsys, *words, "--tolerance", 2)["holds"]
+    assert "unknown claim 'bus'; did you mean busy" in refused(capsys, *words[:-1], "bus")
+    assert "busy: all machines end at once" in " ".join(run(capsys, "conformance", "--help").split())
+
+
 @pytest.mark.usefixtures("in_process")
 def test_score_study_and_report(file: Path, tmp_path: Path, capsys: Capture) -> None:
     found = run_json(capsys, "score", file, "--solvers", "greedy", "--out", tmp_path / "out")

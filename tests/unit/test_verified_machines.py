@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run
+from naive_workload_optimum import workload_optimum
 from tiers import examples
 from verified_tools import CHECKER, needs_checker, proven
 
 from allocsolve.backends.verified_checker import agrees
 from allocsolve.instances import write_certificate, write_problem
-from allocsolve.judge import certify, value, violations
+from allocsolve.judge import certify
 from allocsolve.judge.workload.proof_text import workload_proof_text
 from allocsolve.model import ClosedWindow, Job, Result, Status, WorkloadProblem, WorkloadSchedule, terms
 
@@ -51,22 +51,6 @@ def _certificate(draw: random.Random, term: str) -> dict[str, object]:
     return {"kind": "machine-prices", "term": term, "edges": edges, "prices": prices, "unit": unit}
 
 
-def _optimum(problem: WorkloadProblem, term: str) -> float:
-    """Return the least value: in some order each job starts as early as those before it allow."""
-    found = []
-    for order in itertools.permutations(range(len(problem.jobs))):
-        starts = [10.0**6 * (job + 1) for job in range(len(problem.jobs))]  # out of the way
-        for job in order:
-            start = problem.jobs[job].submit
-            while violations(
-                problem, WorkloadSchedule.of(problem, [*starts[:job], start, *starts[job + 1 :]])
-            ):
-                start += 1
-            starts[job] = start
-        found.append(terms(value(problem, WorkloadSchedule.of(problem, starts), (term,)))[0])
-    return min(found)
-
-
 @needs_checker
 @pytest.mark.parametrize("term", TERMS)
 def test_no_bound_is_above_the_optimum(term: str, tmp_path: Path) -> None:
@@ -78,7 +62,7 @@ def test_no_bound_is_above_the_optimum(term: str, tmp_path: Path) -> None:
         bound = proven(text.problem + text.proof, tmp_path)
         assert bound is not None, text
         positive += bound > 0
-        if bound > Fraction(_optimum(problem, term)) * (1 + Fraction(1, 2**40)):
+        if bound > workload_optimum(problem, term) * (1 + Fraction(1, 2**40)):
             above.append(text)
     assert not above
     assert positive or term == "wait"
@@ -120,7 +104,7 @@ def test_certificates_that_were_changed_prove_nothing_that_is_not_true(tmp_path:
         bound = proven(text.problem + "".join(" ".join(each) + "\n" for each in lines), tmp_path)
         refusals += bound is None
         named = next((term for term in TERMS if term in lines[0]), term) if lines else term
-        if bound is not None and bound > Fraction(_optimum(problem, named)) * (1 + Fraction(1, 2**40)):
+        if bound is not None and bound > workload_optimum(problem, named) * (1 + Fraction(1, 2**40)):
             above.append(text)
     assert not above
     assert refusals

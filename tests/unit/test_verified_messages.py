@@ -10,9 +10,8 @@ from cli_tools import Capture, refused, run, run_json
 from verified_tools import CHECKER, fake_checker, needs_checker
 
 from allocsolve.backends.verified_checker import VARIABLE
-from allocsolve.families import family_of
 from allocsolve.instances import write_certificate, write_problem, write_solution
-from allocsolve.judge import certificate_kind, certified_bound
+from allocsolve.judge import certified_bound, proof_text
 from allocsolve.model import (
     EvolutionProblem,
     EvolutionProfile,
@@ -51,10 +50,8 @@ def stand_in(
     folder: Path, problem: Problem, certificate: dict[str, Any], term: str, answer: Answer | None
 ) -> Path:
     """Return a program that says of a certificate what the judge says: none has to be built."""
-    make = certificate_kind(family_of(problem), certificate).proof_text
-    assert make is not None
     bound = certified_bound(problem, certificate, (term,))
-    digest = make(problem, certificate, term, bound, answer).digest
+    digest = proof_text(problem, certificate, term, bound, answer).digest
     numerator, denominator = Fraction(bound).as_integer_ratio()
     says = f"problem {digest}\\nverified {term} >= {numerator} / {denominator}\\n"
     return fake_checker(folder / "checker", says)

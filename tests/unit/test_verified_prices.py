@@ -28,19 +28,15 @@ from allocsolve.backends.verified_checker import agrees
 from allocsolve.cli import main
 from allocsolve.exact.workload import Prices
 from allocsolve.instances import write_certificate, write_problem
-from allocsolve.judge import certify
+from allocsolve.judge import certified_bound
 from allocsolve.judge.certificates import lower_float
 from allocsolve.judge.workload.proof_text import workload_proof_text
 from allocsolve.model import (
     Amdahl,
     Budget,
     Job,
-    Result,
     SpeedupTable,
-    Status,
     WorkloadProblem,
-    WorkloadSchedule,
-    terms,
 )
 
 if TYPE_CHECKING:
@@ -176,9 +172,8 @@ def test_the_checker_proves_what_the_judge_certifies(
     certificate = {**prices, "term": term}
     text = workload_proof_text(problem, certificate, term)
     bound = proven(text.problem + text.proof, tmp_path)
-    result: Result[WorkloadSchedule] = Result(Status.UNKNOWN, certificate=certificate)
     assert bound is not None
-    (certified,) = terms(certify(problem, result, (term,)))
+    certified = certified_bound(problem, certificate, (term,))
     if prices is TIME_PRICES and bound <= 0:
         assert certified == 0
     elif prices is TIME_PRICES and text.is_rounded_by_judge:
@@ -218,8 +213,7 @@ def test_judge_and_checker_agree_on_random_prices(is_moldable: bool, tmp_path: P
             certificate = {"kind": "makespan", "rule": rule, "after": after}
         text = workload_proof_text(problem, certificate, term)
         bound = proven(text.problem + text.proof, tmp_path)
-        result: Result[WorkloadSchedule] = Result(Status.UNKNOWN, certificate=certificate)
-        certified = terms(certify(problem, result, (term,)))[0]
+        certified = certified_bound(problem, certificate, (term,))
         weights = sum(problem.packed.weight.tolist())
         if weights or term == "makespan":
             assert bound is not None, text

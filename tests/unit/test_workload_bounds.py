@@ -21,7 +21,7 @@ from allocsolve.bounds.workload import (
 from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.exact import Prices, WorkloadCpSat
-from allocsolve.instances.formats.logs.swf import read_swf
+from allocsolve.instances.formats.logs.swf import read_swf_log
 from allocsolve.judge import certified_bound
 from allocsolve.model import (
     Amdahl,
@@ -305,8 +305,8 @@ def test_limits_of_time() -> None:
 
 def test_kth_log(traces: Path) -> None:
     """Prices on coarse slots are worth more than 4 % over the run times alone."""
-    log = read_swf(traces / "KTH-SP2-1996-2.1-cln.swf.gz")
-    problem = WorkloadProblem(log.max_procs, Jobs(log.submits - log.submits.min(), log.procs, log.runs))
+    log = read_swf_log(traces / "KTH-SP2-1996-2.1-cln.swf.gz")
+    problem = WorkloadProblem(log.num_nodes, Jobs(log.submits - log.submits.min(), log.nodes, log.runs))
     assert workload_bound(problem, "turnaround") == pytest.approx(8874.657)
     # The function has the name of its module.
     with mock.patch.object(import_module("allocsolve.bounds.workload.time_prices"), "_MOST_WIDTHS", 0):
@@ -319,7 +319,7 @@ def test_kth_log(traces: Path) -> None:
 def test_a_kind_for_rigid_jobs_and_means_is_refused_to_others_by_its_name(kind: str) -> None:
     certificates = f"certificates of the kind {kind}"
     faults: dict[WorkloadTerm, str] = {
-        "turnaround": f"{certificates} are for rigid jobs only",
+        "turnaround": f"the workload has jobs that are not rigid, of which {certificates} know nothing",
         "makespan": f"{certificates} bound turnaround, slowdown, wait, not makespan",
     }
     for term, fault in faults.items():

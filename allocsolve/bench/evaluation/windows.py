@@ -22,7 +22,6 @@ from allocsolve.instances import (
     log_problem,
     read_certificate,
     read_problem,
-    read_swf_log,
     read_table_log,
     write_certificate,
 )
@@ -96,8 +95,7 @@ def _read(path: Path) -> object:
         if unpacked_path(path).suffix in (".json", ".csv") or not path.exists():
             raise
         del error
-    kind = log_format(path)
-    return log_problem(read_swf_log(path) if kind == "swf" else read_table_log(path, kind))
+    return log_problem(read_table_log(path, log_format(path)))
 
 
 def draw_windows(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from allocsolve import judge, registry
+from allocsolve.bench.library.closing import implied_rows
 from allocsolve.bench.runs.runner import run_missing
 from allocsolve.bench.runs.store import RecordStore
 from allocsolve.bench.runs.tasks import plan
@@ -49,7 +50,7 @@ class Change:
 
     instance: str
     objective: str
-    solver: str  #: registered name
+    solver: str  #: registered name, or where the change is from
     before: BestKnown
     after: BestKnown  #: as `before` if nothing was accepted
     error: str = ""  #: why the claims were refused, in one line; empty if they were not
@@ -85,7 +86,9 @@ def improve_suites(
 
     After each run, a solution is kept if the judge finds it better than the best one, and a bound if it is
     that of an exact solver, is better, and no judged solution is below it. Claims that contradict each other
-    or what is known are refused, all of the run. The files of a suite are whole at any time.
+    or what is known are refused, all of the run. In the end the rows take over what those of the library say
+    of the same problem under another setting, such as a tighter expand limit. The files of a suite are whole
+    at any time.
 
     Parameters
     ----------
@@ -110,7 +113,7 @@ def improve_suites(
     Yields
     ------
     Change
-        One per run, after its outcome is on disk.
+        One per run, and one per row that another one betters, after the outcome is on disk.
 
     Raises
     ------
@@ -130,6 +133,10 @@ def improve_suites(
         run_missing([attempt.task], store, executor=executor, announce=announce)
         key = attempt.task.key
         yield _accept(attempt, before, store[key], store.answer(key))
+    for suite, member, problem, before, after, answer, source in implied_rows(suites):
+        if objective in (None, before.objective):
+            _write(suite, member, problem, before, after, answer)
+            yield Change(member.instance, before.objective, f"what is known of {source}", before, after)
     if progress:
         progress(len(attempts), len(attempts), "done")
 
@@ -184,7 +191,7 @@ def _accept(attempt: _Attempt, before: BestKnown, record: Record, answer: Answer
         except InvalidAnswer as refusal:
             error = " ".join(f"{type(refusal).__name__}: {refusal}".split())
     if after != before:
-        _write(attempt, before, after, answer)
+        _write(attempt.suite, attempt.member, attempt.task.problem, before, after, answer)
     return Change(
         attempt.member.instance, attempt.objective, attempt.task.solver, before, after, error, unsupported
     )
@@ -223,19 +230,26 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _write(attempt: _Attempt, before: BestKnown, after: BestKnown, answer: Answer | None) -> None:
+def _write(
+    suite: Suite,
+    member: Member,
+    problem: Problem,
+    before: BestKnown,
+    after: BestKnown,
+    answer: Answer | None,
+) -> None:
     """Write the solution, if there is a new one, and then the row: killed in between, the row is old.
 
     Then `verify_suite` tells of the solution, and one as good again repairs it.
     """
     if after.upper < before.upper and answer is not None:
-        path = attempt.suite.solution_path(attempt.member, attempt.objective)
+        path = suite.solution_path(member, after.objective)
         path.parent.mkdir(exist_ok=True)
         entry = after.solution
         assert entry is not None, "it is new"
-        meta = {"objective": attempt.objective, "value": entry.value, "solver": entry.solver}
-        write_solution(path, attempt.task.problem, answer, meta)
-    path = attempt.suite.best_known_path(attempt.member.suite)
+        meta = {"objective": after.objective, "value": entry.value, "solver": entry.solver}
+        write_solution(path, problem, answer, meta)
+    path = suite.best_known_path(member.suite)
     rows = read_best_known(path) if path.exists() else ()
     others = [row for row in rows if (row.instance, row.objective) != (after.instance, after.objective)]
     write_best_known(path, [*others, after])

@@ -82,6 +82,8 @@ def recorded_name(name: str) -> str:
 def describe(names: Sequence[str], objectives: Iterable[str | None] = (None,)) -> list[Description]:
     """Return what the solvers of these names are.
 
+    Raises `UnknownName`, `InvalidOption` or `PluginError` if a solver cannot be made.
+
     Parameters
     ----------
     names
@@ -89,11 +91,6 @@ def describe(names: Sequence[str], objectives: Iterable[str | None] = (None,)) -
     objectives
         Under which their identities are asked for, where a family has them; None stands for the first one of
         each family.
-
-    Raises
-    ------
-    UnknownName, InvalidOption, PluginError
-        If a solver cannot be made.
     """
     asked = tuple(dict.fromkeys(objectives))
     folder = os.getcwd()  # noqa: PTH109 - a text, as the entries of sys.path are

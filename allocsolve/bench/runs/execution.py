@@ -19,7 +19,8 @@ import tempfile
 import threading
 import weakref
 from datetime import UTC, datetime
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve import judge
 from allocsolve.bench.runs.given import GivenAnswer
@@ -44,7 +45,7 @@ from allocsolve.bench.runs.watch import (
 from allocsolve.bench.runs.worker import Order
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.families import family_of
-from allocsolve.model import Answer, Limit, Problem, Status, Value, terms
+from allocsolve.model import Answer, Problem, Result, Status, Value, terms
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry import announce_once, plugin_place, searches
 from allocsolve.version import machine
@@ -97,20 +98,11 @@ def judged_outcome(
     """
     try:
         verdict = judge.assess(task.problem, result, task.objective, tolerance=tolerance)
-        findings = _Findings(
-            status=verdict.result.status,
-            limit=verdict.result.limit,
-            value=verdict.result.objective,
-            bound=_plain(verdict.result.bound),
-            certified_bound=_plain(verdict.certified_bound),
-            runtime_s=runtime,
-            incumbents=verdict.result.incumbents,
-            error="",
-            metrics={} if verdict.metrics is None else metric_numbers(verdict.metrics),
-        )
+        metrics = {} if verdict.metrics is None else metric_numbers(verdict.metrics)
+        record = _record(task, verdict.result, runtime, verdict.certified_bound, metrics)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anything at all is a failed row
         return failed_outcome(task, f"{type(error).__name__}: {error}", runtime)._replace(cause=error)
-    return Outcome(_record(task, findings), verdict.result.answer, certificate=verdict.result.certificate)
+    return Outcome(record, verdict.result.answer, certificate=verdict.result.certificate)
 
 
 def failed_outcome(task: Task, error: str, runtime: float, traceback: str = "") -> Outcome:
@@ -118,18 +110,10 @@ def failed_outcome(task: Task, error: str, runtime: float, traceback: str = "") 
 
     The reason is made one line; the runtime is what went by until then, in seconds.
     """
-    nothing = _Findings(
-        status=Status.UNKNOWN,
-        limit=None,
-        value=None,
-        bound=-math.inf,
-        certified_bound=-math.inf,
-        runtime_s=runtime,
-        incumbents=(),
-        error=" ".join(_writable(error).split()) or "no reason given",
-        metrics={},
-    )
-    return Outcome(_record(task, nothing, _writable(traceback)), None)
+    nothing: Result[Any] = Result(Status.UNKNOWN)
+    record = _record(task, nothing, runtime)
+    reason = " ".join(_writable(error).split()) or "no reason given"
+    return Outcome(dataclasses.replace(record, error=reason, traceback=_writable(traceback)), None)
 
 
 def _writable(text: str) -> str:
@@ -157,21 +141,14 @@ class _Copies:
 _copies = _Copies()
 
 
-class _Findings(TypedDict):
-    """What a run adds to its task."""
-
-    status: Status
-    limit: Limit | None
-    value: Value | None
-    bound: Value
-    certified_bound: Value
-    runtime_s: float
-    incumbents: tuple[tuple[float, Value], ...]
-    error: str
-    metrics: dict[str, float]
-
-
-def _record(task: Task, findings: _Findings, traceback: str = "") -> Record:
+def _record(
+    task: Task,
+    result: Result[Any],
+    runtime: float,
+    certified_bound: Value = -math.inf,
+    metrics: Mapping[str, float] = MappingProxyType({}),
+) -> Record:
+    """Return the row of a run with this result."""
     family = family_of(task.problem)
     return Record(
         **task.key._asdict(),
@@ -180,11 +157,18 @@ def _record(task: Task, findings: _Findings, traceback: str = "") -> Record:
         kind=family.kind,
         features=family.features(task.problem),
         solver=task.solver,
+        status=result.status,
+        limit=result.limit,
+        value=result.objective,
+        bound=_plain(result.bound),
+        certified_bound=_plain(certified_bound),
         combinatorial_bound=_combinatorial_bound(task),
+        runtime_s=runtime,
+        incumbents=result.incumbents,
+        error="",
+        metrics=dict(metrics),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=machine(),
-        traceback=traceback,
-        **findings,
     )
 
 

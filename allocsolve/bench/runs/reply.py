@@ -85,15 +85,7 @@ def _claims(problem: Problem, problem_digest: str, result: Any) -> Document:  # 
     answer = result.answer
     if answer is not None:
         answer = solution_document(problem, answer, {}, problem_digest=problem_digest)
-    return {
-        "status": result.status,
-        "limit": result.limit,
-        "objective": result.objective,
-        "bound": result.bound,
-        "incumbents": result.incumbents,
-        "certificate": result.certificate,
-        "answer": answer,
-    }
+    return {**{name: getattr(result, name) for name in _CLAIMS}, "answer": answer}
 
 
 def _json(document: Document) -> bytes:

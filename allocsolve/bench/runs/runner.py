@@ -287,6 +287,9 @@ class _Sent:
 def open_executor(where: str, jobs: int) -> Iterator[Executor]:
     """Open an executor for tasks that are run in cells, and close it at the end.
 
+    Raises `InvalidOption` if there is no such place, nothing answers at the address, or the program was not
+    started like that.
+
     Parameters
     ----------
     where
@@ -294,11 +297,6 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
         ``mpiexec -n N python -m mpi4py.futures -m allocsolve ...``.
     jobs
         Tasks at a time, >= 1; the others have their own numbers of workers.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no such place, nothing answers at the address, or the program was not started like that.
     """
     kind, _, address = where.partition(":")
     if where == "local":

@@ -126,10 +126,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
 
     docs/formats.md shows its fields, of which ``suites`` and ``solvers`` must be there.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or a field is unknown, missing or of the wrong type: all are named.
+    Raises `FormatError` if the file cannot be read, or a field is unknown, missing or of the wrong type: all
+    are named.
     """
     source = Path(path)
     document = load_study(source)

@@ -72,10 +72,8 @@ class Task:
     def make_solver(self) -> AnySolver:
         """Return the solver.
 
-        Raises
-        ------
-        AllocsolveError
-            If its code is not that of the key: edited meanwhile, or another version on this machine.
+        Raises `AllocsolveError` if its code is not that of the key: edited meanwhile, or another version on
+        this machine.
         """
         if self.unnamed is not None:
             return self.unnamed
@@ -103,6 +101,8 @@ def plan(
 ) -> list[Task]:
     """Return the tasks of every solver on every problem within every budget, problem by problem.
 
+    Raises `InvalidOption` if the problems are of several kinds, or two different solvers have one name.
+
     Parameters
     ----------
     problems
@@ -115,11 +115,6 @@ def plan(
         What is minimised and judged; by default what the kind of the problems has as its first objective.
     budgets
         Of single runs; the seed is part of it.
-
-    Raises
-    ------
-    InvalidOption
-        If the problems are of several kinds, or two different solvers have one name.
     """
     suites_and_problems = list(problems)
     if not suites_and_problems:
@@ -224,10 +219,7 @@ def _version() -> str:
 def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
     """Return the family of some problems, at least one.
 
-    Raises
-    ------
-    InvalidOption
-        If they are of several kinds.
+    Raises `InvalidOption` if they are of several kinds.
     """
     families = {family.kind: family for family in map(family_of, problems)}
     if len(families) > 1:

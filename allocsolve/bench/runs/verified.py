@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from allocsolve.backends.verified_checker import agrees, ask_checker, find_checker, require_checker
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.errors import FormatError, UnsupportedProblem
-from allocsolve.families import family_of
-from allocsolve.judge import certificate_kind
+from allocsolve.judge import proof_text
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.runs.runner import Progress
     from allocsolve.bench.runs.store import RecordStore
-    from allocsolve.families import ProofText
     from allocsolve.model import Problem
 
 
@@ -54,7 +52,7 @@ def mark_verified(store: RecordStore, *, progress: Progress | None = None) -> Ma
         certified += 1
         if not record.verified_bound:
             try:
-                text = _text(store.problem(record.digest), certificate, record)
+                text = proof_text(store.problem(record.digest), certificate, *_claim(record))
                 if text.nothing_counts:
                     reasons[f"{text.nothing_counts}, so the bound is 0"] += 1
                     continue
@@ -79,7 +77,7 @@ def verified_faults(record: Record, problem: Problem, certificate: Mapping[str, 
         return
     term, bound = _claim(record)
     try:
-        text = _text(problem, certificate, record)
+        text = proof_text(problem, certificate, term, bound)
         if record.verified_digest != text.digest:
             other = record.verified_digest[:16]
             yield f"it is verified for the problem {other}, its own is {text.digest[:16]}"
@@ -95,11 +93,3 @@ def verified_faults(record: Record, problem: Problem, certificate: Mapping[str, 
 
 def _claim(record: Record) -> tuple[str, Any]:
     return objective_terms(record.objective)[0], terms(record.certified_bound)[0]
-
-
-def _text(problem: Problem, certificate: Mapping[str, Any], record: Record) -> ProofText:
-    family = family_of(problem)
-    kind = certificate_kind(family, certificate)
-    if kind.proof_text is None:
-        raise UnsupportedProblem(f"bounds of {family.kind} problems are not verified")
-    return kind.proof_text(problem, certificate, *_claim(record), None)

@@ -69,9 +69,8 @@ class Comparison:
     suite: str  #: empty for files
     kind: str
     objective: str
-    best_by_digest: Mapping[
-        str, Best
-    ]  #: by digest: over all records of the objective, in whatever suite, and references
+    #: By digest: over all records of the objective, in whatever suite, and references.
+    best_by_digest: Mapping[str, Best]
     cells: Mapping[str, Mapping[str, InstanceResult]]  #: by entrant, then by digest; where it was run
 
     @property

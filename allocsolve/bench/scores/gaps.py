@@ -258,19 +258,15 @@ def _checked(records: Iterable[Record]) -> list[Record]:
 def best(records: Iterable[Record], catalogue: Catalogue | None = None) -> dict[str, Best]:
     """Return what is known of each instance, by digest.
 
+    Raises `InvalidAnswer` if two records contradict each other, or one a reference; see `contradictions`;
+    `InvalidOption` if the records are of several objectives.
+
     Parameters
     ----------
     records
         All of one objective. Failed ones count with their combinatorial bound only.
     catalogue
         Its references count, too. By default those of the library to the suites that the records name.
-
-    Raises
-    ------
-    InvalidAnswer
-        If two records contradict each other, or one a reference; see `contradictions`.
-    InvalidOption
-        If the records are of several objectives.
     """
     by_digest: dict[str, list[Record]] = {}
     checked = _checked(records)
@@ -330,6 +326,8 @@ def stated_remark(known: Collection[Best], whom: str = "this study") -> str:
 def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None) -> tuple[SolverScore, ...]:
     """Return the score of each solver, in the order of their first records.
 
+    Raises `InvalidOption` if the records are of several objectives, or a solver has two for one instance.
+
     Parameters
     ----------
     records
@@ -337,11 +335,6 @@ def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None)
         those of its first term; all comparisons are of the whole tuple.
     catalogue
         As for `best`.
-
-    Raises
-    ------
-    InvalidOption
-        If the records are of several objectives, or a solver has two for one instance.
     """
     rows = _checked(records)
     best_by_digest = best(rows, catalogue)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
-from allocsolve.kernels.search import bisect_right
+from allocsolve.kernels import allocating_kernel, bisect_right, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray

@@ -9,8 +9,7 @@ import numpy as np
 from allocsolve.bounds.workload._kernels_phase_prices import PhaseRows
 from allocsolve.bounds.workload._kernels_prices import ProfileRows
 from allocsolve.errors import InvalidOption
-from allocsolve.model import PROFILE, REACTIVE, SLOWDOWN_FLOOR_S
-from allocsolve.model.arrays import frozen
+from allocsolve.model import PROFILE, REACTIVE, SLOWDOWN_FLOOR_S, frozen
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm

@@ -23,7 +23,7 @@ from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobWindow
 from allocsolve.bounds.workload.job_prices import PricedWorkload, price_certificate
 from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload.machine_job_prices import machine_job_price_bound
+from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import frozen, packed_machine
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def machine_job_prices_of(
     InvalidAnswer
         If the judge does not admit the certificate.
     """
-    value = machine_job_price_bound(problem, certificate, term)
+    value = job_price_bound(problem, certificate, term)
     jobs = MachineJobs.of(problem, term)
     windows = JobWindows.of_certificate(certificate, jobs.priced.counted)
     starts = _cheapest_starts(jobs, windows, packed_machine(problem).release)
@@ -385,7 +385,7 @@ def _certified(
     others = zip(jobs.machine.names[1:], jobs.units[1:].tolist(), strict=True)
     certificate["units"] = {name: unit for name, unit in others if unit <= dict(problem.resources)[name]}
     try:
-        value = machine_job_price_bound(problem, certificate, term)
+        value = job_price_bound(problem, certificate, term)
     except InvalidAnswer:  # it is too large for 64 bits
         return before
     if value <= start.value:

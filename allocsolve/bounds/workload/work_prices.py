@@ -9,7 +9,7 @@ import numpy as np
 from allocsolve.bounds.workload._kernels_malleable_prices import CheapestWork, cheapest_work
 from allocsolve.bounds.workload._kernels_prices import price_list
 from allocsolve.bounds.workload.costs import job_costs
-from allocsolve.model import parse_workload_objective
+from allocsolve.model import WORKLOAD_OBJECTIVES, parse_objective
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload.time_prices import PriceBound
@@ -39,7 +39,7 @@ def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
     >>> work_prices(problem, time_prices(problem)).round(1).tolist()
     [35.5, 35.5, 0.0]
     """
-    (term,) = parse_workload_objective(str(bound.certificate["term"]))
+    (term,) = parse_objective(str(bound.certificate["term"]), WORKLOAD_OBJECTIVES)
     costs = job_costs(problem, term)
     count = len(problem.jobs)
     least_costs, starts, ends, prices = (np.zeros(count) for _ in range(4))

@@ -41,8 +41,10 @@ ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 #: would compile what it is passed to once more for this single Python integer.
 NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # kernels take it for an int
 
-#: Reasons up to this number stem from the limit on the sum of the starts, see `_kernels_sum`.
+#: Reasons up to this number stem from the limit on the sum of the starts, see `_kernels_sum`, but for the one
+#: that stems from the budget for waste, see `_kernels_waste`.
 SUM_REASON: int = np.int64(-2)  # type: ignore[assignment]  # kernels take it for an int
+WASTE_REASON: int = np.int64(-(1 << 20))  # type: ignore[assignment]  # kernels take it for an int
 
 
 class Arcs(NamedTuple):

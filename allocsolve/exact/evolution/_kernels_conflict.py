@@ -23,7 +23,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     TRAIL,
     before_hole,
 )
-from allocsolve.exact.evolution._kernels_sum import SumLimit, explain_sum
+from allocsolve.exact.evolution._kernels_waste import Limits, explain_limit
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _need(e: Engine, arc: int, value: int, listed: int, here: int) -> tuple[int,
 
 
 @inner_kernel
-def _explain(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
+def _explain(e: Engine, limits: Limits, n: int, entry: int, value: int) -> int:
     """Write premises, all from before `entry`, that imply that its arc has `value`; return their number."""
     trail, latest = e.trail, e.latest
     premise_arcs, premise_values = e.premise_arcs, e.premise_values
@@ -112,7 +112,7 @@ def _explain(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
                 count += 1
         return count
     if reason <= SUM_REASON:
-        return explain_sum(e, s, n, entry, value)
+        return explain_limit(e, limits, n, entry, value)
     first, second = (arc // n) * n + reason, reason * n + arc % n
     first_entry, second_entry = latest[first], latest[second]
     while first_entry >= entry:
@@ -136,7 +136,7 @@ def _explain(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
 
 
 @inner_kernel
-def _is_implied(e: Engine, s: SumLimit, n: int, own: int, levels: int) -> bool:
+def _is_implied(e: Engine, limits: Limits, n: int, own: int, levels: int) -> bool:
     """Return whether a premise follows from the others: by paths of two arcs, or through reasons.
 
     Reasons are earlier than what they explain, so nothing is its own reason. `levels` has a bit for each
@@ -169,7 +169,7 @@ def _is_implied(e: Engine, s: SumLimit, n: int, own: int, levels: int) -> bool:
         reasons += 1
         if reasons > _REASONS or trail[entry, REASON] < 0 or (levels >> _bit(trail[entry, DEPTH])) & 1 == 0:
             return False
-        count = _explain(e, s, n, entry, value)
+        count = _explain(e, limits, n, entry, value)
         if missing + count > len(arcs):
             return False
         for at in range(count):
@@ -185,7 +185,7 @@ def _bit(level: int) -> int:
 
 
 @inner_kernel
-def learn(e: Engine, s: SumLimit, n: int) -> int:
+def learn(e: Engine, limits: Limits, n: int) -> int:
     """Append the clause learned from the current conflict; return the level at which it acts, -1 if empty.
 
     Its first fact holds from that level on; the second one was refuted last. Needs a level above 0 and room
@@ -199,7 +199,7 @@ def learn(e: Engine, s: SumLimit, n: int) -> int:
         arc = trail[entry, ARC]
         reverse = e.reverses[arc]
         value = 1 - e.values[reverse]
-        for at in range(_explain(e, s, n, entry, value)):
+        for at in range(_explain(e, limits, n, entry, value)):
             listed, here = _need(e, e.premise_arcs[at], e.premise_values[at], listed, here)
             _bump(e, n, e.premise_arcs[at], e.premise_values[at])
         listed, here = _need(e, reverse, 1 - value, listed, here)
@@ -225,14 +225,14 @@ def learn(e: Engine, s: SumLimit, n: int) -> int:
         value = e.needed[arc]
         e.needed[arc] = UNNEEDED
         here -= 1
-        for at in range(_explain(e, s, n, entry, value)):
+        for at in range(_explain(e, limits, n, entry, value)):
             listed, here = _need(e, e.premise_arcs[at], e.premise_values[at], listed, here)
             _bump(e, n, e.premise_arcs[at], e.premise_values[at])
-    return _write_clause(e, s, n, listed, pivot)
+    return _write_clause(e, limits, n, listed, pivot)
 
 
 @inner_kernel
-def _write_clause(e: Engine, s: SumLimit, n: int, listed: int, pivot: int) -> int:
+def _write_clause(e: Engine, limits: Limits, n: int, listed: int, pivot: int) -> int:
     """Append the negated premises, without those that follow from others; clear the work space."""
     state, trail = e.state, e.trail
     clause = state[CLAUSES]
@@ -252,7 +252,7 @@ def _write_clause(e: Engine, s: SumLimit, n: int, listed: int, pivot: int) -> in
         e.touched[arc] = 0
         if arc == pivot or e.needed[arc] == UNNEEDED:
             continue
-        if _is_implied(e, s, n, arc, levels):
+        if _is_implied(e, limits, n, arc, levels):
             e.needed[arc] = UNNEEDED
             continue
         e.clause_facts[end, 0] = e.reverses[arc]

@@ -29,7 +29,8 @@ from allocsolve.exact.evolution._kernels_closure import (
 from allocsolve.exact.evolution._kernels_conflict import learn
 from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of, attach, propagate, undo
 from allocsolve.exact.evolution._kernels_proof_log import note_clause
-from allocsolve.exact.evolution._kernels_sum import CONFLICT, LIMIT, RAISED, UNLIMITED, SumLimit, hold_sum
+from allocsolve.exact.evolution._kernels_sum import CONFLICT, LIMIT, RAISED, UNLIMITED, hold_sum
+from allocsolve.exact.evolution._kernels_waste import Limits, hold_waste
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import select
 
@@ -190,7 +191,7 @@ def _note_span(e: Engine, span: int) -> None:
 
 
 @kernel
-def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
+def search(e: Engine, limits: Limits, n: int, conflicts: int) -> int:
     """Continue the search for up to `conflicts` conflicts, until an answer or a proof that there is none.
 
     All decisions of an earlier call are undone; clauses and activities stay, and clauses appended since then
@@ -213,8 +214,13 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
                 return NO_ANSWER
             _settle(e)
             cleaning = False
-        if not conflict and s.state[LIMIT] < UNLIMITED:
-            outcome = hold_sum(e, s, n)
+        if not conflict and limits.starts.state[LIMIT] < UNLIMITED:
+            outcome = hold_sum(e, limits.starts, n)
+            if outcome == RAISED:
+                continue
+            conflict = outcome == CONFLICT
+        if not conflict and len(limits.waste.arcs) > 0:
+            outcome = hold_waste(e, limits.waste, n)
             if outcome == RAISED:
                 continue
             conflict = outcome == CONFLICT
@@ -222,7 +228,7 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
             state[CONFLICTS] += 1
             if state[LEVEL] == 0:
                 return NO_ANSWER
-            level = learn(e, s, n)
+            level = learn(e, limits, n)
             if level < 0:
                 return NO_ANSWER
             undo(e, level)

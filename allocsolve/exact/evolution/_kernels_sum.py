@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 #: Results of `hold_sum`: nothing new; arcs were raised, which must be propagated; a clause fails.
-_QUIET, RAISED, CONFLICT = range(3)
+QUIET, RAISED, CONFLICT = range(3)
 
 #: Entries of `SumLimit.state`: the limit; the number of stored lists of pairs.
 LIMIT, _KEPT = range(2)
@@ -295,7 +295,7 @@ def explain_sum(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
 
 
 @inner_kernel
-def _write_culprit(e: Engine, count: int) -> int:
+def write_culprit(e: Engine, count: int) -> int:
     """Write a clause behind all others: not all premises hold; undo decisions that it does not need."""
     state, trail, facts = e.state, e.trail, e.clause_facts
     clause = state[CLAUSES]
@@ -342,7 +342,7 @@ def _raise_by_pairs(e: Engine, s: SumLimit, n: int, count: int) -> int:
     begin = e.marks[state[LEVEL]] if state[LEVEL] > 0 else 0
     once = place > 0 and lists[place - 1, 0] > begin  # already done on this level: repeated, it would creep
     if count == 0 or once or place == len(lists) or 2 * state[TRAIL] > len(e.trail):
-        return _QUIET
+        return QUIET
     lists[place, 0], lists[place, 1] = state[TRAIL], count
     for at in range(count):
         for column in range(_WIDTH):
@@ -364,7 +364,7 @@ def _raise_by_pairs(e: Engine, s: SumLimit, n: int, count: int) -> int:
             if raise_arc(arcs, n, arc, 1 - late, SUM_REASON - 1 - place):
                 state[CULPRIT] = -1
                 return CONFLICT
-    return RAISED if s.state[_KEPT] > place else _QUIET
+    return RAISED if s.state[_KEPT] > place else QUIET
 
 
 @inner_kernel
@@ -374,11 +374,11 @@ def hold_sum(e: Engine, s: SumLimit, n: int) -> int:
     limit, origin = s.state[LIMIT], (n - 1) * n
     total = _find_heads(values, s, n, -1, 0)
     if total > limit:
-        return _write_culprit(e, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
+        return write_culprit(e, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
     if 4 * state[TRAIL] > 3 * len(e.trail):
-        return _QUIET
+        return QUIET
     arcs = arcs_of(e)
-    outcome = _QUIET
+    outcome = QUIET
     for app in range(n - 1):
         arc = app * n + n - 1
         last = min(-values[arc], values[origin + app] + limit - total)
@@ -390,10 +390,10 @@ def hold_sum(e: Engine, s: SumLimit, n: int) -> int:
                 return CONFLICT
             total = _find_heads(values, s, n, -1, 0)
             if total > limit:
-                return _write_culprit(e, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
+                return write_culprit(e, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
     if outcome == RAISED:
         return outcome
     count = _choose_pairs(e, s, n)
     if _total(values, s, n, count, -1, 0) > limit:
-        return _write_culprit(e, _explain_total(e, s, n, state[TRAIL], count, -1, 0))
+        return write_culprit(e, _explain_total(e, s, n, state[TRAIL], count, -1, 0))
     return _raise_by_pairs(e, s, n, count)

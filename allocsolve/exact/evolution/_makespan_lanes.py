@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allocsolve.bounds import makespan_bound, mean_busy_time, total_completion
+from allocsolve.bounds import makespan_bound, mean_busy_time, strong_makespan_bound, total_completion
 from allocsolve.exact.evolution._conflicts import violated_covers
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._offset_model import OffsetModel
@@ -46,12 +46,15 @@ if TYPE_CHECKING:
 class LaneParams(Params):
     """The numbers of the lanes of `EvolutionConflictSearch`, measured on 10 to 20 applications."""
 
-    #: The first step of the search from below is the gap over this number.
+    #: The first step of the search from below is the gap over this number; with expansion that of the
+    #: second, since conflicts grow by a factor of 3 to 4 for each 4 % of the bound.
     first_steps: int = 6
+    first_steps_with_expansion: int = 40
     #: The length of the next one is chosen for so many times the conflicts of the last.
     conflict_growth: float = 2.0
     #: It is at most so many times the length of the last.
     most_longer: float = 1.2
+    most_longer_with_expansion: float = 2.0
     #: A step that takes so many times the expected conflicts is cut to a share of its length.
     patience: int = 3
     shorter: float = 0.6
@@ -68,6 +71,8 @@ class LaneParams(Params):
     alone_parts: int = 4
     #: Conflicts of a slice, times the square of the points: about a tenth of a second for 20 applications.
     slice_conflicts: int = 500_000
+    #: The share of the time left that the bound by configurations may take.
+    bound_share: float = 0.05
     #: The most levels of a learned clause that is sent to other searches: short clauses help most.
     shared_levels: int = 5
     #: Looks at the clock that the annealing takes in a slice, about 3 ms each.
@@ -118,6 +123,12 @@ class Knowledge:
     def combinatorial_bound(self) -> int:
         """Return a bound that needs no search."""
         return makespan_bound(self.problem)
+
+    def strengthen(self) -> None:
+        """Note a bound that takes longer, still without search: up to a second for 20 applications."""
+        self.prove(
+            *strong_makespan_bound(self.problem, seconds=self.params.bound_share * self.clock.remaining)
+        )
 
     def measure(self, starts: IntArray) -> int:
         """Return the value of a schedule, as step starts."""
@@ -257,9 +268,14 @@ class FromBelow:
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
         self._shared, self._seed = shared, seed
-        self._step = (shared.value - shared.bound) / shared.params.first_steps
-        #: The bound at which the last step began, and the conflicts of that step.
-        self._begin, self._effort = shared.bound, shared.params.least_conflicts
+        params, elastic = shared.params, shared.problem.expand_limit > 1
+        self._most_longer = params.most_longer_with_expansion if elastic else params.most_longer
+        self._first_steps = params.first_steps_with_expansion if elastic else params.first_steps
+        self._step: float | None = None
+        #: The bound at which the last step began, and the conflicts of that step. With expansion even the
+        #: first step may take any number of them: then it is not cut short for that.
+        self._begin = shared.bound
+        self._effort: float = math.inf if elastic else params.least_conflicts
         #: Conflicts after which a step is cut short, and seconds left at which it is.
         self._limit, self._alarm = 0.0, 0.0
         self._before = 0
@@ -268,6 +284,13 @@ class FromBelow:
     def advance(self) -> None:
         """Search for one slice of conflicts; go up if the time is refuted, go back if that takes too long."""
         shared, params = self._shared, self._shared.params
+        if self._step is None:
+            # Without expansion what is refuted soon is more, and the verified checker takes it.
+            if shared.problem.expand_limit > 1:
+                shared.strengthen()
+            self._step = (shared.value - shared.bound) / self._first_steps
+            if not shared.open:
+                return
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
             self._now = Refutation(shared, time, self._seed, shared.new_log())
@@ -279,7 +302,7 @@ class FromBelow:
         if shared.bound > now.time:
             grown = max(1.01, conflicts / self._effort)
             length = now.time + 1 - self._begin
-            self._step = length * min(params.most_longer, math.log(params.conflict_growth) / math.log(grown))
+            self._step = length * min(self._most_longer, math.log(params.conflict_growth) / math.log(grown))
             self._effort = max(params.least_conflicts, conflicts)
             self._before += conflicts
             self._now = None
@@ -384,6 +407,9 @@ class TotalKnowledge(Knowledge):
     def combinatorial_bound(self) -> int:
         """Return the bound by mean busy times."""
         return mean_busy_time(self.problem)
+
+    def strengthen(self) -> None:
+        """Do nothing: the bound by mean busy times is the only one."""
 
     def measure(self, starts: IntArray) -> int:
         """Return the sum of all completions."""

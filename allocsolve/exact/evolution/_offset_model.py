@@ -14,6 +14,7 @@ import numpy as np
 
 from allocsolve.exact.evolution._choices import choices_of, merged_holes, places_of
 from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets, violated_covers
+from allocsolve.exact.evolution._expansion import LATEST
 from allocsolve.exact.evolution._kernels_closure import (
     BASE,
     CLAUSES,
@@ -31,6 +32,7 @@ from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
 from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
 from allocsolve.exact.evolution._kernels_offsets import Engine
 from allocsolve.exact.evolution._kernels_sum import LIMIT, SumLimit
+from allocsolve.exact.evolution._kernels_waste import Limits, WasteLimit
 from allocsolve.exact.evolution._segments import segments_of
 
 if TYPE_CHECKING:
@@ -109,7 +111,7 @@ class OffsetModel:
             self._append(clause, number)
         for cover, facts_of_cover in covers:
             self._append(facts_of_cover, self._number(cover))
-        self._sum = SumLimit.none(self._points)
+        self._limits = Limits(SumLimit.none(self._points), self._waste_limit())
         self.contradiction = self._ground(horizon)
 
     def _separated(self) -> tuple[Holes, list[tuple[tuple[Block, ...], list[Fact]]]]:
@@ -228,6 +230,27 @@ class OffsetModel:
         facts += [(fact.before * n + fact.after, fact.seconds) for fact in self._segments.facts]
         return any(add_fact(engine, n, arc, value) for arc, value in facts)
 
+    def _waste_limit(self) -> WasteLimit:
+        """Return the budget for waste of the schedules that end by the horizon; see `_kernels_waste`.
+
+        There are no steps in it if sums of node-seconds might not fit 64 bits.
+        """
+        holds = self._segments.holds
+        if (len(holds) + 2) * self._problem.num_nodes * LATEST >= 1 << 62:
+            holds = []
+        rows = [
+            (fact.before * self._points + fact.after, fact.seconds, nodes) for fact, nodes in holds if nodes
+        ]
+        arcs, least, nodes = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+        work = np.zeros((2, len(rows)), dtype=np.int64)
+        return WasteLimit(arcs, least, nodes, np.array([self._budget()], dtype=np.int64), *work)
+
+    def _budget(self) -> int:
+        """Return the node-seconds that a schedule which ends in time can hold beyond what its steps need."""
+        problem = self._problem
+        available = problem.num_nodes * (self._time - min(problem.releases))
+        return min(available - problem.area, 1 << 62)
+
     def _number(self, cover: tuple[Block, ...]) -> int:
         """Return the number of the clause of a cover in the proof."""
         return self._log.add_cover(cover) if self._log else 0
@@ -253,6 +276,7 @@ class OffsetModel:
         """Accept only answers that end at `time` or earlier, from now on."""
         n = self._points
         self._time = min(self._time, time)
+        self._limits.waste.budget[0] = self._budget()
         for point, (_, left) in enumerate(self._segments.extents):
             if add_fact(self._engine, n, point * n + n - 1, left - time):
                 self.contradiction = True
@@ -270,11 +294,12 @@ class OffsetModel:
     def must_total(self, total: int) -> None:
         """Accept only answers whose completions add up to `total` or less, from now on."""
         lengths = sum(app.duration for app in self._problem.applications)
-        self._sum.state[LIMIT] = min(total - lengths, int(self._sum.state[LIMIT]))
+        limit = self._limits.starts.state
+        limit[LIMIT] = min(total - lengths, int(limit[LIMIT]))
 
     def search(self, conflicts: int) -> int:
         """Search for an answer, for up to `conflicts` conflicts."""
-        outcome = search(self._engine, self._sum, self._points, conflicts)
+        outcome = search(self._engine, self._limits, self._points, conflicts)
         engine = self._engine
         if self._log:
             noted, numbers = engine.log[: engine.state[LOGGED]], engine.clause_number[: engine.state[CLAUSES]]

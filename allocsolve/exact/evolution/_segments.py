@@ -37,6 +37,8 @@ class Segments(NamedTuple):
     #: optimal schedule.
     facts: list[Fact]
     clauses: list[tuple[Fact, Fact]]
+    #: For each step that may be expanded, the fact that it is held for its duration, and its nodes.
+    holds: list[tuple[Fact, int]]
 
     @property
     def first_steps(self) -> list[list[int]]:
@@ -61,6 +63,7 @@ def segments_of(problem: EvolutionProblem) -> Segments:
     extents: list[tuple[int, int]] = []
     facts: list[Fact] = []
     clauses: list[tuple[Fact, Fact]] = []
+    holds: list[tuple[Fact, int]] = []
     orders = expansion_order(problem)
     for (a, b), order, release in zip(
         pairwise(packed.offsets.tolist()), orders, problem.releases, strict=True
@@ -72,7 +75,9 @@ def segments_of(problem: EvolutionProblem) -> Segments:
         for step, duration in enumerate(durations):
             passed, offset = passed + duration, offset + duration
             if order[step] is not None:
-                facts.append(Fact(len(extents) - 1, len(extents), offset))
+                held = Fact(len(extents) - 1, len(extents), offset)
+                facts.append(held)
+                holds.append((held, int(packed.nodes[a + step])))
                 extents.append((release + passed, total - passed))
                 offset = 0
             own.append((len(extents) - 1, offset))
@@ -93,4 +98,4 @@ def segments_of(problem: EvolutionProblem) -> Segments:
                         Fact(begin, own[taker + 1][0], at + limit),
                     )
                 )
-    return Segments(len(extents) + 1, times, extents, facts, clauses)
+    return Segments(len(extents) + 1, times, extents, facts, clauses, holds)

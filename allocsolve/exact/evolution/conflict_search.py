@@ -143,12 +143,14 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
     # The annealing at the start used the seed itself.
     below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
     log = shared.new_log()
+    # With expansion schedules near the best known are better much sooner, and proofs are as long.
+    elastic = shared.problem.expand_limit > 1
     if budget.racing_workers == 1:
-        above = FromAbove(shared, budget.seed, log)
+        above = FromAbove(shared, budget.seed, log, towards=elastic)
         beside = Beside(shared, below, above)
         return [(above, above, beside, above, above, beside, orders)]
     searches = [
-        FromAbove(shared, seed(number), log, towards=number % 2 == 0 < number)
+        FromAbove(shared, seed(number), log, towards=elastic or number % 2 == 0 < number)
         for number in (0, *range(2, max(3, budget.racing_workers)))
     ]
     for search in searches:

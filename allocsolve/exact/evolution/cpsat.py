@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from allocsolve.bounds import makespan_bound, mean_busy_time, total_completion
+from allocsolve.bounds import makespan_bound, mean_busy_time, strong_makespan_bound, total_completion
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.families import quick_answers
@@ -18,10 +19,10 @@ from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import Budget, Clock, EvolutionObjective, EvolutionSchedule, Limit, Result, Status
 from allocsolve.model.options import Options, Params, Within
-from allocsolve.model.search import search_result
+from allocsolve.model.search import Best, search_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ortools.sat.python import cp_model
 
@@ -52,6 +53,8 @@ class EvolutionCpSatParams(Params):
     #: Up to so many applications, covers of four are in the model from the beginning where there is
     #: expansion.
     few_applications: int = 10
+    #: The share of the time left that the bound by configurations may take.
+    bound_share: float = 0.05
 
     def above_share(self, term: EvolutionTerm) -> float:
         """Return the share of the time for the search from above."""
@@ -118,16 +121,11 @@ class _Search:
         budget: Budget,
         params: EvolutionCpSatParams,
     ) -> None:
-        self.problem = problem
-        self.params = params
-        self.objective = objective
-        self.budget = budget
+        self.problem, self.objective, self.budget, self.params = problem, objective, budget, params
         self.clock = budget.start()
         self.limit: Limit | None = None
         self.blocks = blocks_of(problem)
-        self.best: tuple[IntArray, IntArray] | None = None
-        self.best_values: tuple[int, ...] = ()
-        self.incumbents: list[tuple[float, Value]] = []
+        self.best = BestTimes(problem, objective, self.clock)
         self.bounds: list[int] = []  # proven, for the terms treated so far
         self._covers: set[tuple[Block, ...]] = set()  # violated by some relaxed answer
         self._effort = 0.0  # of CP-SAT so far, in its deterministic seconds
@@ -151,17 +149,10 @@ class _Search:
             and not violated_covers(self.blocks, self.problem.num_nodes, starts, ends)
         )
 
-    def offer(self, starts: IntArray, ends: IntArray) -> None:
-        """Keep a feasible schedule if it is better than the best."""
-        values = interval_value(self.problem, starts, ends, self.objective)
-        if self.best is None or values < self.best_values:
-            self.best, self.best_values = (starts, ends), values
-            self.incumbents.append((self.clock.elapsed, self._public(values)))
-
     def offer_starts(self, starts: IntArray) -> None:
         """Offer a list schedule: last steps are not expanded."""
         schedule = schedule_of(self.problem, starts)
-        self.offer(starts, starts + schedule.durations)
+        self.best.offer(starts, starts + schedule.durations)
 
     def accept_start(self, start: EvolutionSchedule) -> None:
         """Offer the caller's schedule, once it is checked."""
@@ -169,14 +160,14 @@ class _Search:
         if np.array_equal(start.offsets, packed.offsets) and np.array_equal(start.nodes, packed.nodes):
             starts = step_starts(start)
             if self.fits(starts, starts + start.durations):
-                self.offer(starts, starts + start.durations)
+                self.best.offer(starts, starts + start.durations)
                 return
         raise InvalidAnswer("the start schedule is not a feasible schedule of the problem")
 
     def offer_schedule(self, schedule: EvolutionSchedule) -> None:
         """Offer a schedule that is feasible."""
         starts = step_starts(schedule)
-        self.offer(starts, starts + schedule.durations)
+        self.best.offer(starts, starts + schedule.durations)
 
     def find_start(self) -> None:
         """Offer what annealing finds in a small part of the budget, and what the quick solvers give."""
@@ -185,8 +176,8 @@ class _Search:
             self.problem, start_budget(self.problem, self.budget, self.clock)
         )
         assert annealed.answer is not None
-        if self.best is None:
-            self.incumbents += [(spent + seconds, value) for seconds, value in annealed.incumbents[:-1]]
+        if self.best.answer is None:
+            self.best.incumbents += [(spent + seconds, value) for seconds, value in annealed.incumbents[:-1]]
         self.offer_schedule(annealed.answer)
         if annealed.limit is Limit.INTERRUPTED:
             self.limit = annealed.limit
@@ -212,17 +203,22 @@ class _Search:
             if self.limit is Limit.INTERRUPTED:
                 return
             self.bounds.append(self._combinatorial_bound(term))
-            if self.bounds[idx] < self.best_values[idx]:
+            if self.bounds[idx] < self.best.least[idx]:
                 if not small:
                     self.limit = Limit.SIZE
                     return
+                if term == "makespan":
+                    strong = strong_makespan_bound(
+                        self.problem, seconds=self.params.bound_share * self.clock.remaining
+                    )
+                    self.bounds[idx] = strong.value
                 self._minimise(idx)
-            if self.bounds[idx] < self.best_values[idx]:
+            if self.bounds[idx] < self.best.least[idx]:
                 return
 
     def _open(self, idx: int) -> bool:
         """Return whether term `idx` has a gap left."""
-        return self.bounds[idx] < self.best_values[idx]
+        return self.bounds[idx] < self.best.least[idx]
 
     def _model(self, idx: int, cutoff: int) -> OrderModel:
         """Return a model for term `idx` up to `cutoff`, with earlier terms at their optima, and all covers.
@@ -263,10 +259,10 @@ class _Search:
 
     def _horizon(self, idx: int, cutoff: int) -> int:
         """Return a time by which every schedule that is better than the best one ends, with `cutoff`."""
-        assert self.best is not None
+        assert self.best.answer is not None
         # The waste of the best schedule is 0, so a better schedule is no worse in the term after it.
         term = next((term for term in self.objective if term != "waste"), None)
-        best = cutoff if term == self.objective[idx] else self.value(term, *self.best) if term else 0
+        best = cutoff if term == self.objective[idx] else self.value(term, *self.best.answer) if term else 0
         if term == "makespan":
             return min(self.problem.horizon, best)
         if term == "completion":
@@ -293,11 +289,11 @@ class _Search:
         """Search for better values than the best one, again and again, until there is none."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
-        model = self._model(idx, self.best_values[idx])
+        model = self._model(idx, self.best.least[idx])
         expression = model.term(self.objective[idx])
         model.model.minimize(expression)
         while self._open(idx) and clock.remaining and self.limit is not Limit.INTERRUPTED:
-            cutoff = self.best_values[idx]
+            cutoff = self.best.least[idx]
             model.model.add(expression < cutoff)
             model.model.add(expression >= self.bounds[idx])
             outcome = run_cpsat(
@@ -327,7 +323,7 @@ class _Search:
         part = self.params.first_step
         while self._open(idx) and self.clock.remaining and self.limit is not Limit.INTERRUPTED:
             num_covers = len(self._covers)
-            aim = self.bounds[idx] + int(part * (self.best_values[idx] - 1 - self.bounds[idx]))
+            aim = self.bounds[idx] + int(part * (self.best.least[idx] - 1 - self.bounds[idx]))
             model = self._model(idx, aim)
             model.model.add(model.term(self.objective[idx]) <= aim)
             clock = Clock(max(self.params.try_share * self.clock.remaining, min(1.0, self.clock.remaining)))
@@ -351,7 +347,7 @@ class _Search:
             starts, ends = model.read_times(value)
             covers = violated_covers(self.blocks, self.problem.num_nodes, starts, ends)
             if not covers:
-                self.offer(starts, ends)
+                self.best.offer(starts, ends)
                 return True
             self._covers |= covers
             self.polish(starts, ends)
@@ -361,17 +357,32 @@ class _Search:
 
     def result(self) -> Result[EvolutionSchedule]:
         """Return the best schedule and what is proven."""
-        assert self.best is not None
-        starts, ends = self.best
-        offsets, _, nodes, _, _ = self.problem.packed
-        answer = EvolutionSchedule(starts[offsets[:-1]], offsets, ends - starts, nodes)
-        limit = self.limit or Limit.TIME
-        return search_result(
-            answer, self.best_values, self.bounds, limit, self.clock, self.incumbents, shown=self._public
-        )
+        return self.best.result(self.bounds, self.limit or Limit.TIME)
 
-    def _public(self, values: tuple[float, ...]) -> Value:
-        return reported_value(values, self.objective, len(self.problem.applications))
+
+class BestTimes(Best["tuple[IntArray, IntArray]"]):
+    """The best schedule of a search, as starts and ends of all steps."""
+
+    def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, clock: Clock) -> None:
+        count = len(problem.applications)
+        super().__init__(clock, partial(reported_value, objective=objective, num_applications=count))
+        self._problem, self._objective = problem, objective
+        #: The terms of the best schedule, with completion as the total.
+        self.least: tuple[int, ...] = ()
+
+    def offer(self, starts: IntArray, ends: IntArray) -> None:
+        """Keep a feasible schedule if it is better than the best."""
+        values = interval_value(self._problem, starts, ends, self._objective)
+        if self.keep((starts, ends), values):
+            self.least = values
+
+    def result(self, bounds: Sequence[float], limit: Limit) -> Result[EvolutionSchedule]:
+        """Return the best schedule and what is proven."""
+        assert self.answer is not None
+        starts, ends = self.answer
+        offsets, _, nodes, _, _ = self._problem.packed
+        answer = EvolutionSchedule(starts[offsets[:-1]], offsets, ends - starts, nodes)
+        return search_result(answer, self.least, bounds, limit, self.clock, self.incumbents, shown=self.shown)
 
 
 def start_budget(problem: EvolutionProblem, budget: Budget, clock: Clock) -> Budget:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from allocsolve.bounds.evolution import least_values
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
-from allocsolve.exact.evolution.cpsat import start_budget, step_starts
+from allocsolve.exact.evolution.cpsat import BestTimes, start_budget, step_starts
 from allocsolve.heuristics import Annealing
-from allocsolve.heuristics.evolution.annealing import reported_value
-from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import EvolutionObjective, EvolutionSchedule, Limit
 from allocsolve.model.options import Options, Params, Within
-from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._order_model import OrderModel
-    from allocsolve.model import Budget, Clock, EvolutionProblem, IntArray, Result, Value
+    from allocsolve.model import Budget, Clock, EvolutionProblem, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +93,9 @@ class _Search:
         assert start.answer is not None
         self.limit = Limit.INTERRUPTED if start.limit is Limit.INTERRUPTED else Limit.ITERATIONS
         starts = step_starts(start.answer)
-        self.incumbents: list[tuple[float, Value]] = list(start.incumbents)
-        self.best = starts, starts + start.answer.durations
-        self.values = interval_value(problem, *self.best, objective)
-        self._shown = partial(reported_value, objective=objective, num_applications=len(problem.applications))
+        self.best = BestTimes(problem, objective, self.clock)
+        self.best.offer(starts, starts + start.answer.durations)
+        self.best.incumbents[:] = start.incumbents
         self._least = least_values(problem, objective)
         #: How many terms in a row are proven to be optimal.
         self.closed = 0
@@ -113,15 +108,8 @@ class _Search:
         """Whether nothing is better than the best schedule."""
         return self.closed == len(self.objective)
 
-    def offer(self, starts: IntArray, ends: IntArray) -> None:
-        """Keep a feasible schedule if it is better than the best."""
-        values = interval_value(self.problem, starts, ends, self.objective)
-        if values < self.values:
-            self.best, self.values = (starts, ends), values
-            self.incumbents.append((self.clock.elapsed, self._shown(values)))
-
     def _close_if_least(self) -> None:
-        if self.values == self._least:
+        if self.best.least == self._least:
             self.closed = len(self.objective)
 
     def run(self) -> None:
@@ -153,12 +141,13 @@ class _Search:
     def _horizon(self) -> int:
         """Return a time by which every schedule of interest ends."""
         if self.objective[0] == "makespan":
-            return self.values[0]
+            return self.best.least[0]
         return self.problem.horizon
 
     def _choose(self, free: int) -> set[int]:
         """Return an application and those that start nearest to it, with some randomness."""
-        starts = self.best[0][self.problem.packed.offsets[:-1]]
+        assert self.best.answer is not None
+        starts = self.best.answer[0][self.problem.packed.offsets[:-1]]
         middle = self._random.integers(len(starts))
         spread = max(1, int(starts.max()) // len(starts)) * 2
         distance = np.abs(starts - starts[middle]) + self._random.random(len(starts)) * spread
@@ -169,15 +158,16 @@ class _Search:
         """Improve term `idx` in a neighbourhood; return whether it was searched through, and if it helped."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
-        before = self.values
+        before = self.best.least
         learned: set[tuple[Block, ...]] = set()
         *first, minimised = [model.term(term) for term in self.objective[: idx + 1]]
         trial = model.model.clone()
         fixed = [app for app in range(len(self.problem.applications)) if app not in free]
-        trial.add_bool_and(model.orders(*self.best, fixed))
-        for term, value in zip(first, self.values, strict=False):
+        assert self.best.answer is not None
+        trial.add_bool_and(model.orders(*self.best.answer, fixed))
+        for term, value in zip(first, self.best.least, strict=False):
             trial.add(term <= value)
-        trial.add(minimised < self.values[idx])
+        trial.add(minimised < self.best.least[idx])
         trial.minimize(minimised)
 
         def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
@@ -185,7 +175,7 @@ class _Search:
             covers = violated_covers(self._blocks, self.problem.num_nodes, starts, ends)
             learned.update(covers)
             if not covers:
-                self.offer(starts, ends)
+                self.best.offer(starts, ends)
             return not covers
 
         outcome = run_cpsat(
@@ -200,18 +190,8 @@ class _Search:
             self.limit = Limit.INTERRUPTED
         for cover in sorted(learned):
             model.exclude(cover)
-        return outcome.infeasible or outcome.optimal, self.values < before or bool(learned)
+        return outcome.infeasible or outcome.optimal, self.best.least < before or bool(learned)
 
     def result(self) -> Result[EvolutionSchedule]:
         """Return the best schedule."""
-        starts, ends = self.best
-        packed = self.problem.packed
-        return search_result(
-            EvolutionSchedule(starts[packed.offsets[:-1]], packed.offsets, ends - starts, packed.nodes),
-            self.values,
-            self.values if self.is_closed else (),
-            self.limit,
-            self.clock,
-            self.incumbents,
-            shown=self._shown,
-        )
+        return self.best.result(self.best.least if self.is_closed else (), self.limit)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
-from allocsolve.bounds import makespan_bound, total_completion
+from allocsolve.bounds import makespan_bound, strong_makespan_bound, total_completion
 from allocsolve.model import EvolutionObjective, EvolutionProfile, EvolutionSchedule, Limit, Result, Status
 from allocsolve.model.options import Options, Within
 from allocsolve.model.search import search_result
@@ -31,8 +31,7 @@ from allocsolve.model.search import search_result
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allocsolve.model import Budget, EvolutionProblem, Value
-    from allocsolve.model.result import Clock
+    from allocsolve.model import Budget, Clock, EvolutionProblem, Value
 
 #: For each application, the starts of its steps and the end of the last one.
 Times: TypeAlias = "Sequence[Sequence[int]]"
@@ -173,6 +172,8 @@ def objective_values(
 
 #: The most nodes: with more, the tolerance of CBC (1e-6 on a variable that is 0 or 1) weighs a whole node.
 _MAX_NODES = 10**6
+#: The share of the time of a search that the bound by configurations may take after it.
+_BOUND_SHARE = 0.1
 #: Windows are not narrowed by list schedules if that would have to save more than this factor.
 _NARROWING = 10
 
@@ -227,6 +228,8 @@ class EvolutionMilp(Options):
         values = objective_values(problem, times, self.objective)
         while proven < len(values) and values[proven] == floors[proven]:
             proven += 1
+        if proven == 0 and self.objective[0] == "makespan":
+            floors[0] = strong_makespan_bound(problem, seconds=_BOUND_SHARE * clock.elapsed).value
         profiles = [
             app.expanded([end - start for start, end in pairwise(row)])
             for app, row in zip(problem.applications, times, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from allocsolve.bounds.evolution import makespan_bound
+from allocsolve.bounds.evolution import strong_makespan_bound
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, worker
     """Return a lower bound on the makespan: the optimum if only pairs of applications could be in conflict.
 
     In seconds: what is proven after so many seconds of wall time, on so many threads of CP-SAT; at least
-    `makespan_bound`.
+    `strong_makespan_bound`.
 
     Notes
     -----
@@ -32,7 +32,7 @@ def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, worker
 
     budget = Budget(seconds=seconds, workers=workers)
     clock = budget.start()
-    cheap = makespan_bound(problem)
+    cheap = strong_makespan_bound(problem, seconds=seconds).value
     if not problem.applications:
         return cheap
     relaxation = OrderModel(problem, problem.horizon, clock, largest_cover=2)

@@ -28,27 +28,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.exact.partition import _kernels_search as kernels
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, Walks, new_work
-from allocsolve.exact.partition._kernels_search import (
-    ACTIVE,
-    BEST,
-    BOUND,
-    CELL,
-    DONE,
-    FULL,
-    KEPT,
-    MORE,
-    ON,
-    REACH,
-    ROOT,
-    SPENT,
-    STEPS,
-    TOP,
-    Search,
-    new_log,
-    search,
-)
 from allocsolve.exact.partition._kernels_star import stars
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import Topology, frozen
@@ -259,7 +241,7 @@ class CutSearch:
         #: The cell of each node.
         self._cell_of = np.full(len(free), -1, dtype=np.int64)
         self._cell_of[model.nodes] = np.arange(len(model.nodes))
-        self._memory: Search | None = None
+        self._memory: kernels.Search | None = None
         self._pending = 0
         #: The multipliers of the nodes without a parent, by medians, and the medians of the last such node.
         self._roots: dict[tuple[int, ...], IntArray] = {}
@@ -308,33 +290,33 @@ class CutSearch:
         state = self._memory.state
         for n, i in enumerate(self._order):
             self._pending = int(self._stars[i])
-            if self._pending >= state[BEST]:
+            if self._pending >= state[kernels.BEST]:
                 break
             medians = tuple(int(m) for m in np.unravel_index(i, self._grid))
             self._plant(medians, self._pending, first=n == 0)
             last = n + 1 == len(self._order)
-            self._pending = int(state[BEST] if last else self._stars[self._order[n + 1]])
+            self._pending = int(state[kernels.BEST] if last else self._stars[self._order[n + 1]])
             yield from self._slices(medians)
             self._record_root()
             self._record_tree(medians)
-        self._pending = int(state[BEST])
+        self._pending = int(state[kernels.BEST])
         self._complete = True
 
     @property
     def spent(self) -> float:
         """The seconds of the search as the kernel estimates them: the same on every machine."""
-        return 0.0 if self._memory is None else float(self._memory.state[SPENT]) / 1e9
+        return 0.0 if self._memory is None else float(self._memory.state[kernels.SPENT]) / 1e9
 
     def bound(self) -> int:
         """Return a lower bound on all sets."""
         if self._memory is None:
             return self._pending
         state, parity = self._memory.state, self._model.parity
-        bounds = self._memory.bounds[: state[TOP]].tolist()
-        if state[ACTIVE]:
-            bounds.append(int(state[BOUND]))
+        bounds = self._memory.bounds[: state[kernels.TOP]].tolist()
+        if state[kernels.ACTIVE]:
+            bounds.append(int(state[kernels.BOUND]))
         hops = [-(-int(bound) // (SCALE * parity)) * parity for bound in bounds]
-        return min(int(state[BEST]), self._pending, *hops)
+        return min(int(state[kernels.BEST]), self._pending, *hops)
 
     def certificate(self) -> dict[str, object] | None:
         """Return a certificate for the judge: the trees of a search that came to its end.
@@ -345,10 +327,10 @@ class CutSearch:
         size, memory = self._model.size, self._memory
         if memory is None:
             return None
-        best = int(memory.state[BEST])
+        best = int(memory.state[kernels.BEST])
         if best <= size * (size - 1) // 2:
             self._trees.clear()  # there is nothing to prove: no two nodes are closer than one hop
-        elif not (self._complete and memory.log.state[ON]):
+        elif not (self._complete and memory.log.state[kernels.ON]):
             return self._multipliers()
         return self._proof(best)
 
@@ -376,7 +358,7 @@ class CutSearch:
         roots = []
         for medians, (logged, multipliers) in self._trees.items():
             steps = logged.copy()
-            of_cell = np.isin(steps[:, 0], (REACH, CELL)) & (steps[:, 1] >= 0)
+            of_cell = np.isin(steps[:, 0], (kernels.REACH, kernels.CELL)) & (steps[:, 1] >= 0)
             steps[of_cell, 1] = model.nodes[steps[of_cell, 1]]
             roots.append(
                 {
@@ -391,24 +373,27 @@ class CutSearch:
         """Keep the log of the finished node without a parent, unless the logs are too large."""
         assert self._memory is not None
         log = self._memory.log
-        if log.state[ON]:
-            steps, multipliers = log.steps[: log.state[STEPS]], log.multipliers[: log.state[KEPT]]
+        if log.state[kernels.ON]:
+            steps, multipliers = (
+                log.steps[: log.state[kernels.STEPS]],
+                log.multipliers[: log.state[kernels.KEPT]],
+            )
             self._logged += multipliers.size
             self._trees[medians] = steps.copy(), multipliers.copy()
-            log.state[[STEPS, KEPT]] = 0
+            log.state[[kernels.STEPS, kernels.KEPT]] = 0
             if self._logged > _MAX_LOG:
                 self._drop_log()
 
     def _drop_log(self) -> None:
         assert self._memory is not None
         self._trees.clear()
-        self._memory.log.state[[ON, STEPS, KEPT]] = 0
+        self._memory.log.state[[kernels.ON, kernels.STEPS, kernels.KEPT]] = 0
 
     def _record_root(self) -> None:
         """Record the multipliers of a node without a parent: the best if it was split, else the last."""
         memory = self._memory
         if self._planted is not None and memory is not None:
-            undivided = bool(memory.state[ROOT])
+            undivided = bool(memory.state[kernels.ROOT])
             multipliers = memory.node.multipliers if undivided else memory.root_multipliers
             self._roots[self._planted] = multipliers.copy()
             self._planted = None
@@ -422,7 +407,7 @@ class CutSearch:
         def ints() -> IntArray:
             return np.zeros(positions, dtype=np.int64)
 
-        self._memory = Search(
+        self._memory = kernels.Search(
             state=np.zeros(11, dtype=np.int64),
             node=_nodes(positions, cells),
             stack=_nodes(positions, cells, _FIRST_ROOM),
@@ -436,9 +421,9 @@ class CutSearch:
             direction=np.zeros(positions),
             pace=np.ones(1),
             cells=self._cell_of[nodes],
-            log=new_log(positions - model.lengths[0]),
+            log=kernels.new_log(positions - model.lengths[0]),
         )
-        self._memory.state[BEST] = value
+        self._memory.state[kernels.BEST] = value
 
     def _cell_links(self) -> tuple[IntArray, IntArray]:
         """Return the neighbouring cells of each cell; none if the set need not be connected."""
@@ -460,7 +445,7 @@ class CutSearch:
         fixed = self._fixed_medians(medians)
         low, high = model.intervals(fixed)
         if not model.all_lines:
-            longest = 2 * (int(memory.state[BEST]) - model.parity) // model.size
+            longest = 2 * (int(memory.state[kernels.BEST]) - model.parity) // model.size
             fewest, greatest = model.windows_within(medians, longest)
             low, high = np.maximum(low, fewest), np.minimum(high, greatest)
         memory.stack.low[0], memory.stack.high[0] = low, high
@@ -469,7 +454,7 @@ class CutSearch:
             np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
         memory.stack.status[0] = OPEN
         memory.bounds[0], memory.origins[0] = bound * SCALE, -1
-        memory.state[[TOP, ACTIVE, ROOT]] = 1, 0, 1
+        memory.state[[kernels.TOP, kernels.ACTIVE, kernels.ROOT]] = 1, 0, 1
         self._planted = medians
 
     def _fixed_medians(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
@@ -479,29 +464,31 @@ class CutSearch:
         """Search the open nodes."""
         model = self._model
         walks = model.walks(medians)
-        outcome = MORE
-        while outcome != DONE:
+        outcome = kernels.MORE
+        while outcome != kernels.DONE:
             memory = self._memory
             assert memory is not None
             nanoseconds = int(1e9 * _SLICE)
-            outcome = search(walks, memory, self._work, model.size, model.parity, self._links, nanoseconds)
-            if outcome == FULL:
+            outcome = kernels.search(
+                walks, memory, self._work, model.size, model.parity, self._links, nanoseconds
+            )
+            if outcome == kernels.FULL:
                 self._make_room()
-            yield int(memory.state[BEST]), model.nodes[memory.cells]
+            yield int(memory.state[kernels.BEST]), model.nodes[memory.cells]
 
     def _make_room(self) -> None:
         """Double the stack or the log when it is full."""
         memory = self._memory
         assert memory is not None
         log = memory.log
-        if memory.state[TOP] + 2 > len(memory.bounds):
+        if memory.state[kernels.TOP] + 2 > len(memory.bounds):
             low, high, multipliers, status = memory.stack
             stack = Node(
                 _doubled(low), _doubled(high), _doubled(multipliers), np.concatenate([status, status])
             )
             bounds, origins = _doubled(memory.bounds), _doubled(memory.origins)
             memory = memory._replace(stack=stack, bounds=bounds, origins=origins)
-        elif log.state[KEPT] * log.multipliers.shape[1] + self._logged > _MAX_LOG:
+        elif log.state[kernels.KEPT] * log.multipliers.shape[1] + self._logged > _MAX_LOG:
             self._drop_log()
         else:
             longer = log._replace(steps=_doubled(log.steps), multipliers=_doubled(log.multipliers))

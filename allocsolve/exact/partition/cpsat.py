@@ -22,15 +22,14 @@ from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pa
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status
 from allocsolve.model.options import Options, Params, Within
-from allocsolve.model.search import search_result
+from allocsolve.model.search import Best, search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ortools.sat.python import cp_model
 
-    from allocsolve.model import Budget, IntArray, Topology
-    from allocsolve.model.result import Clock
+    from allocsolve.model import Budget, Clock, IntArray, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class PartitionCpSat(Options):
         small = max(int(problem.free.sum()), sum(problem.topology.shape)) <= self.max_nodes
         try:
             search.find_start()
-            if search.bound < search.best_cost:
+            if search.bound < search.best.values[0]:
                 if small:
                     search.minimise()
                 else:
@@ -272,21 +271,14 @@ class _Search:
     def __init__(
         self, problem: PartitionProblem, budget: Budget, clock: Clock, params: PartitionCpSatParams
     ) -> None:
-        self.problem, self.params = problem, params
-        self.budget = budget
-        self.clock = clock
-        self.best: IntArray | None = None
-        self.best_cost: float = math.inf
-        self.incumbents: list[tuple[float, int]] = []
+        self.problem, self.params, self.budget, self.clock = problem, params, budget, clock
+        self.best = Best["IntArray"](clock)
         self.bound = 0
         self.limit: Limit | None = None
 
     def offer(self, nodes: IntArray) -> None:
         """Keep an answer if it is better than the best."""
-        cost = pairwise_cost(self.problem.topology, nodes)
-        if cost < self.best_cost:
-            self.best, self.best_cost = nodes, cost
-            self.incumbents.append((self.clock.elapsed, cost))
+        self.best.keep(nodes, (pairwise_cost(self.problem.topology, nodes),))
 
     def find_start(self) -> None:
         """Offer the answers of heuristics, one of which always exists, then bound the cost."""
@@ -318,7 +310,7 @@ class _Search:
         _tree(model, variables)
         _depths(model, variables)
         _no_small_parts(model, variables)
-        twice, cutoff = _objective(variables), int(self.best_cost)
+        twice, cutoff = _objective(variables), int(self.best.values[0])
         model.add(twice >= 2 * self.bound)
         model.add(twice <= 2 * (cutoff - 1))
         model.minimize(twice)
@@ -338,7 +330,7 @@ class _Search:
     def result(self) -> Result[Partition]:
         """Return the best set and what is proven of it."""
         limit = self.limit or Limit.TIME
-        if self.best is None:
+        best, bounds = self.best, (self.bound,)
+        if best.answer is None:
             return Result(Status.UNKNOWN, bound=self.bound, limit=limit, runtime=self.clock.elapsed)
-        cost = int(self.best_cost)
-        return search_result(Partition(self.best), (cost,), (self.bound,), limit, self.clock, self.incumbents)
+        return search_result(Partition(best.answer), best.values, bounds, limit, self.clock, best.incumbents)

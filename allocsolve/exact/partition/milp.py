@@ -26,8 +26,7 @@ from allocsolve.model.search import search_result
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from allocsolve.model import Budget, PartitionProblem, Topology
-    from allocsolve.model.result import Clock
+    from allocsolve.model import Budget, Clock, PartitionProblem, Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.exact.placement._kernels_knapsack import (
-    HALF_HOP,
-    LEFTOVER,
-    NEVER,
-    NUM_COEFFICIENTS,
-    Charges,
-    Switches,
-    Tables,
-    bound_units,
-    fill,
-    lay_out,
-    read_back,
-)
+from allocsolve.exact.placement import _kernels_knapsack as kernels
 from allocsolve.model import Limit
 
 if TYPE_CHECKING:
@@ -35,7 +23,13 @@ _MAX_MEMORY: Final = 2**27
 _STEPS: Final = 2**25
 
 #: What the column of a term of the objective is called in the coefficients; the bottleneck has none.
-COLUMNS: Final = {"pairwise": HALF_HOP, "domains": 1, "domains-2": 2, "domains-3": 3, "leftover": LEFTOVER}
+COLUMNS: Final = {
+    "pairwise": kernels.HALF_HOP,
+    "domains": 1,
+    "domains-2": 2,
+    "domains-3": 3,
+    "leftover": kernels.LEFTOVER,
+}
 
 
 class Stopped(Exception):  # noqa: N818 - no error: it ends a search
@@ -68,7 +62,7 @@ class TableSearch:
     def _touched_above(self) -> IntArray:
         """Return how many switches of levels 1, 2 and 3 are above each switch; shape (switches, columns)."""
         tree = self._problem.tree
-        touched = np.zeros((tree.num_switches, NUM_COEFFICIENTS), dtype=np.int64)
+        touched = np.zeros((tree.num_switches, kernels.NUM_COEFFICIENTS), dtype=np.int64)
         at = np.flatnonzero(self._is_top)
         above = tree.parent[at]
         while len(at := at[above >= 0]):
@@ -85,10 +79,10 @@ class TableSearch:
         are in several words. Shape (words, columns).
         """
         greatest = self._greatest()
-        rows, worth = [np.zeros(NUM_COEFFICIENTS, dtype=np.int64)], 1
+        rows, worth = [np.zeros(kernels.NUM_COEFFICIENTS, dtype=np.int64)], 1
         for term in reversed(terms):
             if worth * (greatest[term] + 1) > _MAX_WORD:
-                rows.append(np.zeros(NUM_COEFFICIENTS, dtype=np.int64))
+                rows.append(np.zeros(kernels.NUM_COEFFICIENTS, dtype=np.int64))
                 worth = 1
             rows[-1][COLUMNS[term]] = worth
             worth *= greatest[term] + 1
@@ -111,7 +105,7 @@ class TableSearch:
 
     def best(self, coefficients: IntArray, limit: float = math.inf) -> Choice | None:
         """Return the choice of least charge of all with loads of at most `limit`; None if there is none."""
-        charges = Charges(self._problem.size, limit, coefficients)
+        charges = kernels.Charges(self._problem.size, limit, coefficients)
         best: Choice | None = None
         for unit in self._balanced_numbers():
             choice = self._best_of_unit(charges, unit)
@@ -121,7 +115,9 @@ class TableSearch:
 
     def any_choice(self) -> Choice | None:
         """Return some choice, if there is one: loads and charges do not count."""
-        charges = Charges(self._problem.size, math.inf, np.zeros((0, NUM_COEFFICIENTS), dtype=np.int64))
+        charges = kernels.Charges(
+            self._problem.size, math.inf, np.zeros((0, kernels.NUM_COEFFICIENTS), dtype=np.int64)
+        )
         for unit in self._balanced_numbers():
             switches, tables, _ = self._laid_out(charges, unit)
             for top in np.flatnonzero(self._is_top & (tables.root >= 0)):
@@ -138,7 +134,7 @@ class TableSearch:
         divisors: list[int] = numbers[self._problem.size % numbers == 0].tolist()
         return divisors
 
-    def _best_of_unit(self, charges: Charges, unit: int) -> Choice | None:
+    def _best_of_unit(self, charges: kernels.Charges, unit: int) -> Choice | None:
         switches, tables, count = self._laid_out(charges, unit)
         tops = np.flatnonzero(self._is_top & (tables.root >= 0))
         if not len(tops):
@@ -150,7 +146,7 @@ class TableSearch:
         memory = np.empty((words, length), dtype=np.int64)
         state = np.array([0, 0, count], dtype=np.int64)
         while True:
-            fill(switches, tables, charges, memory, state, _STEPS)
+            kernels.fill(switches, tables, charges, memory, state, _STEPS)
             if state[0] == count:
                 break
             self.check_clock()
@@ -158,7 +154,7 @@ class TableSearch:
         values = memory[:, tables.offset[tables.root[tops]]].T + touched
         order = np.lexsort(values.T[::-1])
         first = int(order[0])
-        if memory[0, tables.offset[tables.root[tops[first]]]] >= NEVER:
+        if memory[0, tables.offset[tables.root[tops[first]]]] >= kernels.NEVER:
             return None
         counts = self._read(switches, tables, memory, int(tops[first]))
         return Choice(tuple(values[first].tolist()), counts)
@@ -168,7 +164,7 @@ class TableSearch:
         if not self._clock.remaining:
             raise Stopped(Limit.TIME)
 
-    def _laid_out(self, charges: Charges, unit: int) -> tuple[Switches, Tables, int]:
+    def _laid_out(self, charges: kernels.Charges, unit: int) -> tuple[kernels.Switches, kernels.Tables, int]:
         """Return the switches, the tables without their entries, and how many tables there are."""
         tree, problem = self._problem.tree, self._problem
         num = tree.num_switches
@@ -177,7 +173,7 @@ class TableSearch:
             highest = highest_within(tree, problem.segment_level)
             factor[highest] = problem.segment // math.gcd(problem.segment, unit)
             units[highest | (tree.level > problem.segment_level)] *= factor.max()
-        switches = Switches(
+        switches = kernels.Switches(
             tree.parent,
             tree.level,
             tree.weight,
@@ -192,23 +188,25 @@ class TableSearch:
             np.zeros(num, dtype=np.int64),
             np.ones(num, dtype=np.bool_),
         )
-        bound_units(switches, charges, unit, problem.balanced)
-        by_free = bool(charges.coefficients[:, LEFTOVER].any())
+        kernels.bound_units(switches, charges, unit, problem.balanced)
+        by_free = bool(charges.coefficients[:, kernels.LEFTOVER].any())
         amount = self._free if by_free else switches.most
         likeness = ((tree.parent + 1) * 2**11 + tree.weight) * 2**21 + (2**20 - amount)
         switches = switches._replace(order=np.argsort(likeness, kind="stable"))
-        tables = Tables(*(np.empty(3 * num + 1, dtype=np.int64) for _ in Tables._fields))
+        tables = kernels.Tables(*(np.empty(3 * num + 1, dtype=np.int64) for _ in kernels.Tables._fields))
         tables = tables._replace(root=np.full(num, -1))
         queue, is_used = np.empty(num, dtype=np.int64), np.zeros(num, dtype=np.bool_)
-        count = lay_out(switches, tables, queue, is_used, problem.size, by_free)
+        count = kernels.lay_out(switches, tables, queue, is_used, problem.size, by_free)
         return switches, tables, count
 
-    def _read(self, switches: Switches, tables: Tables, memory: IntArray, top: int) -> IntArray:
+    def _read(
+        self, switches: kernels.Switches, tables: kernels.Tables, memory: IntArray, top: int
+    ) -> IntArray:
         table = int(tables.root[top])
         units = np.full(table + 1, -1)
         units[table] = self._problem.size // int(switches.unit[top])
         counts = np.zeros(len(switches.parent), dtype=np.int64)
-        read_back(switches, tables, memory, table, units, counts)
+        kernels.read_back(switches, tables, memory, table, units, counts)
         return counts
 
 

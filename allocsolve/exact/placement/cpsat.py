@@ -210,10 +210,7 @@ class _Search:
     def __init__(
         self, problem: PlacementProblem, objective: tuple[str, ...], budget: Budget, clock: Clock
     ) -> None:
-        self.problem = problem
-        self.objective = objective
-        self.budget = budget
-        self.clock = clock
+        self.problem, self.objective, self.budget, self.clock = problem, objective, budget, clock
         self.counts: dict[int, int] | None = None  #: chosen nodes of each switch of level 1
         self.values: tuple[float, ...] = ()
         self.proven = 0  #: how many of the first terms have their optimal values

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 
+from allocsolve.backends.cpsat import add_capacity
 from allocsolve.heuristics.reservation.greedy import placed
 from allocsolve.judge.reservation.rules import curve_bits
 from allocsolve.model import MAX_INTEGER, ReservationSchedule, node_order
@@ -110,7 +111,8 @@ class ReservationModel:
         self._ranks: dict[int, cp_model.IntVar] = {}
         self._sets: dict[int, list[tuple[int, cp_model.IntVar]]] = {}
         self._add_jobs(latest.tolist())
-        self._add_capacity()
+        demands = [int(packed.nodes[job]) for job in self._jobs]
+        add_capacity(self.model, [*self._intervals.values()], demands, problem.topology.num_nodes)
         self.has_shape = True
         if problem.shape == "run":
             self._add_runs()
@@ -135,19 +137,6 @@ class ReservationModel:
         return self.model.new_optional_fixed_size_interval_var(self._starts[job], length, present, name)
 
     # Constraints
-
-    def _add_capacity(self) -> None:
-        """At each instant: sum of the nodes of the jobs that run <= num_nodes."""
-        demands = [int(self.problem.packed.nodes[job]) for job in self._jobs]
-        num_nodes = self.problem.topology.num_nodes
-        self.model.add_cumulative(self._intervals.values(), demands, num_nodes)
-        wide = [
-            self._intervals[job]
-            for job, nodes in zip(self._jobs, demands, strict=True)
-            if 2 * nodes > num_nodes
-        ]
-        if len(wide) > 1:
-            self.model.add_no_overlap(wide)
 
     def _add_runs(self) -> None:
         """Rectangles of time and ranks on the Hilbert curve do not overlap."""

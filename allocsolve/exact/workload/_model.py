@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 
+from allocsolve.backends.cpsat import add_capacity
 from allocsolve.exact.workload._windows import term_slopes, value_step
 from allocsolve.model import SLOWDOWN_FLOOR_S, packed_machine
 
@@ -130,7 +131,6 @@ class WorkloadModel:
                 mine = machine.resource == row
                 held = [self._intervals[job] for job in owner[mine].tolist()]
                 demands = machine.amount[mine].tolist()
-            wide = [job for job, demand in zip(held, demands, strict=True) if 2 * demand > there]
             for step in range(len(points) - 1):  # the last step is open
                 closed = there - int(machine.capacity[step, row])
                 length = points[step + 1] - points[step]
@@ -139,9 +139,7 @@ class WorkloadModel:
                         self.model.new_fixed_size_interval_var(points[step], length, f"c{row}_{step}")
                     )
                     demands.append(closed)
-            self.model.add_cumulative(held, demands, there)
-            if len(wide) > 1:
-                self.model.add_no_overlap(wide)
+            add_capacity(self.model, held, demands, there)
 
     def _add_twins(self) -> None:
         """start_i <= start_j for jobs of equal needs, time and weight, i submitted first: they can swap.

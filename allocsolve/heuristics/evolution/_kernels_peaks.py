@@ -24,8 +24,7 @@ from allocsolve.heuristics.evolution._kernels_peak_index import (
     add_step,
     cut,
 )
-from allocsolve.kernels import inner_kernel
-from allocsolve.kernels.search import bisect_right
+from allocsolve.kernels import bisect_right, inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray

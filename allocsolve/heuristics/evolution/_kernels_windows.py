@@ -79,8 +79,9 @@ def _windows(durations: IntArray, nodes: IntArray, num_nodes: int, elastic: bool
 
 
 @inner_kernel
-def _raise(starts: IntArray, variable: int, value: int, durations: IntArray, longest: IntArray) -> None:
+def _raise(starts: IntArray, variable: int, value: int, request: Request) -> None:
     """Raise a bound, and the bounds of other steps as far as durations and limits require it."""
+    durations, _, longest = request
     starts[variable] = value
     for i in range(variable + 1, len(starts)):
         earliest = starts[i - 1] + durations[i - 1]
@@ -95,9 +96,7 @@ def _raise(starts: IntArray, variable: int, value: int, durations: IntArray, lon
 
 
 @inner_kernel
-def _ranked(
-    index: PeakIndex, table: IntArray, count: int, starts: IntArray, durations: IntArray, longest: IntArray
-) -> None:
+def _ranked(index: PeakIndex, table: IntArray, count: int, starts: IntArray, request: Request) -> None:
     """Raise the bounds to those of the index and rank the windows by them, the latest first."""
     for c in range(count):
         table[c, CLASS] = class_of(index, table[c, DURATION])
@@ -107,7 +106,7 @@ def _ranked(
         table[c, FIRST] = first
         if first > leaf:
             value = index.origin + (first << index.shift) - table[c, OFFSET]
-            _raise(starts, table[c, VARIABLE], value, durations, longest)
+            _raise(starts, table[c, VARIABLE], value, request)
         k = c
         while k > 0 and table[table[k - 1, RANK], FIRST] < first:
             table[k, RANK] = table[k - 1, RANK]
@@ -156,15 +155,7 @@ def _blocked(index: PeakIndex, table: IntArray, count: int, starts: IntArray) ->
 
 
 @inner_kernel
-def _hold(
-    index: PeakIndex,
-    starts: IntArray,
-    durations: IntArray,
-    longest: IntArray,
-    nodes: IntArray,
-    num_nodes: int,
-    held: IntArray,
-) -> bool:
+def _hold(index: PeakIndex, starts: IntArray, request: Request, num_nodes: int, held: IntArray) -> bool:
     """Raise the bounds of steps that cannot hold their nodes until the next begins; return whether any rose.
 
     It goes once from the last step to the first. The windows at both ends of a step cover its hold if that is
@@ -173,11 +164,11 @@ def _hold(
     raised = False
     for i in range(len(starts) - 2, 0, -1):
         end = starts[i + 1]
-        if end - starts[i] > 2 * durations[i]:
-            to = last_busy(index, max(starts[i], held[i]), end, num_nodes - nodes[i])
+        if end - starts[i] > 2 * request.durations[i]:
+            to = last_busy(index, max(starts[i], held[i]), end, num_nodes - request.nodes[i])
             held[i] = end
             if to >= 0:
-                _raise(starts, i, to, durations, longest)
+                _raise(starts, i, to, request)
                 raised = True
     return raised
 
@@ -206,14 +197,14 @@ def place_in(
     elastic = _is_elastic(durations, max_durations)
     variables = starts if elastic else starts[:1]
     count = _windows(durations, nodes, num_nodes, elastic, table)
-    _ranked(index, table, count, variables, durations, max_durations)
+    _ranked(index, table, count, variables, request)
     for i in range(num_steps):
         work[0, i] = -1
     while True:
         c = _ruled_out(index, table, count, variables)
         if c >= 0:
             to = index.origin + (table[c, FIRST] << index.shift)
-        elif elastic and _hold(index, starts, durations, max_durations, nodes, num_nodes, work[0]):
+        elif elastic and _hold(index, starts, request, num_nodes, work[0]):
             continue
         else:
             c = _blocked(index, table, count, variables)
@@ -225,7 +216,7 @@ def place_in(
                 table[c, VERIFIED] = -1
                 if index.leaves[leaf, STALE]:
                     repair(index, leaf, work[1, : len(index.classes)])
-        _raise(variables, table[c, VARIABLE], to - table[c, OFFSET], durations, max_durations)
+        _raise(variables, table[c, VARIABLE], to - table[c, OFFSET], request)
     for i in range(1, num_steps):
         starts[i] = max(starts[i], starts[i - 1] + durations[i - 1])
 

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.evolution._kernels_peak_index import (
-    BASE,
-    LAZY,
-    PEAK,
-    ROOM,
-    SIZE,
-    STALE,
-    TIME,
-    USED,
-    PeakIndex,
-)
+from allocsolve.heuristics.evolution import _kernels_peak_index as kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +39,7 @@ def duration_classes(windows: IntArray, spans: IntArray) -> IntArray:
 
 def make_index(
     times: IntArray, used: IntArray, *, num_nodes: int, until: int, segments: int, classes: IntArray
-) -> PeakIndex:
+) -> kernels.PeakIndex:
     """Return an index of a flat profile, with room to grow.
 
     ``used[k]`` nodes are busy from ``times[k]`` on, the last of them, which must be 0, for ever; times
@@ -66,15 +56,15 @@ def make_index(
     values = used[np.searchsorted(times, cuts, side="right") - 1]
     first = np.cumsum(sizes) - sizes
     leaves = np.zeros((num_leaves, 6), dtype=np.int64)
-    leaves[:, SIZE] = sizes
-    leaves[:, ROOM] = 2 * sizes + 4
-    leaves[:, BASE] = np.cumsum(leaves[:, ROOM]) - leaves[:, ROOM]
-    leaves[:, STALE] = len(times) > 1
-    leaves[:, PEAK] = np.maximum.reduceat(values, first)
-    handed_out = int(leaves[:, ROOM].sum())
+    leaves[:, kernels.SIZE] = sizes
+    leaves[:, kernels.ROOM] = 2 * sizes + 4
+    leaves[:, kernels.BASE] = np.cumsum(leaves[:, kernels.ROOM]) - leaves[:, kernels.ROOM]
+    leaves[:, kernels.STALE] = len(times) > 1
+    leaves[:, kernels.PEAK] = np.maximum.reduceat(values, first)
+    handed_out = int(leaves[:, kernels.ROOM].sum())
     # A leaf that moves takes less than four times its final size.
     pool = handed_out + 4 * (segments + num_leaves)
-    index = PeakIndex(
+    index = kernels.PeakIndex(
         origin,
         shift,
         max(num_nodes.bit_length() - 15, 0),  # stored peaks stay below _NEVER
@@ -84,9 +74,9 @@ def make_index(
         classes,
         *_idle_peaks(num_leaves, len(classes)),
     )
-    where = np.repeat(leaves[:, BASE] - first, sizes) + np.arange(len(cuts))
-    index.segments[where, TIME] = cuts
-    index.segments[where, USED] = values
+    where = np.repeat(leaves[:, kernels.BASE] - first, sizes) + np.arange(len(cuts))
+    index.segments[where, kernels.TIME] = cuts
+    index.segments[where, kernels.USED] = values
     return index
 
 
@@ -104,12 +94,14 @@ def _idle_peaks(num_leaves: int, num_classes: int) -> tuple[NDArray[np.int16], I
     return peaks, levels
 
 
-def flat(index: PeakIndex, since: int) -> tuple[IntArray, IntArray]:
+def flat(index: kernels.PeakIndex, since: int) -> tuple[IntArray, IntArray]:
     """Return (times, used) from `since` on, as `make_index` takes them; neighbours differ."""
-    sizes = index.leaves[:, SIZE]
-    where = np.repeat(index.leaves[:, BASE] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    times = index.segments[where, TIME]
-    used = index.segments[where, USED] + np.repeat(index.leaves[:, LAZY], sizes)
+    sizes = index.leaves[:, kernels.SIZE]
+    where = np.repeat(index.leaves[:, kernels.BASE] - np.cumsum(sizes) + sizes, sizes) + np.arange(
+        sizes.sum()
+    )
+    times = index.segments[where, kernels.TIME]
+    used = index.segments[where, kernels.USED] + np.repeat(index.leaves[:, kernels.LAZY], sizes)
     first = np.searchsorted(times, since, side="right") - 1
     times, used = times[first:], used[first:]
     times[0] = since

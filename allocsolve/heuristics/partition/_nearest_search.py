@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from allocsolve.model import MAX_INTEGER, Limit, frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import BoolArray, IntArray, Topology
-    from allocsolve.model.result import Clock
+    from allocsolve.model import BoolArray, Clock, IntArray, Topology
 
 #: Which nodes are tried as centres.
 Centres: TypeAlias = Literal[
@@ -28,14 +27,12 @@ Centres: TypeAlias = Literal[
     "free",  # the free nodes
     "all",  # all nodes
 ]
-CENTRES: tuple[Centres, ...] = get_args(Centres)
 
 #: Which nodes of the last shell round a centre are taken when not all are needed.
 LastShell: TypeAlias = Literal[
     "first",  # by coordinates
     "greedy",  # one by one the node that adds least to the total pairwise hop distance
 ]
-LAST_SHELLS: tuple[LastShell, ...] = get_args(LastShell)
 
 #: Swaps between two looks at the clock.
 _SWAPS = 8

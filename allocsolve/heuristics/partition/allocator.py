@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, refuse_boxes
-from allocsolve.model import Budget, Partition, Result, Status
+from allocsolve.model import Budget, Clock, Partition, Result, Status
 from allocsolve.model.options import Options
 from allocsolve.model.partition import checked_request
-from allocsolve.model.result import Clock
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray, Limit, PartitionProblem, Topology

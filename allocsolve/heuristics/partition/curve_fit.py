@@ -7,7 +7,7 @@ solver over them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from allocsolve.heuristics.partition import _kernels_curve as kernels
 from allocsolve.heuristics.partition.allocator import Allocator, Request
@@ -33,8 +33,6 @@ Fallback: TypeAlias = Literal[
     "fail",  # as Slurm with --contiguous
 ]
 
-CURVE_METHODS: tuple[CurveMethod, ...] = get_args(CurveMethod)
-FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 
 #: The number of each fallback for the kernels.
 _FALLBACK_NUMBERS: dict[Fallback, int] = {

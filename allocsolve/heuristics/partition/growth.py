@@ -21,8 +21,7 @@ from allocsolve.model.checks import shown
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, IntArray, Topology
-    from allocsolve.model.result import Clock
+    from allocsolve.model import BoolArray, Clock, IntArray, Topology
 
 #: From which nodes `Growth` starts.
 Seeds: TypeAlias = Literal[

@@ -84,6 +84,16 @@ def distance_along(first: int, second: int, side: int, ring: int) -> int:
 
 
 @inner_kernel
+def hops(lattice: Lattice, first: int, second: int) -> int:
+    """Return the hop distance of two nodes."""
+    total = 0
+    for axis in range(len(lattice.shape)):
+        here, there = lattice.coordinates[first, axis], lattice.coordinates[second, axis]
+        total += distance_along(here, there, lattice.shape[axis], lattice.wrap[axis])
+    return total
+
+
+@inner_kernel
 def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> int:
     """Return the sum of distances over all pairs of `size` points along an axis, ``counts[start + c]`` at c.
 

@@ -11,25 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.heuristics.partition import _nearest_search as search
-from allocsolve.heuristics.partition._nearest_search import CENTRES, LAST_SHELLS, Centres, LastShell
+from allocsolve.heuristics.partition._nearest_search import Centres, LastShell
 from allocsolve.heuristics.partition.allocator import Allocator, Request
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray, Limit, Topology
-
-__all__ = [
-    "CENTRES",
-    "LAST_SHELLS",
-    "Centres",
-    "GenAlg",
-    "LastShell",
-    "ManhattanMedian",
-    "Mc1x1",
-    "gen_alg",
-    "manhattan_median",
-    "mc1x1",
-]
 
 
 @dataclass(frozen=True, slots=True)

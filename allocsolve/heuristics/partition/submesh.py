@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,6 @@ SubmeshChoice: TypeAlias = Literal[
     "best",  # with most contact to walls and busy nodes
 ]
 
-SUBMESH_CHOICES: tuple[SubmeshChoice, ...] = get_args(SubmeshChoice)
 
 Shape: TypeAlias = tuple[int, ...]
 

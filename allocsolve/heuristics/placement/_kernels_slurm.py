@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,26 @@ if TYPE_CHECKING:
 
 #: How an attempt on blocks ends: with nodes, for good, or with a hint which nodes to do without.
 CHOSEN, REFUSED, STALLED = 0, 1, 2
+
+
+class _Blocks(NamedTuple):
+    """The free nodes base block by base block, rising in each, and where those of each block begin."""
+
+    nodes: IntArray
+    starts: IntArray
+    #: Shape (base blocks,): where those of each block begin that are not taken.
+    left: IntArray
+
+
+class _Sizes(NamedTuple):
+    """How many base blocks a block and a lower block have, and how many lower blocks a segment may use."""
+
+    per_block: int
+    per_lower: int
+    most_lower: int
+    #: Whether blocks are more than these lower blocks.
+    has_lower: bool
+    segment: int
 
 
 @kernel
@@ -98,10 +118,11 @@ def fill_blocks(
     first = starts[:count].copy()
     taken = np.empty(size, dtype=np.int64)
     while True:
-        outcome, without = _attempt(nodes, starts, first, base, levels, size, segment, consolidate, taken)
+        blocks = _Blocks(nodes, starts, first)
+        outcome, without = _attempt(blocks, base, levels, size, segment, consolidate, taken)
         if outcome == CHOSEN:
             return taken
-        if outcome == REFUSED or _must_stall(starts, first, base, levels, segment):
+        if outcome == REFUSED or _must_stall(blocks, base, levels, segment):
             return taken[:0]
         first[without] += 1
         left = 0
@@ -112,8 +133,8 @@ def fill_blocks(
 
 
 @inner_kernel
-def _sizes(base: int, levels: BoolArray, count: int, segment: int) -> tuple[int, int, int]:
-    """Return how many base blocks a block has, how many a lower block, and how many of those at most."""
+def _sizes(base: int, levels: BoolArray, count: int, segment: int) -> _Sizes:
+    """Return the sizes of blocks of `count` base blocks of `base` nodes for a segment of so many nodes."""
     needed = (segment + base - 1) // base
     level = 0
     while (1 << level) < needed:
@@ -126,132 +147,109 @@ def _sizes(base: int, levels: BoolArray, count: int, segment: int) -> tuple[int,
         level += 1
     per_block = count if level >= len(levels) else 1 << level
     per_lower = 1 << lower
-    return per_block, per_lower, (segment + per_lower * base - 1) // (per_lower * base)
+    most_lower = (segment + per_lower * base - 1) // (per_lower * base)
+    return _Sizes(per_block, per_lower, most_lower, per_block != per_lower * most_lower, segment)
 
 
 @inner_kernel
-def _must_stall(starts: IntArray, first: IntArray, base: int, levels: BoolArray, segment: int) -> bool:
+def _num_free(blocks: _Blocks, begin: int, end: int) -> int:
+    """Return how many nodes of some base blocks are not taken."""
+    total = 0
+    for block in range(begin, min(end, len(blocks.left))):
+        total += blocks.starts[block + 1] - blocks.left[block]
+    return total
+
+
+@inner_kernel
+def _must_stall(blocks: _Blocks, base: int, levels: BoolArray, segment: int) -> bool:
     """Tell whether no lower block holds a segment, and each has a base block without free nodes."""
-    count = len(first)
-    _, per_lower, _ = _sizes(base, levels, count, segment)
+    count = len(blocks.left)
+    per_lower = _sizes(base, levels, count, segment).per_lower
     for lower in range(0, count, per_lower):
-        total, empty = 0, False
+        empty = False
         for block in range(lower, min(lower + per_lower, count)):
-            total += starts[block + 1] - first[block]
-            empty |= starts[block + 1] == first[block]
-        if total >= segment or not empty:
+            empty |= blocks.starts[block + 1] == blocks.left[block]
+        if _num_free(blocks, lower, lower + per_lower) >= segment or not empty:
             return False
     return True
 
 
 @allocating_kernel
 def _attempt(
-    nodes: IntArray,
-    starts: IntArray,
-    first: IntArray,
-    base: int,
-    levels: BoolArray,
-    size: int,
-    segment: int,
-    consolidate: int,
-    taken: IntArray,
+    whole: _Blocks, base: int, levels: BoolArray, size: int, segment: int, consolidate: int, taken: IntArray
 ) -> tuple[int, int]:
     """Choose all segments, once; return the outcome and the block with the lowest node of those chosen."""
-    count = len(first)
-    per_block, per_lower, most_lower = _sizes(base, levels, count, segment)
-    has_lower = per_block != per_lower * most_lower
+    count, nodes, first = len(whole.left), whole.nodes, whole.left
+    sizes = _sizes(base, levels, count, segment)
+    per_block = sizes.per_block
     number = (count + per_block - 1) // per_block
     together = per_block
     if consolidate == 1:
-        together = max(_sizes(base, levels, count, size)[0], per_block)
-    done = first.copy()  # the next free node of each base block
+        together = max(_sizes(base, levels, count, size).per_block, per_block)
+    blocks = _Blocks(nodes, whole.starts, first.copy())
     allowed = np.ones(number, dtype=np.bool_)
     filled = 0
     while filled < size:
         if consolidate == 1 and filled == 0:
             for place in range(number):
                 begin = place * per_block // together * together
-                held = 0
-                for block in range(begin, min(begin + together, count)):
-                    held += starts[block + 1] - done[block]
-                allowed[place] = held >= size
-        best = _best_block(starts, done, allowed, per_block, per_lower, most_lower, has_lower, segment)
+                allowed[place] = _num_free(blocks, begin, begin + together) >= size
+        best = _best_block(blocks, sizes, allowed)
         if best < 0:
             return REFUSED, -1
         if consolidate == 1 and filled == 0:
             for place in range(number):
                 allowed[place] = place * per_block // together == best * per_block // together
         begin, end = best * per_block, min((best + 1) * per_block, count)
-        filled, stalls = _fill_block(
-            nodes, starts, done, begin, end, per_lower, most_lower, has_lower, segment, taken, filled
-        )
+        filled, stalls = _fill_block(blocks, sizes, begin, end, taken, filled)
         if stalls:
             lowest = -1
             for block in range(count):
-                if done[block] > first[block] and (lowest < 0 or nodes[first[block]] < nodes[first[lowest]]):
+                is_used = blocks.left[block] > first[block]
+                if is_used and (lowest < 0 or nodes[first[block]] < nodes[first[lowest]]):
                     lowest = block
             return STALLED, lowest
     return CHOSEN, -1
 
 
 @allocating_kernel
-def _best_block(
-    starts: IntArray,
-    done: IntArray,
-    allowed: BoolArray,
-    per_block: int,
-    per_lower: int,
-    most_lower: int,
-    has_lower: bool,
-    segment: int,
-) -> int:
+def _best_block(blocks: _Blocks, sizes: _Sizes, allowed: BoolArray) -> int:
     """Return the block with fewest free nodes of those that can hold a segment, the last of equals."""
-    count, best, fewest = len(done), -1, 0
-    number_lower = (count + per_lower - 1) // per_lower
+    per_block, per_lower = sizes.per_block, sizes.per_lower
+    best, fewest = -1, 0
+    number_lower = (len(blocks.left) + per_lower - 1) // per_lower
     lower_free = np.zeros(number_lower, dtype=np.int64)
-    for block in range(count):
-        lower_free[block // per_lower] += starts[block + 1] - done[block]
+    for lower in range(number_lower):
+        lower_free[lower] = _num_free(blocks, lower * per_lower, (lower + 1) * per_lower)
     for place in range(len(allowed)):
-        free = 0
-        for block in range(place * per_block, min((place + 1) * per_block, count)):
-            free += starts[block + 1] - done[block]
+        free = _num_free(blocks, place * per_block, (place + 1) * per_block)
         usable = free
-        if has_lower:
+        if sizes.has_lower:
             # Rounded down: of a whole machine whose last lower block is shorter, that one is not counted.
             per = per_block // per_lower
             within = np.sort(lower_free[place * per : min((place + 1) * per, number_lower)])[::-1]
-            usable = within[:most_lower].sum()
-        if allowed[place] and usable >= segment and (best < 0 or free <= fewest):
+            usable = within[: sizes.most_lower].sum()
+        if allowed[place] and usable >= sizes.segment and (best < 0 or free <= fewest):
             best, fewest = place, free
     return best
 
 
 @allocating_kernel
 def _fill_block(
-    nodes: IntArray,
-    starts: IntArray,
-    done: IntArray,
-    begin: int,
-    end: int,
-    per_lower: int,
-    most_lower: int,
-    has_lower: bool,
-    segment: int,
-    taken: IntArray,
-    filled: int,
+    blocks: _Blocks, sizes: _Sizes, begin: int, end: int, taken: IntArray, filled: int
 ) -> tuple[int, bool]:
     """Take a segment from the base blocks of a block; return how many nodes are taken, and if it stalls."""
+    left, per_lower, most_lower, rest = blocks.left, sizes.per_lower, sizes.most_lower, sizes.segment
     used = np.zeros(end - begin, dtype=np.bool_)
     # Numbers of free nodes as they were before the segment.
     lower_free = np.zeros((end - begin + per_lower - 1) // per_lower, dtype=np.int64)
     lower_used = np.zeros(len(lower_free), dtype=np.bool_)
     for block in range(begin, end):
-        lower_free[(block - begin) // per_lower] += starts[block + 1] - done[block]
-    rest = segment
+        lower_free[(block - begin) // per_lower] += blocks.starts[block + 1] - left[block]
     while True:
-        place = _next_place(starts, done, begin, used, per_lower, lower_free, lower_used, has_lower, rest)
+        place = _next_place(blocks, sizes, begin, used, lower_free, lower_used, rest)
         lower = place // per_lower
-        is_new = place >= 0 and has_lower and not lower_used[lower]
+        is_new = place >= 0 and sizes.has_lower and not lower_used[lower]
         if place < 0 or (is_new and most_lower <= 0):
             return filled, True
         first = last = begin + place
@@ -265,9 +263,9 @@ def _fill_block(
         stalls = False
         for block in range(first, last + 1):
             used[block - begin] = True
-            count = min(rest, starts[block + 1] - done[block])
-            taken[filled : filled + count] = nodes[done[block] : done[block] + count]
-            done[block] += count
+            count = min(rest, blocks.starts[block + 1] - left[block])
+            taken[filled : filled + count] = blocks.nodes[left[block] : left[block] + count]
+            left[block] += count
             filled += count
             rest -= count
             stalls |= count == 0  # also when other base blocks have free nodes
@@ -277,14 +275,12 @@ def _fill_block(
 
 @inner_kernel
 def _next_place(
-    starts: IntArray,
-    done: IntArray,
+    blocks: _Blocks,
+    sizes: _Sizes,
     begin: int,
     used: BoolArray,
-    per_lower: int,
     lower_free: IntArray,
     lower_used: BoolArray,
-    has_lower: bool,
     rest: int,
 ) -> int:
     """Return the place in the block of the base block that is next, -1 if all are used."""
@@ -295,16 +291,16 @@ def _next_place(
         if best < 0:
             best = place
             continue
-        lower, best_lower = place // per_lower, best // per_lower
+        lower, best_lower = place // sizes.per_lower, best // sizes.per_lower
         choice = 0
-        if has_lower and lower != best_lower:
+        if sizes.has_lower and lower != best_lower:
             if lower_used[lower] != lower_used[best_lower]:
                 choice = 1 if lower_used[lower] else -1
             else:
                 choice = _better_lower(lower_free[lower], lower_free[best_lower], rest)
         if choice == 0:
-            free = starts[begin + place + 1] - done[begin + place]
-            best_free = starts[begin + best + 1] - done[begin + best]
+            free = _num_free(blocks, begin + place, begin + place + 1)
+            best_free = _num_free(blocks, begin + best, begin + best + 1)
             if free >= rest:
                 choice = 1 if best_free < rest or free <= best_free else -1
             else:

@@ -23,47 +23,16 @@ from allocsolve.heuristics.programs._kernels_processes import (
 )
 from allocsolve.heuristics.programs.state import (
     ABSENT,
-    ALIVE,
-    ARRIVES,
-    BEGAN,
-    BUSY,
-    CLOCK,
     COMPUTED,
-    COMPUTING,
-    CONTENTION,
     DELIVERED,
-    EVENTS,
-    FINISHED,
-    FLOW_JOB,
-    FLOWS,
-    FLOWS_CHANGED,
     FORKED,
-    FREE,
-    INDEX,
-    JOB_EVENTS,
-    JOINED,
     KILL,
     LIVING,
-    NEED_ALL,
-    NEXT,
-    NODE,
-    OUTCOME,
     OVER,
-    OWNER,
-    PHASE,
-    QUEUE_HEAD,
-    QUEUE_TAIL,
-    RECEIVER,
-    REJECTING,
-    RETRY,
     RUNNING,
-    SENDER,
-    STAGE,
     START,
-    TENANTS,
     TO_COME,
     WAITING,
-    WORKED,
     seconds,
 )
 from allocsolve.kernels import inner_kernel, kernel
@@ -80,10 +49,10 @@ def _set_job_event(state: State, time: float, key: int) -> None:
     heap, places, counts = state.job_events, state.job_event_places, state.counts
     at = places[key & MASK]
     if at >= 0:
-        change(heap, places, MASK, counts[JOB_EVENTS], at, time, key)
+        change(heap, places, MASK, counts.job_events, at, time, key)
     else:
-        raise_up(heap, places, MASK, counts[JOB_EVENTS], time, key)
-        counts[JOB_EVENTS] += 1
+        raise_up(heap, places, MASK, counts.job_events, time, key)
+        counts.job_events += 1
 
 
 @inner_kernel
@@ -91,16 +60,16 @@ def _clear_job_event(state: State, slot: int) -> None:
     """Remove the event in a slot of the heap of jobs, if there is one. O(log jobs)."""
     places, counts = state.job_event_places, state.counts
     if places[slot] >= 0:
-        take_out(state.job_events, places, MASK, counts[JOB_EVENTS], places[slot])
-        counts[JOB_EVENTS] -= 1
+        take_out(state.job_events, places, MASK, counts.job_events, places[slot])
+        counts.job_events -= 1
 
 
 @inner_kernel
 def _foresee_job(jobs: Executed, state: State, job: int) -> None:
     """Set the next event of a running job in the heap of jobs."""
     base = jobs.slot_at[job]
-    if state.job[job, EVENTS] > 0:
-        began = state.job_time[job, BEGAN]
+    if state.job[job].events > 0:
+        began = state.job[job].began
         at = seconds(began, jobs.limit[job], jobs.factor[job], state.events[base].time)
         kind = state.events[base].item >> BITS
         _set_job_event(state, at, (kind << BITS) | job)
@@ -115,21 +84,21 @@ def _moves_on(jobs: Executed, state: State, now: float) -> bool:
     By the clock, times may differ that are equal in seconds. With this rule, a job that is alone always sets
     its rates at the same times of its clock.
     """
-    if state.counts[JOB_EVENTS] == 0 or state.job_events[0].time > now:
+    if state.counts.job_events == 0 or state.job_events[0].time > now:
         return True
     key = state.job_events[0].item
     if key >> BITS >= KILL:
         return False
     job = key & MASK
-    return bool(state.events[jobs.slot_at[job]].time > state.job_time[job, CLOCK])
+    return bool(state.events[jobs.slot_at[job]].time > state.job[job].clock)
 
 
 @inner_kernel
 def _set_rates(machine: Machine, jobs: Executed, state: State, now: float) -> None:
     """Share the links again, and update the next events of the jobs that use them."""
     set_rates(machine.lattice, jobs, state, now)
-    for k in range(state.counts[FLOWS]):
-        _foresee_job(jobs, state, state.flow[state.flows[k], FLOW_JOB])
+    for k in range(state.counts.flows):
+        _foresee_job(jobs, state, state.flow[state.flows[k]].job)
 
 
 @inner_kernel
@@ -144,10 +113,10 @@ def _arrive(jobs: Executed, state: State, job: int) -> int:
         state.spot[count] = here
         count += 1
     if count == 0:
-        state.job[job, PHASE] = WAITING
-        state.queue[counts[QUEUE_TAIL]] = job
-        counts[QUEUE_TAIL] += 1
-        counts[RETRY] = 1
+        state.job[job].phase = WAITING
+        state.queue[counts.queue_tail] = job
+        counts.queue_tail += 1
+        counts.retry = 1
     return count
 
 
@@ -161,20 +130,21 @@ def _lay_out(
     num_processes = programs.process_at[program + 1] - its
     initial = 0
     for p in range(num_processes):
-        state.process[first + p, NEXT] = programs.operation_at[its + p]
-        state.process[first + p, STAGE], state.process[first + p, JOINED] = ABSENT, 0
-        state.process_time[first + p, ARRIVES] = np.inf
+        state.process[first + p].next = programs.operation_at[its + p]
+        state.process[first + p].stage, state.process[first + p].joined = ABSENT, 0
+        state.process[first + p].arrives = np.inf
         initial += programs.parent[its + p] < 0
     for c in range(programs.channel_at[program + 1] - programs.channel_at[program]):
-        state.channel[jobs.channel_at[job] + c, 0] = state.channel[jobs.channel_at[job] + c, 1] = 0
+        channel = state.channel[jobs.channel_at[job] + c]
+        channel.sent = channel.received = 0
     first_message, base = jobs.message_at[job], jobs.slot_at[job]
     for m in range(programs.num_messages[program]):
-        state.arrival[first_message + m] = np.inf
-        state.message[first_message + m, RECEIVER] = state.message[first_message + m, SENDER] = -1
+        state.message[first_message + m].arrives = np.inf
+        state.message[first_message + m].receiver = state.message[first_message + m].sender = -1
     for slot in range(num_processes + programs.num_messages[program]):
         state.event_places[base + slot] = -1
-        if machine.rules[CONTENTION] == 1:
-            state.flow[base + slot, INDEX] = -1
+        if machine.contention:
+            state.flow[base + slot].index = -1
     nodes = state.spot
     for at in range(count):
         take_node(state, nodes[at], job, now)
@@ -182,12 +152,12 @@ def _lay_out(
     for p in range(num_processes):
         if programs.parent[its + p] < 0:
             at = ready if count >= initial else ready * count // initial
-            state.process[first + p, NODE], state.process[first + p, STAGE] = nodes[at], LIVING
-            state.node[nodes[at], TENANTS] += 1
+            state.process[first + p].node, state.process[first + p].stage = nodes[at], LIVING
+            state.node[nodes[at]].tenants += 1
             state.ready[ready] = p
             ready += 1
-    state.job[job, PHASE], state.job[job, EVENTS], state.job[job, ALIVE] = RUNNING, 0, initial
-    state.job_time[job, BEGAN], state.job_time[job, CLOCK], state.job_time[job, WORKED] = now, 0.0, 0.0
+    state.job[job].phase, state.job[job].events, state.job[job].alive = RUNNING, 0, initial
+    state.job[job].began, state.job[job].clock, state.job[job].worked = now, 0.0, 0.0
     return ready
 
 
@@ -199,43 +169,43 @@ def _start_waiting(machine: Machine, programs: Programs, jobs: Executed, state: 
     rejected.
     """
     counts = state.counts
-    while counts[QUEUE_HEAD] < counts[QUEUE_TAIL]:
-        job = state.queue[counts[QUEUE_HEAD]]
-        if state.job[job, PHASE] == WAITING:
+    while counts.queue_head < counts.queue_tail:
+        job = state.queue[counts.queue_head]
+        if state.job[job].phase == WAITING:
             program = jobs.program[job]
             wanted = 0
             for p in range(programs.process_at[program], programs.process_at[program + 1]):
                 wanted += programs.parent[p] < 0
             wanted = min(wanted, jobs.nodes[job])
             count = 0
-            if counts[FREE] > 0:
+            if counts.free > 0:
                 count = drop(machine, state, jobs.row[job], jobs.first[job], wanted)
-            if count == wanted or (count > 0 and machine.rules[NEED_ALL] == 0):
-                counts[QUEUE_HEAD] += 1
+            if count == wanted or (count > 0 and not machine.need_all):
+                counts.queue_head += 1
                 return job, count
-            if machine.rules[REJECTING] == 0:
+            if not machine.rejecting:
                 break
-            state.job[job, PHASE], state.job[job, OUTCOME] = OVER, REJECTED
+            state.job[job].phase, state.job[job].outcome = OVER, REJECTED
             _clear_job_event(state, len(jobs.limit) + job)
-        counts[QUEUE_HEAD] += 1
+        counts.queue_head += 1
     return -1, 0
 
 
 @inner_kernel
 def _finish(machine: Machine, jobs: Executed, state: State, job: int, outcome: int, at: float) -> None:
     """End a job: it gives back its nodes and links, and its events are removed."""
-    began, factor = state.job_time[job, BEGAN], jobs.factor[job]
-    if state.job[job, PHASE] == RUNNING:
+    began, factor = state.job[job].began, jobs.factor[job]
+    if state.job[job].phase == RUNNING:
         tau = (at - began) / factor
         for here in range(len(state.node)):
-            if state.node[here, OWNER] == job:
-                if state.node[here, COMPUTING] > 0:
-                    state.job_time[job, WORKED] += tau - state.node_time[here, BUSY]
+            if state.node[here].owner == job:
+                if state.node[here].computing > 0:
+                    state.job[job].worked += tau - state.node[here].busy
                 give_back(state, here, at)
-        if machine.rules[CONTENTION] == 1:
+        if machine.contention:
             drop_flows(state, job)
-    state.job[job, PHASE], state.job[job, OUTCOME], state.job[job, EVENTS] = OVER, outcome, 0
-    state.job_time[job, FINISHED] = at
+    state.job[job].phase, state.job[job].outcome, state.job[job].events = OVER, outcome, 0
+    state.job[job].finished = at
     _clear_job_event(state, job)
     _clear_job_event(state, len(jobs.limit) + job)
 
@@ -247,10 +217,10 @@ def _take_event(machine: Machine, programs: Programs, jobs: Executed, state: Sta
     first = jobs.process_at[job]
     tau, key = state.events[base].time, state.events[base].item
     kind, slot = key >> BITS, key & MASK
-    take_out(state.events[base:], state.event_places[base:], MASK, state.job[job, EVENTS], 0)
-    state.job[job, EVENTS] -= 1
-    state.job_time[job, CLOCK] = tau
-    if machine.rules[CONTENTION] == 1:
+    take_out(state.events[base:], state.event_places[base:], MASK, state.job[job].events, 0)
+    state.job[job].events -= 1
+    state.job[job].clock = tau
+    if machine.contention:
         end_flow(state, base + slot)
     state.ready[0] = slot
     if kind == COMPUTED:
@@ -262,16 +232,17 @@ def _take_event(machine: Machine, programs: Programs, jobs: Executed, state: Sta
     if kind == DELIVERED:
         message = jobs.message_at[job] + slot
         message -= programs.process_at[program + 1] - programs.process_at[program]
-        state.arrival[message] = tau
-        for who in (RECEIVER, SENDER):
-            if state.message[message, who] >= 0:
-                state.ready[ready] = state.message[message, who]
-                state.message[message, who] = -1
+        its = state.message[message]
+        its.arrives = tau
+        for waits in (its.receiver, its.sender):
+            if waits >= 0:
+                state.ready[ready] = waits
                 ready += 1
+        its.receiver = its.sender = -1
         return ready
-    state.process_time[first + slot, ARRIVES] = tau
-    if state.process[first + slot, JOINED] == 1:
-        state.process[first + slot, JOINED] = 0
+    state.process[first + slot].arrives = tau
+    if state.process[first + slot].joined == 1:
+        state.process[first + slot].joined = 0
         state.ready[0] = programs.parent[programs.process_at[program] + slot]
         ready = 1
     return ready
@@ -285,13 +256,14 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
     """
     num_jobs, counts = len(jobs.limit), state.counts
     for begin in range(num_jobs if alone else 1):
-        counts[:] = 0
-        counts[FREE] = len(state.node)
+        counts.job_events, counts.free, counts.rows = 0, len(state.node), 0
+        counts.queue_head = counts.queue_tail = counts.retry = 0
+        counts.flows = counts.flows_changed = 0
         for here in range(len(state.node)):
-            state.node[here, OWNER] = -1
+            state.node[here].owner = -1
         for job in range(num_jobs):
             if not alone or job == begin:
-                state.job[job, PHASE] = TO_COME
+                state.job[job].phase = TO_COME
                 _set_job_event(state, jobs.start[job], (START << BITS) | job)
         now, tau, job = -np.inf, 0.0, num_jobs  # no job yet, but of the type of all jobs
         ready = going = 0
@@ -301,28 +273,28 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
             if going < ready:
                 go_on(machine, programs, jobs, state, job, state.ready[going], tau)
                 going += 1
-                if going == ready and state.job[job, ALIVE] == 0:
-                    began = state.job_time[job, BEGAN]
+                if going == ready and state.job[job].alive == 0:
+                    began = state.job[job].began
                     outcome, at = SUCCESSFUL, seconds(began, jobs.limit[job], jobs.factor[job], tau)
             else:
                 count = going = ready = 0
-                if starting or counts[JOB_EVENTS] == 0 or state.job_events[0].time > now:
+                if starting or counts.job_events == 0 or state.job_events[0].time > now:
                     following, still = -1, starting
-                    if counts[RETRY] == 1 or starting:
-                        counts[RETRY] = 0
+                    if counts.retry == 1 or starting:
+                        counts.retry = 0
                         following, count = _start_waiting(machine, programs, jobs, state)
                     starting = following >= 0
                     if starting:
                         job = following
                     elif still:
                         continue
-                    elif counts[FLOWS_CHANGED] == 0:
-                        if counts[JOB_EVENTS] == 0:
+                    elif counts.flows_changed == 0:
+                        if counts.job_events == 0:
                             break
                         now = state.job_events[0].time
                 if not starting:
-                    if counts[FLOWS_CHANGED] == 1 and _moves_on(jobs, state, now):
-                        counts[FLOWS_CHANGED] = 0
+                    if counts.flows_changed == 1 and _moves_on(jobs, state, now):
+                        counts.flows_changed = 0
                         _set_rates(machine, jobs, state, now)
                         continue
                     kind, job = state.job_events[0].item >> BITS, state.job_events[0].item & MASK

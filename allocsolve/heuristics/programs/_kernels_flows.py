@@ -4,31 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.heuristics.programs.state import (
-    AT,
-    BEGAN,
-    CLOCK,
-    EVENTS,
-    FLOW_JOB,
-    FLOWS,
-    FLOWS_CHANGED,
-    FROM,
-    INDEX,
-    KIND,
-    LEFT,
-    NEW_RATE,
-    NOW,
-    RATE,
-    TO,
-    seconds,
-)
+from allocsolve.heuristics.programs.state import seconds
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import change, raise_up
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.heuristics.programs.state import Executed, State
-    from allocsolve.model import FloatArray, IntArray
 
 #: The number of bits of a key that hold its slot, and their mask; the higher bits are the kind of the event.
 BITS: Final = 40
@@ -40,38 +22,38 @@ def begin_flow(
     state: State, slot: int, job: int, source: int, sink: int, kind: int, work: float, tau: float
 ) -> None:
     """Add a flow from `source` to `sink` that takes `work` at full speed; it has no rate yet."""
-    flow, flow_time, counts = state.flow, state.flow_time, state.counts
-    flow[slot, FLOW_JOB], flow[slot, FROM], flow[slot, TO] = job, source, sink
-    flow[slot, KIND], flow[slot, INDEX] = kind, counts[FLOWS]
-    flow_time[slot, LEFT], flow_time[slot, RATE], flow_time[slot, AT] = work, 0.0, tau
-    state.flows[counts[FLOWS]] = slot
-    counts[FLOWS] += 1
-    counts[FLOWS_CHANGED] = 1
+    flow, counts = state.flow, state.counts
+    flow[slot].job, flow[slot].source, flow[slot].sink = job, source, sink
+    flow[slot].kind, flow[slot].index = kind, counts.flows
+    flow[slot].left, flow[slot].rate, flow[slot].at = work, 0.0, tau
+    state.flows[counts.flows] = slot
+    counts.flows += 1
+    counts.flows_changed = 1
 
 
 @inner_kernel
 def end_flow(state: State, slot: int) -> None:
     """Remove the flow in a slot, if there is one."""
     flow, flows, counts = state.flow, state.flows, state.counts
-    index = flow[slot, INDEX]
+    index = flow[slot].index
     if index < 0:
         return
-    flow[slot, INDEX] = -1
-    counts[FLOWS] -= 1
-    counts[FLOWS_CHANGED] = 1
-    last = flows[counts[FLOWS]]
+    flow[slot].index = -1
+    counts.flows -= 1
+    counts.flows_changed = 1
+    last = flows[counts.flows]
     if last != slot:
         flows[index] = last
-        flow[last, INDEX] = index
+        flow[last].index = index
 
 
 @inner_kernel
 def drop_flows(state: State, job: int) -> None:
     """Remove all flows of a job."""
-    index = state.counts[FLOWS] - 1
+    index = state.counts.flows - 1
     while index >= 0:
         slot = state.flows[index]
-        if state.flow[slot, FLOW_JOB] == job:
+        if state.flow[slot].job == job:
             end_flow(state, slot)
         index -= 1
 
@@ -109,21 +91,12 @@ def _crosses(lattice: Lattice, source: int, sink: int, link: int) -> bool:
 
 
 @inner_kernel
-def _walk(
-    lattice: Lattice,
-    source: int,
-    sink: int,
-    users: int,
-    rate: float,
-    link_left: FloatArray,
-    link_users: IntArray,
-    links: IntArray,
-    count: int,
-) -> int:
+def _walk(lattice: Lattice, state: State, source: int, sink: int, users: int, rate: float, count: int) -> int:
     """Change the users and the remaining capacity of all links of a route; return how many links are in use.
 
-    A link that had no users is added to `links`.
+    A link that had no users is added to `State.links`.
     """
+    link_left, link_users, links = state.link_left, state.link_users, state.links
     shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
     axes = len(shape)
     node, stride = source, 1
@@ -150,11 +123,11 @@ def _walk(
 @inner_kernel
 def _local_time(jobs: Executed, state: State, job: int, now: float) -> float:
     """Return the present time of the clock of a job."""
-    clock, began = float(state.job_time[job, CLOCK]), state.job_time[job, BEGAN]
+    clock, began = float(state.job[job].clock), state.job[job].began
     if seconds(began, jobs.limit[job], jobs.factor[job], clock) >= now:
         return clock
     tau = float((now - began) / jobs.factor[job])
-    if state.job[job, EVENTS] > 0:
+    if state.job[job].events > 0:
         tau = min(tau, float(state.events[jobs.slot_at[job]].time))
     return max(clock, tau)
 
@@ -166,14 +139,14 @@ def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> Non
     The link with the least capacity per flow gives its flows their rate, which they take on all of their
     links. This is repeated until all flows have a rate.
     """
-    flow, flow_time, flows = state.flow, state.flow_time, state.flows
+    flow, flows = state.flow, state.flows
     left, users, links = state.link_left, state.link_users, state.links
-    num_flows, used = state.counts[FLOWS], 0
+    num_flows, used = state.counts.flows, 0
     for k in range(num_flows):
         slot = flows[k]
-        flow_time[slot, NEW_RATE] = -1.0
-        flow_time[slot, NOW] = _local_time(jobs, state, flow[slot, FLOW_JOB], now)
-        used = _walk(lattice, flow[slot, FROM], flow[slot, TO], 1, 0.0, left, users, links, used)
+        flow[slot].new_rate = -1.0
+        flow[slot].now = _local_time(jobs, state, flow[slot].job, now)
+        used = _walk(lattice, state, flow[slot].source, flow[slot].sink, 1, 0.0, used)
     while used > 0:
         tightest, rate, in_use = -1, 0.0, 0
         for k in range(used):
@@ -190,26 +163,26 @@ def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> Non
             break
         for k in range(num_flows):
             slot = flows[k]
-            source, sink = flow[slot, FROM], flow[slot, TO]
-            if flow_time[slot, NEW_RATE] < 0 and _crosses(lattice, source, sink, tightest):
-                flow_time[slot, NEW_RATE] = rate
-                _walk(lattice, source, sink, -1, rate, left, users, links, 0)
+            source, sink = flow[slot].source, flow[slot].sink
+            if flow[slot].new_rate < 0 and _crosses(lattice, source, sink, tightest):
+                flow[slot].new_rate = rate
+                _walk(lattice, state, source, sink, -1, rate, 0)
     for k in range(num_flows):
         slot = flows[k]
-        rate = flow_time[slot, NEW_RATE]
-        if rate == flow_time[slot, RATE]:
+        rate = flow[slot].new_rate
+        if rate == flow[slot].rate:
             continue
-        tau = flow_time[slot, NOW]
-        done = flow_time[slot, RATE] * (tau - flow_time[slot, AT])
-        flow_time[slot, LEFT] = max(0.0, flow_time[slot, LEFT] - done)
-        flow_time[slot, AT], flow_time[slot, RATE] = tau, rate
-        job = flow[slot, FLOW_JOB]
+        tau = flow[slot].now
+        done = flow[slot].rate * (tau - flow[slot].at)
+        flow[slot].left = max(0.0, flow[slot].left - done)
+        flow[slot].at, flow[slot].rate = tau, rate
+        job = flow[slot].job
         base = jobs.slot_at[job]
         events, places = state.events[base:], state.event_places[base:]
-        key = (flow[slot, KIND] << BITS) | (slot - base)
-        end = tau + flow_time[slot, LEFT] / rate
+        key = (flow[slot].kind << BITS) | (slot - base)
+        end = tau + flow[slot].left / rate
         if places[slot - base] < 0:
-            raise_up(events, places, MASK, state.job[job, EVENTS], end, key)
-            state.job[job, EVENTS] += 1
+            raise_up(events, places, MASK, state.job[job].events, end, key)
+            state.job[job].events += 1
         else:
-            change(events, places, MASK, state.job[job, EVENTS], places[slot - base], end, key)
+            change(events, places, MASK, state.job[job].events, places[slot - base], end, key)

@@ -13,7 +13,7 @@ from allocsolve.heuristics.programs._kernels_execution import run_jobs
 from allocsolve.heuristics.programs._kernels_programs import cheapest_seeds, grown_from
 from allocsolve.heuristics.programs.program_set import forking
 from allocsolve.heuristics.programs.rules import ExecutionRules, LeakRules, machine_of
-from allocsolve.heuristics.programs.state import FINISHED, OVER, PHASE, Scales, executed
+from allocsolve.heuristics.programs.state import OVER, Scales, executed
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def reference_partition(topology: Topology, nodes: int) -> IntArray:
 @lru_cache(maxsize=32)
 def _cheapest_seeds(topology: Topology, max_size: int) -> tuple[BoolArray, IntArray]:
     """Return the mask of the empty machine, and the best seeds of sets of up to `max_size` nodes."""
-    free = np.ones(topology.num_nodes, dtype=np.bool_)
-    free.setflags(write=False)
+    free = frozen(np.ones(topology.num_nodes, dtype=np.bool_))
     return free, frozen(cheapest_seeds(lattice(topology), free, max_size))
 
 
@@ -112,7 +111,7 @@ def _scales(
             first=np.where(leaks, middle, -1),
         )
         run_jobs(machine, programs, jobs, state, alone=True)
-        return np.where(state.job[:, PHASE] == OVER, state.job_time[:, FINISHED], np.nan)
+        return np.where(state.job["phase"] == OVER, state.job["finished"], np.nan)
 
     work, messages = lengths(ones, zeros), lengths(zeros, ones)
     part = rules.communication

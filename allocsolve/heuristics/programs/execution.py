@@ -11,7 +11,7 @@ from allocsolve.heuristics.programs._kernels_execution import run_jobs
 from allocsolve.heuristics.programs.calibration import calibrate
 from allocsolve.heuristics.programs.program_set import program_set
 from allocsolve.heuristics.programs.rules import OVERRUNS, ExecutionRules, LeakRules, Overrun, machine_of
-from allocsolve.heuristics.programs.state import FINISHED, OUTCOME, WORKED, executed
+from allocsolve.heuristics.programs.state import executed
 from allocsolve.model import BOOKED, REJECTED, SUCCESSFUL, ReservationProblem, ReservationSchedule
 from allocsolve.model.checks import choice, instance
 
@@ -104,8 +104,8 @@ def execute(
             alone=alone,
         )
         run_jobs(machine, programs.arrays, jobs, state, alone)
-        outcomes[idxs], ends[idxs] = state.job[:, OUTCOME], state.job_time[:, FINISHED]
-        computed[idxs] = state.job_time[:, WORKED] * scales.factor
+        outcomes[idxs], ends[idxs] = state.job["outcome"], state.job["finished"]
+        computed[idxs] = state.job["worked"] * scales.factor
     return ReservationSchedule(
         outcomes,
         ends,

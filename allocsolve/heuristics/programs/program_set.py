@@ -11,16 +11,14 @@ import numpy as np
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.programs._kernels_programs import STEPS, linked, waves, worker_rounds
 from allocsolve.heuristics.programs.state import Programs
-from allocsolve.model import PROGRAM_KINDS, Program
-from allocsolve.model.arrays import frozen
+from allocsolve.model import PROGRAM_KINDS, Program, frozen
 from allocsolve.model.checks import integer, shown
 from allocsolve.model.program import OPERATIONS, RECEIVE, SEND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem
-    from allocsolve.model.program import Operation
+    from allocsolve.model import BoolArray, FloatArray, IntArray, Operation, ReservationProblem
 
 #: This kind and the kinds after it are random: a program is drawn for each job.
 FIRST_DRAWN: Final = 2
@@ -150,10 +148,13 @@ def _fixed_arrays(kind: int, nodes: int) -> tuple[IntArray, IntArray, IntArray, 
         ]
         rows = [step * STEPS for step in steps]
     flat = np.array([operation for row in rows for operation in row])
-    amount = flat[:, 2].copy()
-    amount.setflags(write=False)
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return (frozen(offsets), frozen(flat[:, 0].astype(np.int64)), frozen(flat[:, 1].astype(np.int64)), amount)
+    return (
+        frozen(offsets),
+        frozen(flat[:, 0].astype(np.int64)),
+        frozen(flat[:, 1].astype(np.int64)),
+        frozen(flat[:, 2].copy()),
+    )
 
 
 #: The arrays of a program: offsets, codes, targets and amounts, then parents, weights, first messages and

@@ -100,7 +100,12 @@ class LeakRules(Options):
 def machine_of(topology: Topology, rules: ExecutionRules, leak: LeakRules) -> Machine:
     """Return the machine and its rules as arrays."""
     snake = node_order(topology, "snake")
-    flags = (
+    return Machine(
+        lattice(topology),
+        snake,
+        frozen(np.argsort(snake)),
+        node_order(topology, "hilbert"),
+        float(rules.hop_part),
         rules.cores,
         rules.synchronous,
         rules.contention,
@@ -108,12 +113,4 @@ def machine_of(topology: Topology, rules: ExecutionRules, leak: LeakRules) -> Ma
         leak.waiting == "reject",
         leak.own_first,
         leak.need_all,
-    )
-    return Machine(
-        lattice(topology),
-        snake,
-        frozen(np.argsort(snake)),
-        node_order(topology, "hilbert"),
-        frozen(np.array(flags, dtype=np.int64)),
-        float(rules.hop_part),
     )

@@ -1,7 +1,4 @@
-"""The data of an execution as arrays: machine, programs, jobs, and the state that changes.
-
-Columns of two-dimensional arrays are named by the constants below.
-"""
+"""The data of an execution as arrays: machine, programs, jobs, and the state that changes."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import numpy as np
 
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import Entry
-from allocsolve.kernels.records import Records, records
+from allocsolve.kernels.records import Record, Records, record, records
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -23,47 +20,9 @@ if TYPE_CHECKING:
 #: Kinds of events, in the order in which they are handled at one instant.
 COMPUTED, DELIVERED, FORKED, RESULT, KILL, START = range(6)
 
-#: Places in `Machine.rules`.
-CORES, SYNCHRONOUS, CONTENTION, CONTIGUOUS, REJECTING, OWN_FIRST, NEED_ALL = range(7)
-
-#: Columns of `State.process`: the next operation; the node; the next process in the list of those that
-#: compute on the node, or -1; the stage (`ABSENT`, `LIVING` or `ENDED`); whether its parent waits to join it.
-NEXT, NODE, BEHIND, STAGE, JOINED = range(5)
+#: The stages of a process, and the phases of a job.
 ABSENT, LIVING, ENDED = range(3)
-
-#: Columns of `State.process_time`: the value of `SERVED` of its node at which the process is done; when its
-#: result arrives.
-DUE, ARRIVES = range(2)
-
-#: Columns of `State.node`: its job, or -1 if it is free; the number of processes that compute on it; the head
-#: of their list, which is the last that began; the process that will be done first; the number of processes
-#: that live on it.
-OWNER, COMPUTING, HEAD, FIRST, TENANTS = range(5)
-
-#: Columns of `State.node_time`: since when its job has it (seconds); the work that each process computing on
-#: it has received up to a time; that time; since when the node computes.
-TAKEN, SERVED, SINCE, BUSY = range(4)
-
-#: Columns of `State.job`: the phase (`TO_COME`, `WAITING`, `RUNNING` or `OVER`); the numbers of its events
-#: and of its living processes; its outcome. Columns of `State.job_time`: start and end (seconds); its clock;
-#: the time by the clock for which its nodes have computed.
-PHASE, EVENTS, ALIVE, OUTCOME = range(4)
 TO_COME, WAITING, RUNNING, OVER = range(4)
-BEGAN, FINISHED, CLOCK, WORKED = range(4)
-
-#: Columns of `State.message`: the receiver and the sender if they wait for its arrival, else -1.
-RECEIVER, SENDER = range(2)
-
-#: Columns of `State.flow`: the job, the two nodes, the kind of the event at its end, the place in
-#: `State.flows` or -1. Columns of `State.flow_time`: the work left at a time, the rate, that time, the new
-#: rate, the present by the clock.
-FLOW_JOB, FROM, TO, KIND, INDEX = range(5)
-LEFT, RATE, AT, NEW_RATE, NOW = range(5)
-
-#: Places in `State.counts`: events in the heap of jobs; free nodes; the ends of the queue,
-#: ``queue[head:tail]``; rows of holds; flows; whether the set of flows has changed; whether a waiting job may
-#: now find nodes.
-JOB_EVENTS, FREE, QUEUE_HEAD, QUEUE_TAIL, ROWS, FLOWS, FLOWS_CHANGED, RETRY = range(8)
 
 #: What comes at most this much (seconds) after a limit is in time: calibrated jobs end at their limits up to
 #: rounding.
@@ -71,14 +30,21 @@ LATE: Final = 1e-3
 
 
 class Machine(NamedTuple):
-    """The machine and its rules, as read-only arrays."""
+    """The machine, as read-only arrays, and its rules."""
 
     lattice: Lattice
     snake: IntArray  #: shape (nodes,): the nodes in the order of the snake
     snake_place: IntArray  #: shape (nodes,): the place of each node on the snake
     curve: IntArray  #: shape (nodes,): the order in which processes are laid on nodes
-    rules: IntArray  #: see `CORES` and the constants after it
-    hop_part: float  #: see `ExecutionRules.hop_part`
+    #: See `ExecutionRules` and `LeakRules`; `rejecting` says that a job is rejected if it finds no node.
+    hop_part: float
+    cores: int
+    synchronous: bool
+    contention: bool
+    contiguous: bool
+    rejecting: bool
+    own_first: bool
+    need_all: bool
 
 
 class Programs(NamedTuple):
@@ -117,31 +83,116 @@ class Executed(NamedTuple):
     slot_at: IntArray  #: shape (jobs,): its first slot of events in the state
 
 
+class Process(Record):
+    """The state of a process."""
+
+    next: int  #: its next operation
+    node: int
+    behind: int  #: the next process in the list of those that compute on the node, or -1
+    stage: int  #: `ABSENT`, `LIVING` or `ENDED`
+    joined: int  #: whether its parent waits to join it
+    due: float  #: the value of `NodeState.served` of its node at which it is done
+    arrives: float  #: when its result arrives
+
+
+class Channel(Record):
+    """The numbers of messages of a channel."""
+
+    sent: int
+    received: int
+
+
+class Message(Record):
+    """The state of a message."""
+
+    receiver: int  #: the processes that wait for its arrival, or -1
+    sender: int
+    arrives: float  #: when it arrives, infinite if that is not known
+
+
+class NodeState(Record):
+    """The state of a node."""
+
+    owner: int  #: its job, or -1 if it is free
+    computing: int  #: the number of processes that compute on it
+    head: int  #: the head of their list, which is the last that began
+    first: int  #: the process that will be done first
+    tenants: int  #: the number of processes that live on it
+    taken: float  #: since when its job has it, in seconds
+    served: float  #: the work that each process computing on it has received up to `since`
+    since: float
+    busy: float  #: since when it computes
+
+
+class JobState(Record):
+    """The state of a job."""
+
+    phase: int  #: `TO_COME`, `WAITING`, `RUNNING` or `OVER`
+    events: int  #: the number of its events
+    alive: int  #: the number of its living processes
+    outcome: int
+    began: float  #: seconds
+    finished: float  #: seconds
+    clock: float
+    worked: float  #: the time by the clock for which its nodes have computed
+
+
+class Hold(Record):
+    """A node that a job has had, from `start` to `end`, in seconds."""
+
+    job: int
+    node: int
+    start: float
+    end: float
+
+
+class Flow(Record):
+    """A message that shares links, from the node `source` to `sink`."""
+
+    job: int
+    source: int
+    sink: int
+    kind: int  #: of the event at its end
+    index: int  #: its place in `State.flows`, or -1
+    left: float  #: the work that was left at the time `at`
+    rate: float
+    at: float
+    new_rate: float
+    now: float  #: the present by the clock
+
+
+class Counts(Record):
+    """The single numbers of `State`."""
+
+    job_events: int  #: in the heap of jobs
+    free: int  #: nodes
+    queue_head: int  #: the queue is ``queue[queue_head:queue_tail]``
+    queue_tail: int
+    rows: int  #: holds
+    flows: int
+    flows_changed: int  #: whether the set of flows has changed
+    retry: int  #: whether a waiting job may now find nodes
+
+
 class State(NamedTuple):
     """The state of an execution; times are by the clock of the job unless they are given in seconds."""
 
-    process: IntArray
-    process_time: FloatArray
-    channel: IntArray  #: shape (channels, 2): the numbers of messages sent and received
-    message: IntArray
-    arrival: FloatArray  #: shape (messages,): when each message arrives, infinite if that is not known
+    process: Records[Process]
+    channel: Records[Channel]
+    message: Records[Message]
     events: Records[Entry]  #: a heap for each job, in its slots
     event_places: IntArray  #: shape (slots,): the place of each slot on its heap, or -1
-    node: IntArray
-    node_time: FloatArray
-    job: IntArray
-    job_time: FloatArray
+    node: Records[NodeState]
+    job: Records[JobState]
     job_events: Records[Entry]  #: a heap of at most 2 * jobs, in seconds
     job_event_places: IntArray  #: shape (2 * jobs,): places of the next events, then of the limits
-    counts: IntArray
+    counts: Counts
     queue: IntArray  #: shape (jobs,): waiting jobs, some of which may be over
     ready: IntArray  #: shape (processes,): the processes that go on now
-    rows: IntArray  #: shape (rows, 2): holds, the job and the node
-    row_time: FloatArray  #: shape (rows, 2), seconds: start and end of each hold
+    holds: Records[Hold]
     spot: IntArray  #: shape (nodes,): for a search
     met: IntArray  #: shape (nodes,): for a search
-    flow: IntArray
-    flow_time: FloatArray
+    flow: Records[Flow]  #: by slot
     flows: IntArray  #: the slots of the present flows
     link_left: FloatArray  #: shape (links,): for `set_rates`
     link_users: IntArray  #: shape (links,): for `set_rates`
@@ -154,38 +205,32 @@ def new_state(machine: Machine, sizes: dict[str, int], num_jobs: int) -> State:
     `sizes` are the largest numbers of ``processes``, ``channels``, ``messages``, ``slots`` and ``rows``.
     """
     nodes, axes = machine.lattice.coordinates.shape
-    flows = sizes["slots"] if machine.rules[CONTENTION] else 0
-    links = 2 * axes * nodes if machine.rules[CONTENTION] else 0
+    flows = sizes["slots"] if machine.contention else 0
+    links = 2 * axes * nodes if machine.contention else 0
 
-    def whole(*shape: int) -> IntArray:
-        return np.empty(shape, dtype=np.int64)
+    def whole(count: int) -> IntArray:
+        return np.zeros(count, dtype=np.int64)
 
     return State(
-        whole(sizes["processes"], 5),
-        np.empty((sizes["processes"], 2)),
-        whole(sizes["channels"], 2),
-        whole(sizes["messages"], 2),
-        np.empty(sizes["messages"]),
+        records(Process, sizes["processes"]),
+        records(Channel, sizes["channels"]),
+        records(Message, sizes["messages"]),
         records(Entry, sizes["slots"]),
         whole(sizes["slots"]),
-        whole(nodes, 5),
-        np.empty((nodes, 4)),
-        np.zeros((num_jobs, 4), dtype=np.int64),
-        np.zeros((num_jobs, 4)),
+        records(NodeState, nodes),
+        records(JobState, num_jobs),
         records(Entry, 2 * num_jobs),
         np.full(2 * num_jobs, -1, dtype=np.int64),
-        np.zeros(8, dtype=np.int64),
+        record(Counts),
         whole(num_jobs),
         whole(sizes["processes"] + 1),
-        whole(sizes["rows"], 2),
-        np.empty((sizes["rows"], 2)),
+        records(Hold, sizes["rows"]),
         whole(nodes),
-        np.zeros(nodes, dtype=np.int64),
-        whole(flows, 5),
-        np.empty((flows, 5)),
+        whole(nodes),
+        records(Flow, flows),
         whole(flows),
         np.zeros(links),
-        np.zeros(links, dtype=np.int64),
+        whole(links),
         whole(links),
     )
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels import bisect_right, inner_kernel, kernel
 from allocsolve.kernels.random import uniform
-from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.partition._kernels_growth import grow, grow_first, spread
-from allocsolve.heuristics.partition.lattice import component_sizes, distance_along
+from allocsolve.heuristics.partition.lattice import component_sizes, hops
 from allocsolve.heuristics.reservation._kernels_timeline import trailing_zeros
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 from allocsolve.model import MAX_INTEGER
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.heuristics.reservation._kernels_timeline import WordArray
     from allocsolve.model import BoolArray, IntArray
-
-
-@inner_kernel
-def _hops(lattice: Lattice, first: int, second: int) -> int:
-    """Return the hop distance of two nodes."""
-    total = 0
-    for axis in range(len(lattice.shape)):
-        here, there = lattice.coordinates[first, axis], lattice.coordinates[second, axis]
-        total += distance_along(here, there, lattice.shape[axis], lattice.wrap[axis])
-    return total
 
 
 @allocating_kernel
@@ -46,7 +36,7 @@ def grow_together(lattice: Lattice, free: BoolArray, exact: bool, nodes: IntArra
     while count < size:
         for new in range(done, count):
             for k in range(waiting):
-                increase[k] += _hops(lattice, nodes[new], frontier[k])
+                increase[k] += hops(lattice, nodes[new], frontier[k])
         for new in range(done, count):
             for link in range(lattice.offsets[nodes[new]], lattice.offsets[nodes[new] + 1]):
                 other = lattice.neighbours[link]
@@ -55,7 +45,7 @@ def grow_together(lattice: Lattice, free: BoolArray, exact: bool, nodes: IntArra
                 met[other] = True
                 frontier[waiting], increase[waiting] = other, 0
                 for k in range(count):
-                    increase[waiting] += _hops(lattice, nodes[k], other)
+                    increase[waiting] += hops(lattice, nodes[k], other)
                 waiting += 1
         done = count
         cheapest, equals = -1, 0

@@ -20,29 +20,6 @@ if TYPE_CHECKING:
 
     WordArray: TypeAlias = NDArray[np.uint64]
 
-__all__ = [
-    "BEGINS",
-    "BOOKING",
-    "COUNT",
-    "ENDS",
-    "FIRST",
-    "FREE",
-    "NUM_STATE",
-    "Timeline",
-    "WordArray",
-    "add_booking",
-    "busy_within",
-    "count_bits",
-    "drop_past",
-    "earliest_count",
-    "has_room",
-    "next_window",
-    "open_window",
-    "segment_at",
-    "take_booking_away",
-    "trailing_zeros",
-]
-
 #: Entries of `Timeline.state`: the first segment and the one after the last; for a window, its first segment,
 #: the segment from which on `BACK` has the busy nodes, and the one after its last segment; the number of
 #: entries.

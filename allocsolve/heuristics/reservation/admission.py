@@ -17,10 +17,10 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.programs.execution import execute
 from allocsolve.heuristics.programs.rules import Cores, ExecutionRules, Overrun, Reference
-from allocsolve.heuristics.reservation._kernels_admission import Requests, label_nodes, sort_sets
+from allocsolve.heuristics.reservation._kernels_admission import Requests, sort_sets
 from allocsolve.heuristics.reservation._kernels_shapes import COUNT_ONLY
 from allocsolve.heuristics.reservation.shapes import ALLOCATORS, Allocator, Rule, rule_of
-from allocsolve.heuristics.reservation.timetable import Timetable
+from allocsolve.heuristics.reservation.timetable import Timetable, labelled_nodes
 from allocsolve.model import (
     BOOKED,
     MAX_INTEGER,
@@ -112,11 +112,6 @@ def admit(
     shape
         What sets of nodes may be booked, see `allocsolve.model.ReservationProblem`. A set that has not the
         shape counts as none: the next start is tried.
-
-    Returns
-    -------
-    Admission
-        Starts and nodes.
 
     Notes
     -----
@@ -220,11 +215,9 @@ def _admitted(timetable: Timetable, requests: Requests, clock: Clock) -> tuple[A
     offsets[done + 1 :] = offsets[done]
     frozen(starts)
     frozen(offsets)
-    nodes = nodes[: offsets[-1]].copy()
     if timetable.rule.number == COUNT_ONLY:
-        accepted, times = np.flatnonzero(starts >= 0), (starts, frozen(starts + requests.runtime))
-        by_start, by_end = (accepted[np.argsort(column[accepted], kind="stable")] for column in times)
-        label_nodes(frozen(by_start), frozen(by_end), times, offsets, timetable.num_nodes, nodes)
+        nodes = labelled_nodes(starts, requests.runtime, offsets, timetable.num_nodes)
+    nodes = nodes[: offsets[-1]].copy()
     sort_sets(timetable.num_nodes, offsets, nodes)
     return Admission(starts, offsets, frozen(nodes)), Limit.TIME if done < jobs else None
 

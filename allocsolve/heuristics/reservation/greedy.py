@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.bounds.reservation.node_prices import counted_weights
-from allocsolve.heuristics.reservation._kernels_admission import label_nodes
 from allocsolve.heuristics.reservation._kernels_ejection import new_capacity, place_in_order
 from allocsolve.heuristics.reservation.calendar import ReservationCalendar
+from allocsolve.heuristics.reservation.timetable import labelled_nodes
 from allocsolve.model import (
     BOOKED,
     REJECTED,
@@ -135,21 +135,8 @@ def placed_in_order(problem: ReservationProblem, order: IntArray) -> Reservation
 def _labelled(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule:
     """Return the schedule of starts that fit by count, on nodes of any shape."""
     packed = problem.packed
-    accepted = np.flatnonzero(starts >= 0)
     offsets = np.concatenate([[0], np.cumsum(np.where(starts >= 0, packed.nodes, 0))])
-    nodes = np.empty(int(offsets[-1]), dtype=np.int64)
-    ends = starts + packed.runtime
-    by_start = accepted[np.argsort(starts[accepted], kind="stable")]
-    by_end = accepted[np.argsort(ends[accepted], kind="stable")]
-    columns = (starts.astype(np.int64), ends.astype(np.int64))
-    label_nodes(
-        frozen(by_start),
-        frozen(by_end),
-        (frozen(columns[0]), frozen(columns[1])),
-        frozen(offsets),
-        problem.topology.num_nodes,
-        nodes,
-    )
+    nodes = labelled_nodes(starts.astype(np.int64), packed.runtime, offsets, problem.topology.num_nodes)
     outcomes = np.where(starts >= 0, BOOKED, REJECTED)
     return ReservationSchedule.of_sets(problem, outcomes, starts, offsets, nodes)
 

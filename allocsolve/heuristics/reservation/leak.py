@@ -19,12 +19,14 @@ from allocsolve.heuristics.programs.rules import (
     Waiting,
     machine_of,
 )
-from allocsolve.heuristics.programs.state import FINISHED, OUTCOME, ROWS, WORKED, executed
+from allocsolve.heuristics.programs.state import executed
 from allocsolve.model import REJECTED, ReservationProblem, ReservationSchedule, Result, Status
 from allocsolve.model.checks import instance
 from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.programs.state import Hold
+    from allocsolve.kernels.records import Records
     from allocsolve.model import Budget, FloatArray, IntArray
 
 
@@ -45,17 +47,15 @@ def execute_leaking(
     if jobs may not leak; if the problem asks for sets of nodes of a shape: a contiguous leak starts on
     ``connected`` ones, and no other shape is kept to.
 
+    The schedule says of each job what became of it, and has a hold for each stretch of time in which the job
+    had a node.
+
     Parameters
     ----------
     problem
         All jobs have programs. A job whose deadline is before its arrival plus its run time is rejected.
     rules, leak
         How programs run, and how jobs take nodes; all defaults if None.
-
-    Returns
-    -------
-    ReservationSchedule
-        Of each job what became of it, and a hold for each stretch of time in which it had a node.
 
     Notes
     -----
@@ -109,29 +109,25 @@ def execute_leaking(
         row=np.array(idxs, dtype=np.int64) % rows,
     )
     run_jobs(machine, programs.arrays, jobs, state, alone=False)
-    outcomes[idxs], ends[idxs] = state.job[:, OUTCOME], state.job_time[:, FINISHED]
-    computed[idxs] = state.job_time[:, WORKED] * scales.factor
+    outcomes[idxs], ends[idxs] = state.job["outcome"], state.job["finished"]
+    computed[idxs] = state.job["worked"] * scales.factor
     ends[outcomes == REJECTED] = np.nan
-    taken = state.counts[ROWS]
-    of = np.array(idxs, dtype=np.int64)[state.rows[:taken, 0]]
-    return _with_holds(outcomes, ends, computed, of, state.rows[:taken, 1], state.row_time[:taken])
+    holds = state.holds[: state.counts["rows"]]
+    of = np.array(idxs, dtype=np.int64)[holds["job"]]
+    return _with_holds(outcomes, ends, computed, of, holds)
 
 
 def _with_holds(
-    outcomes: IntArray,
-    ends: FloatArray,
-    computed: FloatArray,
-    of: IntArray,
-    nodes: IntArray,
-    times: FloatArray,
+    outcomes: IntArray, ends: FloatArray, computed: FloatArray, of: IntArray, holds: Records[Hold]
 ) -> ReservationSchedule:
     """Return the schedule with sorted holds; two holds are joined if a job took a node again at once."""
-    order = np.lexsort((times[:, 0], nodes, of))
-    of, nodes, times = of[order], nodes[order], times[order]
-    goes_on = (of[1:] == of[:-1]) & (nodes[1:] == nodes[:-1]) & (times[1:, 0] == times[:-1, 1])
+    order = np.lexsort((holds["start"], holds["node"], of))
+    of, nodes = of[order], holds["node"][order]
+    starts, finishes = holds["start"][order], holds["end"][order]
+    goes_on = (of[1:] == of[:-1]) & (nodes[1:] == nodes[:-1]) & (starts[1:] == finishes[:-1])
     begins = np.flatnonzero(np.append(True, ~goes_on)[: len(of)])
     lasts = np.append(begins[1:], len(of))[: len(begins)] - 1
-    of, nodes, starts, finishes = of[begins], nodes[begins], times[begins, 0], times[lasts, 1]
+    of, nodes, starts, finishes = of[begins], nodes[begins], starts[begins], finishes[lasts]
     lasting = np.flatnonzero(starts < finishes)
     order = lasting[np.lexsort((nodes[lasting], starts[lasting], of[lasting]))]
     offsets = np.searchsorted(of[order], np.arange(len(outcomes) + 1))

@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds.reservation.node_prices import counted_weights
-from allocsolve.heuristics.reservation._kernels_ejection import (
-    Guide,
-    Walk,
-    eject,
-    fill,
-    new_capacity,
-    search_orders,
-)
+from allocsolve.heuristics.reservation import _kernels_ejection as kernels
 from allocsolve.heuristics.reservation.greedy import RESERVATION_ORDERS, ReservationOrder, reservation_order
 from allocsolve.model.options import Params
 
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
-    from allocsolve.heuristics.reservation._kernels_ejection import Capacity
     from allocsolve.heuristics.reservation.greedy import BestBookings
     from allocsolve.model import (
         Clock,
@@ -97,20 +89,22 @@ class ScheduleSearch:
         self._first = np.ones(count, dtype=np.bool_)
         if bound is not None:
             self._first = self._guide.gains >= params.worthwhile_gain
-        self._capacity = new_capacity(problem.topology.num_nodes, count)
+        self._capacity = kernels.new_capacity(problem.topology.num_nodes, count)
         starts, best_starts, rejected, ejected, old, added = (np.zeros(count + 2, np.int64) for _ in range(6))
         random = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
         reached = np.zeros((2, 2))
-        self._walk = Walk(starts[:count], best_starts[:count], reached, rejected, ejected, old, added, random)
+        self._walk = kernels.Walk(
+            starts[:count], best_starts[:count], reached, rejected, ejected, old, added, random
+        )
         self._aim = 0.0 if bound is None or len(best.objective) > 1 else bound.value
         self._is_over = False  # whether no job is rejected that could be accepted
         # Which kernels a run needs depends on chance and time: call all of them once, so that every run
         # compiles them.
         nothing = np.zeros(0, dtype=np.int64)
-        search_orders(*self._machine(), nothing, 0)
+        kernels.search_orders(*self._machine(), nothing, 0)
         self._walk.starts[:] = best.count_starts
-        fill(*self._machine())
-        eject(problem.packed, self._guide, self._capacity, self._walk, params.temperatures[0], 0)
+        kernels.fill(*self._machine())
+        kernels.eject(problem.packed, self._guide, self._capacity, self._walk, params.temperatures[0], 0)
 
     def run(self, clock: Clock, moves: int | None) -> bool:
         """Search until the time is over or `moves` moves are made; return whether the search is complete.
@@ -138,7 +132,7 @@ class ScheduleSearch:
         """Return whether a better schedule may exist."""
         return not self._is_over and any(value > self._aim for value in self._best.values)
 
-    def _machine(self) -> tuple[PackedDeadlineJobs, Guide, int, Capacity, Walk]:
+    def _machine(self) -> tuple[PackedDeadlineJobs, kernels.Guide, int, kernels.Capacity, kernels.Walk]:
         problem = self._problem
         return problem.packed, self._guide, problem.topology.num_nodes, self._capacity, self._walk
 
@@ -167,21 +161,23 @@ class ScheduleSearch:
                 break
             rounds = self._params.look_rounds if left is None else min(self._params.look_rounds, left)
             left = None if left is None else left - rounds
-            self._is_over = not search_orders(*self._machine(), order, rounds)
+            self._is_over = not kernels.search_orders(*self._machine(), order, rounds)
             self._best.offer_starts(self._walk.best_starts)
         return left
 
     def _eject(self, temperature: float, clock: Clock, left: int | None) -> int | None:
         """Eject from the best schedule until nothing is gained for long; return the number of moves left."""
         self._walk.starts[:] = self._best.count_starts
-        fill(*self._machine())
+        kernels.fill(*self._machine())
         idle = 0
         while idle < self._params.idle_looks and clock.remaining > 0 and left != 0 and self._may_gain():
             moves = self._params.look_moves if left is None else min(self._params.look_moves, left)
             left = None if left is None else left - moves
             before = self._walk.reached[1].copy()
             packed = self._problem.packed
-            self._is_over = not eject(packed, self._guide, self._capacity, self._walk, temperature, moves)
+            self._is_over = not kernels.eject(
+                packed, self._guide, self._capacity, self._walk, temperature, moves
+            )
             idle = 0 if (self._walk.reached[1] != before).any() else idle + 1
             self._best.offer_starts(self._walk.best_starts)
         return left
@@ -192,7 +188,7 @@ def _guide(
     objective: ReservationObjective,
     bound: ReservationPriceBound | None,
     params: ScheduleSearchParams,
-) -> Guide:
+) -> kernels.Guide:
     """Return the counts of jobs in the objective, and their gains and the prices of a bound, for kernels."""
     distinct = list(dict.fromkeys("area" if term == "rejected-area" else "jobs" for term in objective))
     counts = np.zeros((2, len(problem.jobs)))
@@ -208,7 +204,7 @@ def _guide(
     charge = np.array([params.price_weight if bound is not None else 0.0])
     for array in (counts, score, gains, edges, until, charge):
         array.setflags(write=False)
-    return Guide(counts, score, gains, edges, until, charge)
+    return kernels.Guide(counts, score, gains, edges, until, charge)
 
 
 def _mean(counts: FloatArray) -> float:

@@ -122,8 +122,7 @@ class Timetable:
         """Return the result of `earliest` for a rule that calls an allocator."""
         start = kernels.move_on(self.timeline, self.machine, time, runtime, latest, size)
         while start >= 0:
-            free = self.machine.free.copy()
-            free.setflags(write=False)
+            free = frozen(self.machine.free.copy())
             answer = self.rule.allocate(self.topology, free, size)  # type: ignore[misc, arg-type]  # never None here
             if answer is not None:
                 nodes = _checked(answer, free, size)
@@ -245,4 +244,17 @@ def _checked(answer: object, free: BoolArray, size: int) -> IntArray:
         taken[nodes] = True
     if np.count_nonzero(taken & free) != size:
         raise InvalidAnswer(f"the allocator took {shown(nodes.tolist())}, which are not {size} free nodes")
+    return nodes
+
+
+def labelled_nodes(starts: IntArray, runtimes: IntArray, offsets: IntArray, num_nodes: int) -> IntArray:
+    """Return nodes for jobs that were accepted by count: in order of starts, those that were left last.
+
+    Starts and run times are in seconds, shape (jobs,), and a rejected job has a negative start; the nodes of
+    job ``j`` are those from ``offsets[j]`` to ``offsets[j + 1]``.
+    """
+    accepted, times = np.flatnonzero(starts >= 0), (frozen(starts), frozen(starts + runtimes))
+    by_start, by_end = (frozen(accepted[np.argsort(column[accepted], kind="stable")]) for column in times)
+    nodes = np.empty(int(offsets[-1]), dtype=np.int64)
+    kernels.label_nodes(by_start, by_end, times, frozen(offsets), num_nodes, nodes)
     return nodes

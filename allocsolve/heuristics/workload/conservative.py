@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.workload._kernels_conservative import (
-    COMPRESS,
-    NO_COMPRESSION,
-    REPLAN,
-    decide_conservative,
-    no_reservations,
-    run_conservative,
-)
+from allocsolve.heuristics.workload import _kernels_conservative as kernels
 from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.kernels.heap import Entry
@@ -30,8 +23,7 @@ from allocsolve.simulation.outcome import log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.resources import Given
-    from allocsolve.model import FloatArray
-    from allocsolve.model.arrays import IntArray
+    from allocsolve.model import FloatArray, IntArray
     from allocsolve.simulation import Decision, QueueView
     from allocsolve.simulation.kernels import State
 
@@ -46,7 +38,11 @@ Compression: TypeAlias = Literal[
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 
 #: Their codes for kernels.
-_CODES: dict[Compression, int] = {"compress": COMPRESS, "replan": REPLAN, "none": NO_COMPRESSION}
+_CODES: dict[Compression, int] = {
+    "compress": kernels.COMPRESS,
+    "replan": kernels.REPLAN,
+    "none": kernels.NO_COMPRESSION,
+}
 
 
 class ConservativePlan(NamedTuple):
@@ -134,8 +130,8 @@ class Conservative(CompiledSolver):
         EngineRules().check(problem, answers=False)
         given = given_to_kernels(problem, len(packed.submit))
         state, order = _queue(given.state(problem, None, ordered=None), given, packed.submit)
-        plan = no_reservations(given.free, order, packed.nodes, packed.runtime, expected)
-        run_conservative(state, _CODES[self.compression], plan, packed, NOBODY, given.machine)
+        plan = kernels.no_reservations(given.free, order, packed.nodes, packed.runtime, expected)
+        kernels.run_conservative(state, _CODES[self.compression], plan, packed, NOBODY, given.machine)
         promised = np.empty(len(packed.submit))
         promised[order] = plan.jobs["promised"][:-1]
         return state, promised
@@ -155,7 +151,7 @@ class Conservative(CompiledSolver):
         given, begun = given_to_kernels(problem, len(packed.submit)), np.empty(runtimes.shape)
         state, order = _queue(given.state(problem, then, ordered=None), given, packed.submit)
         machine = given.machine
-        plan = no_reservations(given.free, order, packed.nodes, packed.runtime, packed.estimate)
+        plan = kernels.no_reservations(given.free, order, packed.nodes, packed.runtime, packed.estimate)
         restart = Restart(state[:2], plan, () if machine is None else tuple(machine))
         for row, runtime in enumerate(runtimes):
             restart()
@@ -164,17 +160,14 @@ class Conservative(CompiledSolver):
                 jobs = jobs._replace(estimate=runtime)
             check_machine(problem, jobs.estimate, runtime=runtime, running=then.started.jobs)
             plan.jobs["runtime"][:-1], plan.jobs["estimate"][:-1] = runtime[order], jobs.estimate[order]
-            run_conservative(state, _CODES[self.compression], plan, jobs, then.started, machine)
+            kernels.run_conservative(state, _CODES[self.compression], plan, jobs, then.started, machine)
             begun[row] = state.job["start"]
         return begun
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop of this policy, with the reasons of all starts.
 
-        Raises
-        ------
-        InvalidOption
-            If rules are given that differ from those of the policy in more than `kill_at_limit`.
+        `InvalidOption` if rules are given that differ from those of the policy in more than `kill_at_limit`.
         """
         if rules is not None:
             problem = rules.applied(problem)
@@ -217,10 +210,7 @@ def conservative_plan(
 class OnlineConservative:
     """Conservative backfilling that decides on views and remembers the reservations between calls.
 
-    Parameters
-    ----------
-    policy
-        The options of conservative backfilling; the defaults if left out.
+    The options are those of `policy`; the defaults if left out.
 
     Notes
     -----
@@ -253,10 +243,7 @@ class OnlineConservative:
     def decide(self, view: QueueView) -> list[Decision]:
         """Return which jobs start now, and when the next reservation begins.
 
-        Raises
-        ------
-        InvalidOption
-            If the policy needs actual run times, which the view hides.
+        `InvalidOption` if the policy needs actual run times, which the view hides.
         """
         known, queue, ended = view.jobs, view.queue, view.completed
         is_known = all(job in self._reserved for job in queue.tolist())
@@ -273,10 +260,10 @@ class OnlineConservative:
         state = waiting_state(view)
         free = new_free_nodes(view.free + int(view.held.sum()), len(queue) + len(view.held))
         places = np.arange(len(queue))
-        plan = no_reservations(free, places, known.nodes[queue], known.runtime[queue], lengths[queue])
+        plan = kernels.no_reservations(free, places, known.nodes[queue], known.runtime[queue], lengths[queue])
         plan.jobs["start"][:-1] = [self._reserved.get(job, np.inf) for job in queue.tolist()]
         code = _CODES[self.policy.compression]
-        decide_conservative(state, code, plan, view.held, view.expected_ends, early)
+        kernels.decide_conservative(state, code, plan, view.held, view.expected_ends, early)
         started = state.started[: state.engine["started"]].tolist()
         starts = [start_of(state, place, queue) for place in started]
         gone = {start.job for start in starts}

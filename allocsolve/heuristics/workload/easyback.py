@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
-from allocsolve.model.arrays import frozen
-from allocsolve.model.evolving import PROFILE
+from allocsolve.model import PROFILE, frozen
 from allocsolve.model.options import Within
-from allocsolve.simulation import EngineRules
-from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
-from allocsolve.simulation.rules import ProfileKnowledge
+from allocsolve.simulation import EngineRules, ProfileKnowledge
+from allocsolve.simulation.compiled import ResizingSolver, run_to_end
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, WorkloadProblem
     from allocsolve.simulation.kernels import Resizing, State
-    from allocsolve.simulation.outcome import Simulation
 
 #: When requests of running jobs are granted: before queued jobs start, or after.
 RequestOrder: TypeAlias = Literal["first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
-class EvolvEasyback(CompiledSolver):
+class EvolvEasyback(ResizingSolver):
     """EasyBackfilling for jobs that evolve, after Posner: running jobs that ask for nodes come first.
 
     A call grants requests in the order in which they were made, each in full or not yet; those that have to
@@ -99,9 +96,24 @@ class EvolvEasyback(CompiledSolver):
         """The rules of a simulation under this policy, unless others are given."""
         return EngineRules(profile_knowledge=self.knowledge)
 
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return simulation_of(final_states(problem, self, rules or self.rules))
+    def run(self, problem: WorkloadProblem, rules: EngineRules) -> tuple[State, Resizing]:
+        """Run a workload to its end; return the states of the engine."""
+        rule = EasybackRule(
+            float(self.cooldown),
+            float(self.polling),
+            self.wake_up,
+            self.requests == "first",
+            self.start_counts,
+            self.safe,
+            _claims(problem, self.knowledge),
+            self.safe and self.knowledge != "none",
+        )
+        ticking = initial_ticking(len(problem.jobs))
+        return run_to_end(
+            problem,
+            lambda jobs, state, resizing: run_easyback(jobs, state, resizing, rule, ticking, rules.coalesce),
+            ordered=True,
+        )
 
 
 def _claims(problem: WorkloadProblem, knowledge: ProfileKnowledge) -> IntArray:
@@ -114,28 +126,3 @@ def _claims(problem: WorkloadProblem, knowledge: ProfileKnowledge) -> IntArray:
             first = last - 1
         claims[first:last] = np.maximum.accumulate(plan.nodes[first:last][::-1])[::-1]
     return frozen(claims)
-
-
-def final_states(
-    problem: WorkloadProblem, policy: EvolvEasyback, rules: EngineRules
-) -> tuple[State, Resizing]:
-    """Return the states of the engine at the end of a workload under the policy."""
-    rules.check(problem)
-    problem = rules.applied(problem)
-    rule = EasybackRule(
-        float(policy.cooldown),
-        float(policy.polling),
-        policy.wake_up,
-        policy.requests == "first",
-        policy.start_counts,
-        policy.safe,
-        _claims(problem, policy.knowledge),
-        policy.safe and policy.knowledge != "none",
-    )
-    ticking = initial_ticking(len(problem.jobs))
-
-    return run_to_end(
-        problem,
-        lambda jobs, state, resizing: run_easyback(jobs, state, resizing, rule, ticking, rules.coalesce),
-        ordered=True,
-    )

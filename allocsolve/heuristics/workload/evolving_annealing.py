@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.workload.list_annealing import BestSchedule, Cooling, anneal_lists, number_of_moves
+from allocsolve.heuristics.workload.list_annealing import BestSchedule, ListParams, anneal_lists
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Limit, WorkloadObjective, WorkloadSchedule
-from allocsolve.model.options import Options, Params
+from allocsolve.model.options import Options
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, Result, WorkloadProblem
 
 
 @dataclass(frozen=True, slots=True)
-class EvolvingAnnealingParams(Params):
-    """The numbers of `EvolvingAnnealing`, measured on draws of evolving jobs."""
+class EvolvingAnnealingParams(ListParams):
+    """The numbers of `EvolvingAnnealing`, measured on draws of evolving jobs, whose lists take longer."""
 
-    #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin
-    #: with.
-    hot: float = 1.0
-    cold: float = 0.01
-    #: The most jobs of which lists are tried: one more list takes a quarter of a second.
-    most_jobs: int = 5_000
-    #: Lists if the budget limits neither seconds nor iterations: so many over the number of jobs, within
-    #: limits.
     lists_times_jobs: int = 400_000
     least_lists: int = 200
     most_lists: int = 20_000
-    #: Lists for each job if the budget limits the seconds only: a search of few jobs ends by these before its
-    #: time.
-    timed_lists_per_job: int = 50_000
-    #: Lists between two looks at the clock: at most this share of all, and about so many seconds.
-    look_share: float = 0.01
-    look_s: float = 0.02
-    #: The seconds of a list for each job, and for each pair of jobs.
+    least_timed_lists: int = 0
     list_s_per_job: float = 1e-6
     list_s_per_pair: float = 1e-8
 
@@ -135,15 +120,4 @@ def anneal_service_lists(
     server = Server(problem, best.objective[0])
     listed = min([*map(server.list_of, starts), server.list_by_area()], key=server.cost)
     search = ServiceAnnealer(server, listed, budget.seed)
-    lists = number_of_moves(
-        budget,
-        clock,
-        timed=params.timed_lists_per_job * count,
-        unlimited=min(params.most_lists, max(params.least_lists, params.lists_times_jobs // count)),
-    )
-    # Jobs that wait for each other for ever have no cost; then any other list is as good.
-    unit = search.best_cost / count if search.best_cost < math.inf else 1.0
-    list_s = count * (params.list_s_per_job + count * params.list_s_per_pair)
-    most = math.ceil(min(params.look_share * lists, params.look_s / list_s))
-    cooling = Cooling(lists, most, clock, timed=budget.iterations is None)
-    return anneal_lists(best, search, cooling, least, unit=unit, hot=params.hot, cold=params.cold)
+    return anneal_lists(best, search, budget, params, least=least, clock=clock)

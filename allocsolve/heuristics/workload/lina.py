@@ -15,13 +15,12 @@ from allocsolve.heuristics.workload._kernels_lina import (
 )
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.options import Within
-from allocsolve.simulation import EngineRules
-from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
+from allocsolve.simulation.compiled import ResizingSolver, run_to_end
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
+    from allocsolve.simulation import EngineRules
     from allocsolve.simulation.kernels import Resizing, State
-    from allocsolve.simulation.outcome import Simulation
 
 #: When running jobs may be shrunk at all, see `Lina`.
 ShrinkCandidates: TypeAlias = Literal["default", "application", "system-printed", "system-text"]
@@ -37,7 +36,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lina(CompiledSolver):
+class Lina(ResizingSolver):
     """Running malleable jobs shrink for requests and for waiting jobs, after Lina, Ghafoor & Hines.
 
     At every call:
@@ -111,14 +110,20 @@ class Lina(CompiledSolver):
     utilisation: Annotated[float, Within(0, infinite=True)] = 0.8
     done: Annotated[float, Within(0, infinite=True)] = np.inf
 
-    @property
-    def rules(self) -> EngineRules:
-        """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules()
-
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return simulation_of(final_states(problem, self, rules or self.rules))
+    def run(self, problem: WorkloadProblem, rules: EngineRules) -> tuple[State, Resizing]:
+        """Run a workload to its end; return the states of the engine."""
+        plan = problem.jobs.evolving
+        others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
+        problem.jobs.refuse(others, "has phases or a profile: this policy answers jobs with requests only")
+        count, rule = len(problem.jobs), self._rule(problem)
+        candidates, growing = initial_candidates(count), initial_growing(count)
+        return run_to_end(
+            problem,
+            lambda jobs, state, resizing: run_lina(
+                jobs, state, resizing, candidates, rule, growing, rules.coalesce
+            ),
+            ordered=False,
+        )
 
     def _rule(self, problem: WorkloadProblem) -> LinaRule:
         """Return the options for kernels."""
@@ -133,22 +138,3 @@ class Lina(CompiledSolver):
             num_nodes=problem.num_nodes,
             gives_later=bool(later),
         )
-
-
-def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> tuple[State, Resizing]:
-    """Return the states of the engine at the end of a workload under the policy."""
-    rules.check(problem)
-    problem = rules.applied(problem)
-    plan = problem.jobs.evolving
-    others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
-    problem.jobs.refuse(others, "has phases or a profile: this policy answers jobs with requests only")
-    rule = policy._rule(problem)  # noqa: SLF001 - a method of this module
-    candidates, growing = initial_candidates(len(problem.jobs)), initial_growing(len(problem.jobs))
-
-    return run_to_end(
-        problem,
-        lambda jobs, state, resizing: run_lina(
-            jobs, state, resizing, candidates, rule, growing, rules.coalesce
-        ),
-        ordered=False,
-    )

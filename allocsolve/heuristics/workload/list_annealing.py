@@ -27,16 +27,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ListAnnealingParams(Params):
-    """The numbers of `ListAnnealing`, measured on logs and on draws of malleable jobs."""
+class ListParams(Params):
+    """The numbers of an annealing over lists, measured on logs and on draws of malleable jobs."""
 
     #: The temperatures of the first and the last list, in the mean cost of a job under the list to begin
     #: with.
     hot_lists: float = 1.0
     cold_lists: float = 0.01
-    #: Those of the first and the last move of pieces: the schedule to begin with is good already.
-    hot_moves: float = 0.1
-    cold_moves: float = 0.005
     #: The most jobs of which lists are tried: one more list takes 10 ms.
     most_jobs: int = 5_000
     #: Lists if the budget limits neither seconds nor iterations: so many over the number of jobs, within
@@ -44,23 +41,33 @@ class ListAnnealingParams(Params):
     lists_times_jobs: int = 4_000_000
     least_lists: int = 1_000
     most_lists: int = 200_000
-    #: Moves of pieces for each job then, within limits.
-    moves_per_job: int = 200
-    least_moves: int = 20_000
-    most_moves: int = 200_000
     #: Lists for each job, and the least number of lists, if the budget limits the seconds only: a search of
     #: few jobs ends by these long before its time.
     timed_lists_per_job: int = 50_000
     least_timed_lists: int = 200_000
-    #: Moves of pieces for each job, and the least number of them, then.
-    timed_moves_per_job: int = 50_000
-    least_timed_moves: int = 200_000
     #: Lists between two looks at the clock: at most this share of all, and about so many seconds.
     look_share: float = 0.01
     look_s: float = 0.02
     #: The seconds of a list for each job, and for each pair of jobs.
     list_s_per_job: float = 5e-8
     list_s_per_pair: float = 5e-10
+
+
+@dataclass(frozen=True, slots=True)
+class ListAnnealingParams(ListParams):
+    """The numbers of `ListAnnealing`: those of its lists, and of moves of pieces after them."""
+
+    #: The temperatures of the first and the last move of pieces, in the mean cost of a job: the schedule to
+    #: begin with is good already.
+    hot_moves: float = 0.1
+    cold_moves: float = 0.005
+    #: Moves of pieces for each job if the budget limits nothing, within limits.
+    moves_per_job: int = 200
+    least_moves: int = 20_000
+    most_moves: int = 200_000
+    #: Moves of pieces for each job, and the least number of them, if it limits the seconds only.
+    timed_moves_per_job: int = 50_000
+    least_timed_moves: int = 200_000
     #: Moves of pieces between two looks at the clock: so many over the number of jobs, within limits; about
     #: .01 s.
     look_moves_times_jobs: int = 200_000
@@ -260,12 +267,28 @@ def _anneal_lists(
     least: float,
     clock: Clock,
 ) -> Limit | None:
-    count = len(best.problem.jobs)
     lists_of_starts = [listed for schedule in starts for listed in decoder.lists_of(schedule)]
     listed = min([*lists_of_starts, *decoder.serial_lists()], key=decoder.cost)
     search = ListAnnealer(decoder, listed, budget.seed)
     if search.best_cost == math.inf:  # there is no room for the steps of this list
         return Limit.SIZE
+    return anneal_lists(best, search, budget, params, least=least, clock=clock)
+
+
+def anneal_lists(
+    best: BestSchedule,
+    search: ListAnnealer | ServiceAnnealer,
+    budget: Budget,
+    params: ListParams,
+    *,
+    least: float,
+    clock: Clock,
+) -> Limit | None:
+    """Try lists with ever lower temperatures within the time of the clock; return the limit that ended it.
+
+    None if a schedule is as good as `least`.
+    """
+    count = len(best.problem.jobs)
     lists = number_of_moves(
         budget,
         clock,
@@ -275,24 +298,9 @@ def _anneal_lists(
     list_s = count * (params.list_s_per_job + count * params.list_s_per_pair)
     most = math.ceil(min(params.look_share * lists, params.look_s / list_s))
     cooling = Cooling(lists, most, clock, timed=budget.iterations is None)
-    unit = search.best_cost / count
-    return anneal_lists(best, search, cooling, least, unit=unit, hot=params.hot_lists, cold=params.cold_lists)
-
-
-def anneal_lists(
-    best: BestSchedule,
-    search: ListAnnealer | ServiceAnnealer,
-    cooling: Cooling,
-    least: float,
-    *,
-    unit: float,
-    hot: float,
-    cold: float,
-) -> Limit | None:
-    """Search with ever lower temperatures, from `hot` to `cold` times `unit`; return the limit that ended it.
-
-    None if a schedule is as good as `least`.
-    """
+    # Jobs that wait for each other for ever have no cost; then any other list is as good.
+    unit = search.best_cost / count if search.best_cost < math.inf else 1.0
+    hot, cold = params.hot_lists, params.cold_lists
     known = math.inf
     while True:
         if search.best_cost < known:

@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_list_decoding import (
-    DecoderWork,
-    Listed,
-    ListSearch,
-    PieceLog,
-    anneal,
-    decode,
-)
+from allocsolve.heuristics.workload import _kernels_list_decoding as kernels
 from allocsolve.heuristics.workload._kernels_piece_moves import move_pieces
 from allocsolve.heuristics.workload.serial import job_sizes, plan_costs, serial_order
-from allocsolve.model import WorkloadSchedule
-from allocsolve.model.arrays import frozen
-from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
+from allocsolve.model import EVOLVING, MALLEABLE, WorkloadSchedule, frozen
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_piece_moves import PieceMoves, PiecePlan
@@ -72,13 +63,12 @@ class Decoder:
         every = int((packed.max_nodes - packed.min_nodes + 1).sum()) <= _EVERY_SIZE
         self.sizes = sizes = job_sizes(problem, every=every)
         stalls = evolving.stall_fixed + evolving.stall_per_node + evolving.stall_shared > 0
-        keeps = (packed.kind != MALLEABLE) | stalls
-        keeps.setflags(write=False)
-        self._listed = Listed(
+        keeps = frozen((packed.kind != MALLEABLE) | stalls)
+        self._listed = kernels.Listed(
             packed.submit, *sizes, keeps, packed.points, frozen(np.flatnonzero(np.diff(sizes.offsets) > 1))
         )
         self._costs = plan_costs(problem, term, sizes)
-        self._is_maximum = term == "makespan"
+        self._fixed = self._listed, self._costs, term == "makespan", problem.num_nodes
         steps = _STEPS_WITH_POINTS if packed.points.any() else _STEPS
         self._work = new_work(steps * count + 2, steps * count + 2)
 
@@ -127,22 +117,12 @@ class Decoder:
     def _largest(self) -> IntArray:
         return self.sizes.offsets[:-1].copy()
 
-    def anneal(self, search: ListSearch, temperature: float, moves: int) -> None:
+    def anneal(self, search: kernels.ListSearch, temperature: float, moves: int) -> None:
         """Try lists near the present one of a search, see `ListAnnealer`."""
-        anneal(
-            self._listed,
-            self._costs,
-            self._is_maximum,
-            self._problem.num_nodes,
-            search,
-            temperature,
-            moves,
-            self._work,
-            _log(0, 0),
-        )
+        kernels.anneal(*self._fixed, search, temperature, moves, self._work, _log(0, 0))
 
     def move(
-        self, plan: PiecePlan, moves: PieceMoves, temperature: float, count: int, work: DecoderWork
+        self, plan: PiecePlan, moves: PieceMoves, temperature: float, count: int, work: kernels.DecoderWork
     ) -> None:
         """Move pieces of a plan, see `PieceAnnealer`."""
         move_pieces(self._listed, self._costs, plan, moves, temperature, count, work)
@@ -163,17 +143,8 @@ class Decoder:
         kept = change != 0
         return edges[kept], np.cumsum(change)[kept]
 
-    def _decode(self, listed: SizeList, log: PieceLog) -> float:
-        return decode(
-            self._listed,
-            self._costs,
-            self._is_maximum,
-            self._problem.num_nodes,
-            listed.order,
-            listed.caps,
-            self._work,
-            log,
-        )
+    def _decode(self, listed: SizeList, log: kernels.PieceLog) -> float:
+        return kernels.decode(*self._fixed, listed.order, listed.caps, self._work, log)
 
 
 class ListAnnealer:
@@ -185,7 +156,7 @@ class ListAnnealer:
     def __init__(self, decoder: Decoder, start: SizeList, seed: int) -> None:
         self._decoder = decoder
         cost = decoder.cost(start)
-        self._search = ListSearch(
+        self._search = kernels.ListSearch(
             order=start.order.copy(),
             caps=start.caps.copy(),
             best_order=start.order.copy(),
@@ -213,14 +184,16 @@ class ListAnnealer:
         self._decoder.anneal(self._search, temperature, moves)
 
 
-def new_work(steps: int, pieces: int) -> DecoderWork:
+def new_work(steps: int, pieces: int) -> kernels.DecoderWork:
     """Return arrays with room for so many steps, and for so many pieces of a job."""
     times, new_times = np.zeros((2, steps))
     free, new_free = np.zeros((2, steps), dtype=np.int64)
     starts, ends = np.zeros((2, pieces))
-    return DecoderWork(times, free, new_times, new_free, starts, ends, np.zeros(pieces, dtype=np.int64))
+    return kernels.DecoderWork(
+        times, free, new_times, new_free, starts, ends, np.zeros(pieces, dtype=np.int64)
+    )
 
 
-def _log(jobs: int, pieces: int) -> PieceLog:
+def _log(jobs: int, pieces: int) -> kernels.PieceLog:
     first, number_of_pieces, held = (np.zeros(number, dtype=np.int64) for number in (jobs, jobs, pieces))
-    return PieceLog(first, number_of_pieces, np.zeros(pieces), np.zeros(pieces), held)
+    return kernels.PieceLog(first, number_of_pieces, np.zeros(pieces), np.zeros(pieces), held)

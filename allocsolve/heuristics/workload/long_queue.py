@@ -12,9 +12,7 @@ from allocsolve.kernels.records import records
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import FloatArray, IntArray, PackedJobs
 
 #: Scores that differ by a larger part than this are in the same order at any time: rounding makes less than
 #: 32 times 2^-53 of it.
@@ -29,17 +27,8 @@ def long_queue(jobs: PackedJobs, estimate: FloatArray, order: int) -> LongQueue 
 
     They are certain if all jobs are submitted at one instant: all waits are equal then, so they change no
     order, except for rounding.
-
-    Parameters
-    ----------
-    estimate
-        By which waiting jobs are scored and backfilled, in seconds.
-    order
-        A code of `ORDER_CODES`.
-
-    Notes
-    -----
-    *Complexity*: O(jobs log jobs).
+    Waiting jobs are scored and backfilled by `estimate`, in seconds; `order` is a code of `ORDER_CODES`.
+    O(jobs log jobs).
     """
     count = len(estimate)
     if order < FIRST_AGING:

@@ -9,44 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-import numpy as np
-
-from allocsolve.heuristics.workload._kernels_malleable import (
-    ABOVE_MIN,
-    ABOVE_PREFERRED,
-    FOR_NOBODY,
-    PROMISED_NODES,
-    SHARE_ABOVE_MIN,
-    STARTED_NOW,
-    MalleableRule,
-    Scratch,
-    decide_malleable,
-    initial_scratch,
-    run_malleable,
-)
+from allocsolve.heuristics.workload import _kernels_malleable as kernels
 from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     MIN_SIZE,
     PREFERRED_SIZE,
-    Estimates,
-    QueueRule,
     nothing_blocked,
 )
-from allocsolve.heuristics.workload.policies import ALL_JOBS
-from allocsolve.simulation import EngineRules
-from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
-from allocsolve.simulation.decisions import Promise, Resize, Start
+from allocsolve.heuristics.workload.policies import initial_estimates, queue_rule
+from allocsolve.simulation import EngineRules, Promise, Resize, Start
+from allocsolve.simulation.compiled import ResizingSolver, run_to_end
 from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.simulation import QueueView
+    from allocsolve.model import IntArray, WorkloadProblem
+    from allocsolve.simulation import EngineRules, QueueView
     from allocsolve.simulation.kernels import Resizing, State
-    from allocsolve.simulation.outcome import Simulation
 
 #: A decision of a policy that resizes jobs.
 ResizeDecision: TypeAlias = Start | Resize | Promise
@@ -59,43 +39,36 @@ def _rule(
     needs_preferred: bool = False,
     keeps_preferred: bool = False,
     relaxes: bool = False,
-) -> MalleableRule:
-    return MalleableRule(
-        queue=QueueRule(
-            kind=FIRST_FIT,
-            extra_nodes=False,
-            strict=False,
-            order=0,
-            moldable=start_size,
-            scan_limit=ALL_JOBS,
-            learning=False,
-        ),
-        measure=measure,
-        needs_preferred=needs_preferred,
-        keeps_preferred=keeps_preferred,
-        relaxes=relaxes,
-    )
+) -> kernels.MalleableRule:
+    queue = queue_rule(FIRST_FIT)._replace(moldable=start_size)
+    return kernels.MalleableRule(queue, measure, needs_preferred, keeps_preferred, relaxes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Malleable(CompiledSolver):
+class _Malleable(ResizingSolver):
     """The base of the four policies; each of them adds its rule, see `MalleableMin`."""
 
     #: What the loop of events takes.
-    malleable_rule: ClassVar[MalleableRule]
-
-    @property
-    def rules(self) -> EngineRules:
-        """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules()
+    malleable_rule: ClassVar[kernels.MalleableRule]
+    answers = False
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
         """Return the decisions on a view; this method is a policy for `allocsolve.simulation.run_policy`."""
         return decide_resizes(view, self.malleable_rule)
 
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return simulation_of(final_states(problem, self.malleable_rule, rules or self.rules))
+    def run(self, problem: WorkloadProblem, rules: EngineRules) -> tuple[State, Resizing]:
+        """Run a workload to its end; return the states of the engine."""
+        scratch = kernels.initial_scratch(len(problem.jobs), room=0)
+        estimates, memory = (
+            initial_estimates(problem.packed.estimate),
+            nothing_blocked(usable=False),
+        )
+        fixed = estimates, scratch, self.malleable_rule, memory, rules.coalesce
+        return run_to_end(
+            problem,
+            lambda jobs, state, resizing: kernels.run_malleable(jobs, state, resizing, *fixed),
+            ordered=False,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +99,7 @@ class MalleableMin(_Malleable):
     ([(0.0, 1), (20.0, 4), (55.0, 3)], [0.0, 55.0])
     """
 
-    malleable_rule = _rule(ABOVE_MIN)
+    malleable_rule = _rule(kernels.ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +123,7 @@ class MalleableAverage(_Malleable):
     [1, 3]
     """
 
-    malleable_rule = _rule(SHARE_ABOVE_MIN)
+    malleable_rule = _rule(kernels.SHARE_ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +150,7 @@ class MalleablePref(_Malleable):
     """
 
     malleable_rule = _rule(
-        ABOVE_PREFERRED, PREFERRED_SIZE, needs_preferred=True, keeps_preferred=True, relaxes=True
+        kernels.ABOVE_PREFERRED, PREFERRED_SIZE, needs_preferred=True, keeps_preferred=True, relaxes=True
     )
 
 
@@ -203,60 +176,38 @@ class MalleablePrefkeeper(_Malleable):
     ([2, 4], 2)
     """
 
-    malleable_rule = _rule(ABOVE_PREFERRED, PREFERRED_SIZE, keeps_preferred=True)
+    malleable_rule = _rule(kernels.ABOVE_PREFERRED, PREFERRED_SIZE, keeps_preferred=True)
 
 
-def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
-    """Return the states of the engine at the end of a workload under a policy."""
-    rules.check(problem, answers=False)
-    problem = rules.applied(problem)
-    scratch = initial_scratch(len(problem.jobs), room=0)
-    fixed = (_estimates(problem.packed.estimate), scratch, rule, nothing_blocked(usable=False))
-    return run_to_end(
-        problem,
-        lambda jobs, state, resizing: run_malleable(jobs, state, resizing, *fixed, rules.coalesce),
-        ordered=False,
-    )
-
-
-def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
+def decide_resizes(view: QueueView, rule: kernels.MalleableRule) -> tuple[ResizeDecision, ...]:
     """Return what a policy decides on a view. O(running + queue), and the cost of the policy."""
     view, listed = renumbered(view)
     room = 4 * len(listed) + 64  # enough for most calls; a call that needs more is repeated
     while True:
-        scratch = initial_scratch(len(listed), room)
+        scratch = kernels.initial_scratch(len(listed), room)
         state = _state_after(view, rule, scratch)
         room = int(scratch.decided[0])
         if room <= len(scratch.decisions):
             return tuple(_decisions(state, scratch.decisions[:room], listed))
 
 
-def _state_after(view: QueueView, rule: MalleableRule, scratch: Scratch) -> State:
+def _state_after(view: QueueView, rule: kernels.MalleableRule, scratch: kernels.Scratch) -> State:
     """Return the state after one call on a view."""
     state, columns, memory = state_of_view(view, resizable=True), view.jobs, nothing_blocked(usable=False)
-    estimates, resizing = _estimates(columns.estimate), resizing_of_view(view)
+    estimates, resizing = (
+        initial_estimates(columns.estimate),
+        resizing_of_view(view),
+    )
     which = packed_jobs(columns), state, resizing, estimates, scratch, rule, memory
-    decide_malleable(*which, view.running, view.expected_ends)
+    kernels.decide_malleable(*which, view.running, view.expected_ends)
     return state
 
 
 def _decisions(state: State, decisions: IntArray, listed: IntArray) -> Iterator[ResizeDecision]:
     for job, nodes, other in decisions.tolist():
-        if other == STARTED_NOW:
+        if other == kernels.STARTED_NOW:
             yield start_of(state, job, listed, nodes)
-        elif other == PROMISED_NODES:
+        elif other == kernels.PROMISED_NODES:
             yield Promise(int(listed[job]), nodes)
         else:
-            yield Resize(int(listed[job]), nodes, None if other == FOR_NOBODY else int(listed[other]))
-
-
-def _estimates(limit: FloatArray) -> Estimates:
-    """Return the estimates of a policy that takes those of the users."""
-    return Estimates(
-        limit=limit,
-        running=limit.copy(),
-        queued=limit.copy(),
-        scores=np.empty(0),
-        user=np.empty(0, dtype=np.int64),
-        last_runs=np.empty((0, 2)),
-    )
+            yield Resize(int(listed[job]), nodes, None if other == kernels.FOR_NOBODY else int(listed[other]))

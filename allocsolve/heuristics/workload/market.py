@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_clearing import profit_takers
+from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES
 from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule, initial_auction
-from allocsolve.heuristics.workload.policies import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
 from allocsolve.judge.workload.rules import workload_value
-from allocsolve.model import Clock, Limit, Result, Status, WorkloadObjective, terms
-from allocsolve.model.arrays import frozen
+from allocsolve.model import Clock, Limit, Result, Status, WorkloadObjective, frozen, terms
 from allocsolve.model.options import Options, Params
 from allocsolve.simulation import EngineRules
 
@@ -154,5 +153,5 @@ def market_schedule(
     demand = profit_takers(packed, work_prices(problem, bound))
     auction = initial_auction(demand, frozen(np.asarray(bound.starts, dtype=np.float64).copy()))
     hysteresis = params.hysteresis_at_points if packed.points.any() else 0.0
-    rule = RebalancingRule(hysteresis, order_code("smallest-area"))
+    rule = RebalancingRule(hysteresis, ORDER_CODES["smallest-area"])
     return run_auctions(problem, auction, rule, EngineRules(), packed.runtime, clock).schedule

@@ -48,9 +48,7 @@ from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.resources import Given
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
     from allocsolve.simulation import Decision, QueueView
 
 #: Which job comes first; ties go to the job that was submitted first. Let r be the estimate (s) of a job, n
@@ -79,11 +77,6 @@ QueueOrder: TypeAlias = Literal[
 
 #: All orders, the default first.
 QUEUE_ORDERS: tuple[QueueOrder, ...] = get_args(QueueOrder)
-
-
-def order_code(order: QueueOrder) -> int:
-    """Return the code of an order for kernels."""
-    return ORDER_CODES[order]
 
 
 #: Where a policy takes run times from, see `Easy`.
@@ -205,7 +198,9 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     users = user_numbers(problem) if policy.rule.learning else _NO_USERS
-    estimates = _estimates(packed.estimate, sources[policy.running], sources[policy.queued], users)
+    estimates = initial_estimates(
+        packed.estimate, sources[policy.running], sources[policy.queued], users=users
+    )
     # If running and queued jobs have different estimates, a start may move the shadow time of the jobs
     # behind.
     lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
@@ -225,7 +220,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
         raise InvalidOption("the view hides actual run times, which the policy needs")
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
-    estimates = _estimates(jobs.estimate, sources[policy.running], sources[policy.queued], _NO_USERS)
+    estimates = initial_estimates(jobs.estimate, sources[policy.running], sources[policy.queued])
     free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
     wake = np.inf
     if policy.rule.kind in _VARIANTS:
@@ -249,8 +244,12 @@ def _can_be_tree(rule: QueueRule) -> bool:
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
 
 
-def _estimates(limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray) -> Estimates:
-    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs."""
+def initial_estimates(limit: FloatArray, *expected: FloatArray, users: IntArray = _NO_USERS) -> Estimates:
+    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs.
+
+    Those that are `expected` are those of users if left out.
+    """
+    running, queued = expected or (limit, limit)
     return Estimates(
         limit=limit,
         running=running.copy(),
@@ -499,7 +498,7 @@ class Easy(QueueSolver):
             self.moldable,
             extra_nodes=self.extra_nodes,
             strict=self.strict,
-            order=order_code(self.order),
+            order=ORDER_CODES[self.order],
             scan_limit=ALL_JOBS if self.scan_limit is None else min(self.scan_limit, ALL_JOBS),
             learning=self.estimate == "user-average",
             reservations=ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS),
@@ -535,5 +534,5 @@ _PRESETS: Final = {
 
 #: First fit, for which least areas come first, by true run times.
 SMALLEST_AREA_FIRST: Final = QueuePolicy(
-    queue_rule(FIRST_FIT, order=order_code("smallest-area")), running="actual", queued="actual"
+    queue_rule(FIRST_FIT, order=ORDER_CODES["smallest-area"]), running="actual", queued="actual"
 )

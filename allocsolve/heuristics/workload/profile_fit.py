@@ -10,24 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.workload._kernels_profile_fit import (
-    ROWS,
-    JobSteps,
-    new_plan,
-    new_room,
-    no_reservations,
-    place_jobs,
-    place_known_steps,
-)
-from allocsolve.model import WorkloadProblem, WorkloadSchedule, expand_ratio
-from allocsolve.model.arrays import frozen
+from allocsolve.heuristics.workload import _kernels_profile_fit as kernels
+from allocsolve.model import NOT_EVOLVING, PROFILE, WorkloadProblem, WorkloadSchedule, expand_ratio, frozen
 from allocsolve.model.checks import instance
-from allocsolve.model.evolving import NOT_EVOLVING, PROFILE
 from allocsolve.model.profile import ExpandLimit, max_expanded_durations
-from allocsolve.simulation import EngineRules, Log, Simulation
+from allocsolve.simulation import EngineRules, Log, ProfileKnowledge, Simulation
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.rules import ProfileKnowledge
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -113,25 +102,32 @@ class ProfileFit(CompiledSolver):
         schedule = WorkloadSchedule(steps.offsets, starts, ends, steps.nodes)
         return Simulation(schedule, _log(order, schedule.first_starts))
 
-    def _step_starts(self, order: IntArray, steps: JobSteps, num_nodes: int) -> FloatArray:
+    def _step_starts(self, order: IntArray, steps: kernels.JobSteps, num_nodes: int) -> FloatArray:
         """Return the start of each step, in seconds; jobs are planned in this order."""
         jobs, starts = len(order), np.zeros(len(steps.seconds))
         lengths = np.diff(steps.offsets)
         if self.knowledge == "next":
-            state = new_plan(32 * jobs), no_reservations(jobs), new_room(ROWS), np.zeros_like(order)
-            place_known_steps(order, steps, num_nodes, self.compacting, *state, starts)
+            state = (
+                kernels.new_plan(32 * jobs),
+                kernels.no_reservations(jobs),
+                kernels.new_room(kernels.ROWS),
+                np.zeros_like(order),
+            )
+            kernels.place_known_steps(order, steps, num_nodes, self.compacting, *state, starts)
         elif self.knowledge == "all":
-            plan, room = new_plan(2 * len(starts)), new_room(lengths.max(initial=1))
-            place_jobs(order, steps, num_nodes, self.compacting, plan, room, starts)
+            plan, room = kernels.new_plan(2 * len(starts)), kernels.new_room(lengths.max(initial=1))
+            kernels.place_jobs(order, steps, num_nodes, self.compacting, plan, room, starts)
         else:
-            begins, plan = np.zeros(jobs), new_plan(2 * jobs)
-            place_jobs(order, _in_one_step(steps), num_nodes, self.compacting, plan, new_room(1), begins)
+            begins, plan = np.zeros(jobs), kernels.new_plan(2 * jobs)
+            kernels.place_jobs(
+                order, _in_one_step(steps), num_nodes, self.compacting, plan, kernels.new_room(1), begins
+            )
             starts = np.repeat(steps.runtime, lengths) - (steps.after + steps.seconds)
             starts += np.repeat(begins, lengths)
         return starts
 
 
-def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
+def _job_steps(problem: WorkloadProblem, expand_limit: float) -> kernels.JobSteps:
     """Return the steps of all jobs, which have profiles or one step."""
     packed, plan = problem.packed, problem.jobs.evolving
     profiled = plan.reading == PROFILE
@@ -158,7 +154,7 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
         longest[these] = (
             np.inf if ratio is None else max_expanded_durations(seconds[these].astype(np.int64), ratio)
         )
-    return JobSteps(
+    return kernels.JobSteps(
         submit=packed.submit,
         offsets=frozen(offsets),
         seconds=frozen(seconds),
@@ -171,7 +167,7 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
     )
 
 
-def _in_one_step(steps: JobSteps) -> JobSteps:
+def _in_one_step(steps: kernels.JobSteps) -> kernels.JobSteps:
     """Return the jobs with a single step each, in which they hold their most nodes from start to end."""
     jobs = len(steps.submit)
     return steps._replace(

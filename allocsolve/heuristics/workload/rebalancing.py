@@ -6,31 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from allocsolve.errors import UnsupportedProblem
+from allocsolve.heuristics.workload import _kernels_rebalancing as kernels
 from allocsolve.heuristics.workload._kernels_clearing import price_takers
-from allocsolve.heuristics.workload._kernels_rebalancing import (
-    CALLS_MADE,
-    COMPLETE,
-    RebalancingRule,
-    decide_rebalancing,
-    initial_auction,
-    run_rebalancing,
-)
-from allocsolve.heuristics.workload.policies import QueueOrder, order_code
-from allocsolve.model.evolving import PROFILE
-from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES
+from allocsolve.heuristics.workload.policies import QueueOrder
+from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.options import Within
-from allocsolve.simulation import EngineRules
+from allocsolve.simulation import Answer, EngineRules, Resize
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
-from allocsolve.simulation.decisions import Answer, Resize
 from allocsolve.simulation.kernels import packed_jobs, renumbered, resizing_of_view, start_of, state_of_view
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_rebalancing import Auction
     from allocsolve.heuristics.workload.malleable import ResizeDecision
     from allocsolve.model import Clock, FloatArray, PackedJobs, WorkloadProblem
-    from allocsolve.simulation import QueueView
+    from allocsolve.simulation import QueueView, Simulation
     from allocsolve.simulation.kernels import Resizing, State
-    from allocsolve.simulation.outcome import Simulation
 
 #: The end of the message for workloads that the policy does not support.
 _NO_PROFILES = "has a profile: static-price knows no price of nodes that a job has to wait for"
@@ -92,13 +82,8 @@ class StaticPrice(CompiledSolver):
     order: QueueOrder = "submission"
 
     @property
-    def rules(self) -> EngineRules:
-        """The rules of a simulation under this policy, unless others are given."""
-        return EngineRules()
-
-    @property
-    def _rule(self) -> RebalancingRule:
-        return RebalancingRule(float(self.hysteresis), order_code(self.order))
+    def _rule(self) -> kernels.RebalancingRule:
+        return kernels.RebalancingRule(float(self.hysteresis), ORDER_CODES[self.order])
 
     def simulated(
         self, problem: WorkloadProblem, rules: EngineRules | None = None, clock: Clock | None = None
@@ -112,7 +97,7 @@ class StaticPrice(CompiledSolver):
         rules = rules or self.rules
         rules.check(problem)
         problem = rules.applied(problem)
-        auction = initial_auction(price_takers(problem.packed))
+        auction = kernels.initial_auction(price_takers(problem.packed))
         return run_auctions(problem, auction, self._rule, rules, clock=clock)
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision | Answer, ...]:
@@ -127,10 +112,12 @@ class StaticPrice(CompiledSolver):
             resizing_of_view(view),
         )
         state.engine["submitted"] = len(view.queue)  # so that the whole queue is sorted
-        auction = initial_auction(price_takers(packed))
+        auction = kernels.initial_auction(price_takers(packed))
         running = view.running[packed.kind[view.running] == MALLEABLE]
         before, targets = resizing.job["target"][running], resizing.job["target"]
-        decide_rebalancing(packed, state, resizing, auction, self._rule, view.running, view.expected_ends)
+        kernels.decide_rebalancing(
+            packed, state, resizing, auction, self._rule, view.running, view.expected_ends
+        )
         changed = [
             (job, after, after > held)
             for job, held, after in zip(
@@ -150,8 +137,8 @@ class StaticPrice(CompiledSolver):
 
 def run_auctions(
     problem: WorkloadProblem,
-    auction: Auction,
-    rule: RebalancingRule,
+    auction: kernels.Auction,
+    rule: kernels.RebalancingRule,
     rules: EngineRules,
     estimate: FloatArray | None = None,
     clock: Clock | None = None,
@@ -164,11 +151,11 @@ def run_auctions(
     """
 
     def run(jobs: PackedJobs, state: State, resizing: Resizing) -> bool:
-        stopped = CALLS_MADE
-        while stopped == CALLS_MADE:
-            stopped = run_rebalancing(jobs, state, resizing, auction, rule, rules.coalesce, _CALLS)
-            if stopped != COMPLETE and clock is not None and clock.remaining == 0:
+        stopped = kernels.CALLS_MADE
+        while stopped == kernels.CALLS_MADE:
+            stopped = kernels.run_rebalancing(jobs, state, resizing, auction, rule, rules.coalesce, _CALLS)
+            if stopped != kernels.COMPLETE and clock is not None and clock.remaining == 0:
                 raise TimeoutError
-        return stopped == COMPLETE
+        return stopped == kernels.COMPLETE
 
     return simulation_of(run_to_end(problem, run, ordered=None, estimate=estimate))

@@ -18,9 +18,9 @@ from allocsolve.heuristics.workload.serial import (
     serial_order,
     serial_plan,
 )
-from allocsolve.model import Limit, Result, Status, WorkloadObjective, shown_values
-from allocsolve.model.arrays import frozen
+from allocsolve.model import Limit, Result, WorkloadObjective, frozen
 from allocsolve.model.options import Options, Params
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,13 +75,8 @@ def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterat
 def dual_plans(problem: WorkloadProblem, starts: FloatArray, nodes: IntArray, sizes: Sizes) -> Iterator[Plan]:
     """Yield plans by serial generation in the order of given starts, or by area within windows of them.
 
-    Parameters
-    ----------
-    problem, sizes
-        The problem, and the sizes that jobs may take.
-    starts, nodes
-        Shape (jobs,): the start (s) and the nodes with which each job is cheapest under the prices of a
-        bound.
+    `starts` (s) and `nodes`, shape (jobs,), are those with which each job is cheapest under the prices of a
+    bound; `sizes` are those that jobs may take.
     """
     chosen = sizes.offsets[:-1].copy()
     for job in np.flatnonzero(np.diff(sizes.offsets) > 1).tolist():
@@ -102,25 +97,16 @@ def _frugal(sizes: Sizes, factor: float) -> tuple[Sizes, IntArray]:
     least_area = np.minimum.reduceat(area, sizes.offsets[:-1])
     allowed = area <= np.repeat(least_area, np.diff(sizes.offsets)) * factor
     offsets = np.concatenate([[0], np.cumsum(allowed)])[sizes.offsets]
-    seconds = sizes.seconds[allowed]
-    seconds.setflags(write=False)
-    return Sizes(frozen(offsets), frozen(sizes.nodes[allowed]), seconds), np.flatnonzero(allowed)
+    kept = Sizes(frozen(offsets), frozen(sizes.nodes[allowed]), frozen(sizes.seconds[allowed]))
+    return kept, np.flatnonzero(allowed)
 
 
 class Reinserter:
-    """The state of a search: a plan, the costs of its jobs and the random numbers.
+    """The state of a search: a plan, which is changed in place, the costs of its jobs and the random numbers.
 
-    Parameters
-    ----------
-    plan
-        The plan to begin with; it is changed in place.
-    objective
-        The objective to minimise. Moves are compared by its first two terms that are means over the jobs. If
-        the makespan comes first, it is first reduced to `target`, and after that never rises above it.
-    seed
-        The seed of the random numbers: the same seed gives the same moves.
-    target
-        A lower bound on the makespan, in seconds.
+    Moves are compared by the first two terms of the objective that are means over the jobs. If the makespan
+    comes first, it is first reduced to `target`, a lower bound on it in seconds, and after that never rises
+    above it. The same seed gives the same moves.
     """
 
     def __init__(self, plan: Plan, objective: WorkloadObjective, seed: int, target: float = 0.0) -> None:
@@ -131,14 +117,11 @@ class Reinserter:
         self._drawn = np.ones(count, dtype=bool)
         self._makespan = plan_costs(problem, "makespan", sizes, target)
         means = [plan_costs(problem, term, sizes) for term in objective if term != "makespan"]
-        none = (
-            means[0]._replace(slope=_zeros(count), floor=_zeros(count), least=_zeros(count))
-            if means
-            else None
-        )
-        self._means: tuple[Costs, Costs] = (
-            (means[0], means[1] if len(means) > 1 else none) if none else (self._makespan, self._makespan)
-        )
+        self._means: tuple[Costs, Costs] = (self._makespan, self._makespan)
+        if means:
+            zeros = frozen(np.zeros(count))
+            none = means[0]._replace(slope=zeros, floor=zeros, least=zeros)
+            self._means = means[0], means[1] if len(means) > 1 else none
         state = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
         self._moves = Moves(
             by_start=np.zeros(count, dtype=np.int64),
@@ -209,13 +192,6 @@ def _excess(costs: Costs, starts: FloatArray, seconds: FloatArray) -> FloatArray
     return np.maximum(costs.floor, costs.slope * (times - costs.reference)) - costs.least
 
 
-def _zeros(count: int) -> FloatArray:
-    """Return read-only zeros."""
-    array = np.zeros(count)
-    array.setflags(write=False)
-    return array
-
-
 @dataclass(frozen=True, slots=True)
 class Reinsertion(Options):
     """Start from serial generation; take a waiting job and some that overlap its wait out, put them back.
@@ -277,16 +253,8 @@ class Reinsertion(Options):
             if not best.values:
                 raise
             limit = Limit.INTERRUPTED
-        proven = best.values[0] <= least
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            best.schedule(),
-            shown_values(best.values),
-            best.values[0] if proven else shown_values((-math.inf,) * len(best.values)),
-            limit=None if proven else limit,
-            runtime=clock.elapsed,
-            incumbents=tuple(best.incumbents),
-        )
+        bounds = best.values if best.values[0] <= least else ()
+        return search_result(best.schedule(), best.values, bounds, limit, clock, best.incumbents)
 
 
 def default_moves(problem: WorkloadProblem, params: ReinsertionParams = ReinsertionParams()) -> int:

@@ -9,11 +9,8 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_resources import Machine
 from allocsolve.kernels.free_nodes import free_steps, new_free_nodes
-from allocsolve.model import RIGID, packed_machine
-from allocsolve.model.arrays import frozen
+from allocsolve.model import ALL_SIZES, NO_SPEEDUP, RIGID, frozen, packed_machine
 from allocsolve.model.columns import plain
-from allocsolve.model.job_kinds import ALL_SIZES
-from allocsolve.model.speedup import NO_SPEEDUP
 from allocsolve.simulation.kernels import NOBODY, initial_state
 
 if TYPE_CHECKING:
@@ -50,10 +47,7 @@ class Given(NamedTuple):
 def given_to_kernels(problem: WorkloadProblem, planned: int = 0) -> Given:
     """Return what kernels of queue policies take of a workload. O(jobs + windows^2).
 
-    Parameters
-    ----------
-    planned
-        The number of jobs that are planned at most: what is free over time has room for them.
+    At most `planned` jobs are planned: what is free over time has room for them.
     """
     packed = problem.jobs.packed
     if problem.is_plain:
@@ -75,12 +69,8 @@ def free_over_time(machine: PackedMachine, resource: int, num_jobs: int) -> Free
 def machine_of(shown: PackedMachine, submit: FloatArray, others: Sequence[FreeNodes]) -> Machine:
     """Return a machine of which nothing is held, for kernels.
 
-    Parameters
-    ----------
-    submit
-        Shape (jobs,), seconds: when jobs are submitted.
-    others
-        What is free over time of each resource but nodes.
+    Jobs are submitted at `submit`, shape (jobs,), in seconds; `others` is what is free over time of each
+    resource but nodes.
     """
     resources = len(shown.names)
     rows: list[Any] = []
@@ -122,25 +112,15 @@ def check_machine(
     Other policies are for plain machines: those that are called with views, which show nodes only
     (`allocsolve.simulation.forecast`), and those that change sizes of running jobs.
 
-    Parameters
-    ----------
-    expected
-        Shape (jobs,) each, seconds: the run times that the policy takes for true, of waiting and of running
-        jobs where these differ.
-    runtime
-        Shape (jobs,), seconds: those that jobs have; those of the workload if left out.
-    learning
-        Whether the policy changes what it expects while it runs.
-    variant
-        Whether it is the EASY of a tool with a loop of its own, see `_kernels_easy_variants`.
-    running
-        Jobs that run already: nobody asks whether they may.
+    `expected` are the run times that the policy takes for true, of waiting and of running jobs where these
+    differ, `runtime` those that jobs have, those of the workload if left out; all of the shape (jobs,), in
+    seconds. `learning` says whether it changes them while it runs, and `variant` whether it is the EASY of a
+    tool with a loop of its own, see `_kernels_easy_variants`. Of the jobs that are `running` already nobody
+    asks whether they may.
 
-    Raises
-    ------
-    UnsupportedProblem
-        If it is the EASY of a tool, as no tool says what it would do; or if a part of the machine is closed
-        for a time, and a job may run longer than expected, so that it would run into what is closed.
+    `UnsupportedProblem` if it is the EASY of a tool, as no tool says what it would do; or if a part of the
+    machine is closed for a time, and a job may run longer than expected, so that it would run into what is
+    closed.
     """
     if variant:
         problem.check_plain("which the tool that like= names does not know")

@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption, UnsupportedProblem
-from allocsolve.heuristics.workload._kernels_serial import (
-    PUT_BACK,
-    PUT_EARLIEST,
-    PUT_ON_ANY_SIZE,
-    TAKE_OUT,
-    Costs,
-    Placed,
-    Sizes,
-)
+from allocsolve.heuristics.workload import _kernels_serial as kernels
 from allocsolve.heuristics.workload.free_over_time import FreeOverTime
 from allocsolve.heuristics.workload.resources import check_rigid
 from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule, shown_values
@@ -44,22 +36,9 @@ if TYPE_CHECKING:
     from allocsolve.model.columns import FloatArray
     from allocsolve.model.speedup import Speedup
 
-__all__ = [
-    "MAX_LISTED_SIZES",
-    "SERIAL_ORDERS",
-    "BestPlan",
-    "Costs",
-    "Plan",
-    "SerialGeneration",
-    "SerialOrder",
-    "Sizes",
-    "job_sizes",
-    "plan_costs",
-    "plan_values",
-    "schedule_of_sizes",
-    "serial_order",
-    "serial_plan",
-]
+#: The sizes that jobs may take, and what they cost, as kernels take them.
+Sizes: TypeAlias = kernels.Sizes
+Costs: TypeAlias = kernels.Costs
 
 #: The order in which jobs are planned; ties are broken by submission.
 SerialOrder: TypeAlias = Literal[
@@ -86,12 +65,8 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
 
     Sizes that are not faster than a smaller one are left out. Of many sizes only some are taken, unless
     `every` is set. O(rows), plus the sizes of each distinct law with its limits.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a job is evolving, as no clairvoyant search plans such jobs; or not rigid on a machine that is not
-        plain; or it has more sizes to list than 2^20.
+    `UnsupportedProblem` if a job is evolving, as no clairvoyant search plans such jobs; or not rigid on a
+    machine that is not plain; or it has more sizes to list than 2^20.
     """
     check_rigid(problem)
     packed = problem.jobs.packed
@@ -180,21 +155,12 @@ def _releases(problem: WorkloadProblem) -> FloatArray:
 def serial_plan(problem: WorkloadProblem, order: IntArray, sizes: Sizes) -> tuple[FloatArray, IntArray]:
     """Plan the jobs in the given order, each where it ends earliest in the nodes that are still free.
 
-    Parameters
-    ----------
-    order
-        Shape (jobs,): each job once.
-    sizes
-        The result of `job_sizes`, or a part of its sizes.
-
-    Returns
-    -------
-    numpy.ndarray, numpy.ndarray
-        Shape (jobs,): starts in seconds, and the index of each job's size in `sizes`.
+    The order, shape (jobs,), has each job once; the sizes are those of `job_sizes`, or a part of them. Return
+    the starts in seconds, and the index of each job's size in `sizes`, both of the shape (jobs,).
     """
     count = len(problem.jobs)
-    placed = Placed(np.zeros(count), sizes.offsets[:-1].copy())
-    FreeOverTime(problem).change(sizes, order, placed, PUT_ON_ANY_SIZE)
+    placed = kernels.Placed(np.zeros(count), sizes.offsets[:-1].copy())
+    FreeOverTime(problem).change(sizes, order, placed, kernels.PUT_ON_ANY_SIZE)
     return placed.starts, placed.chosen
 
 
@@ -290,18 +256,10 @@ def serial_order(
 ) -> IntArray:
     """Return the jobs in the order in which `SerialGeneration` with this order and window plans them.
 
-    Parameters
-    ----------
-    problem, order, window
-        The problem, and options of `SerialGeneration`.
-    starts
-        Shape (jobs,), seconds: the times that are divided into windows, such as the cheapest starts under the
-        prices of a bound (`allocsolve.bounds.workload`). When they may start at the earliest if left out.
-
-    Raises
-    ------
-    InvalidOption
-        If the number of starts differs from that of jobs.
+    `InvalidOption` if the number of starts differs from that of jobs.
+    The times that are divided into windows are `starts`, shape (jobs,), in seconds, such as the cheapest ones
+    under the prices of a bound (`allocsolve.bounds.workload`); when jobs may start at the earliest if left
+    out.
     """
     return SerialGeneration(order, window).list_jobs(problem, starts)
 
@@ -348,19 +306,15 @@ def plan_values(
 class Plan:
     """The places of all jobs, and what they leave free over time.
 
-    Parameters
-    ----------
-    sizes
-        The sizes that jobs may take.
-    starts, chosen
-        Shape (jobs,): a feasible plan, starts in seconds and the index of each job's size in `sizes`; copied.
+    `starts` and `chosen`, shape (jobs,), are a feasible plan: seconds, and the index of each job's size among
+    `sizes`, those that jobs may take; they are copied.
     """
 
     def __init__(self, problem: WorkloadProblem, sizes: Sizes, starts: FloatArray, chosen: IntArray) -> None:
         self.problem, self.sizes = problem, sizes
-        self.placed = Placed(starts.copy(), chosen.copy())
+        self.placed = kernels.Placed(starts.copy(), chosen.copy())
         self.free = FreeOverTime(problem)
-        self._change(np.argsort(starts, kind="stable"), PUT_BACK)
+        self._change(np.argsort(starts, kind="stable"), kernels.PUT_BACK)
 
     @classmethod
     def in_order(cls, problem: WorkloadProblem, sizes: Sizes, chosen: IntArray, order: IntArray) -> Plan:
@@ -370,7 +324,7 @@ class Plan:
         """
         plan = cls.__new__(cls)
         plan.problem, plan.sizes = problem, sizes
-        plan.placed = Placed(np.zeros(len(chosen)), chosen.copy())
+        plan.placed = kernels.Placed(np.zeros(len(chosen)), chosen.copy())
         plan.free = FreeOverTime(problem)
         plan.put(order)
         return plan
@@ -409,31 +363,25 @@ class Plan:
 
     def take_out(self, jobs: IntArray) -> None:
         """Take jobs out of the plan; they keep their sizes."""
-        self._change(jobs, TAKE_OUT)
+        self._change(jobs, kernels.TAKE_OUT)
 
     def put(self, jobs: IntArray, *, where_they_are: bool = False) -> None:
         """Put jobs into the plan one after the other, each at its earliest place or at its present start."""
-        self._change(jobs, PUT_BACK if where_they_are else PUT_EARLIEST)
+        self._change(jobs, kernels.PUT_BACK if where_they_are else kernels.PUT_EARLIEST)
 
     def _change(self, jobs: IntArray, what: int) -> None:
         self.free.change(self.sizes, jobs, self.placed, what)
 
 
 class BestPlan:
-    """The best plan of a search, which may run in several threads, and the times of all improvements.
-
-    Parameters
-    ----------
-    clock
-        The clock that gives the times of the incumbents.
-    """
+    """The best plan of a search, which may run in several threads, and the times of all improvements."""
 
     def __init__(self, problem: WorkloadProblem, objective: WorkloadObjective, clock: Clock) -> None:
         self.problem, self.objective, self.clock = problem, objective, clock
         self.values: tuple[float, ...] = ()
         self.incumbents: list[tuple[float, Value]] = []
         self._sizes: Sizes
-        self._placed: Placed
+        self._placed: kernels.Placed
         self._lock = threading.Lock()
 
     def offer(self, plan: Plan) -> bool:
@@ -442,7 +390,7 @@ class BestPlan:
         with self._lock:
             if self.values and values >= self.values:
                 return False
-            placed = Placed(plan.placed.starts.copy(), plan.placed.chosen.copy())
+            placed = kernels.Placed(plan.placed.starts.copy(), plan.placed.chosen.copy())
             self._sizes, self._placed, self.values = plan.sizes, placed, values
             self.incumbents.append((self.clock.elapsed, shown_values(values)))
         return True
@@ -451,7 +399,7 @@ class BestPlan:
         """Return a copy of the best plan that can be changed."""
         return Plan(self.problem, self._sizes, *self._placed)
 
-    def placed(self, sizes: Sizes) -> Placed:
+    def placed(self, sizes: Sizes) -> kernels.Placed:
         """Return the starts and chosen sizes of the best plan, which must have been made with these sizes."""
         assert sizes is self._sizes
         return self._placed

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds.workload import least_areas, shortest_run_times
-from allocsolve.heuristics.workload._kernels_service import (
-    Entries,
-    ServiceList,
-    ServiceSearch,
-    ServiceWork,
-    anneal_service,
-    serve_to_end,
-)
+from allocsolve.heuristics.workload import _kernels_service as kernels
 from allocsolve.heuristics.workload.serial import Sizes, plan_costs
-from allocsolve.model.arrays import frozen
-from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
+from allocsolve.model import PROFILE, REACTIVE, REQUESTED, frozen
 from allocsolve.simulation.outcome import schedule_of
 from allocsolve.simulation.state import initial_resizing, initial_state
 
@@ -60,32 +52,34 @@ class Server:
         choosers = self._matter[high[self._matter] > low[self._matter]]
         unstarted = work.resizing.job.copy()  # type: ignore[attr-defined]  # an array of numpy
         unstarted.setflags(write=False)
-        self.entries = Entries(frozen(low), frozen(high), frozen(choosers), unstarted)
+        self.entries = kernels.Entries(frozen(low), frozen(high), frozen(choosers), unstarted)
         seconds = shortest_run_times(problem).astype(float)
         every = frozen(np.arange(count + 1))
-        self._costs = plan_costs(problem, term, Sizes(every, packed.nodes, frozen(seconds.copy())))
-        self._is_maximum = term == "makespan"
+        costs = plan_costs(problem, term, Sizes(every, packed.nodes, frozen(seconds.copy())))
+        self._fixed = packed, self.entries, costs, term == "makespan", problem.num_nodes
 
-    def _engine(self) -> ServiceWork:
+    def _engine(self) -> kernels.ServiceWork:
         packed, plan, count = self._packed, self._problem.jobs.evolving, len(self._problem.jobs)
         state = initial_state(self._problem.num_nodes, packed.submit, ordered=None, resizable=True)
         resizing = initial_resizing(packed.estimate, plan, self._room)
         places = [np.zeros(2 * count, dtype=np.int64) for _ in range(2)]
         rank = np.zeros(count + len(plan.amounts), dtype=np.int64)
-        return ServiceWork(state, resizing, rank, *places)
+        return kernels.ServiceWork(state, resizing, rank, *places)
 
-    def cost(self, listed: ServiceList) -> float:
+    def cost(self, listed: kernels.ServiceList) -> float:
         """Return what a list costs above the least cost of each job."""
         return self._serve(listed, self._work)
 
-    def schedule(self, listed: ServiceList) -> WorkloadSchedule | None:
+    def schedule(self, listed: kernels.ServiceList) -> WorkloadSchedule | None:
         """Return the schedule of a list, None if it does not come to an end."""
         work = self._engine()
         if self._serve(listed, work) == math.inf:
             return None
         return schedule_of(work.state, work.resizing)
 
-    def list_by(self, starts: FloatArray, ends: FloatArray, sizes: IntArray, most: IntArray) -> ServiceList:
+    def list_by(
+        self, starts: FloatArray, ends: FloatArray, sizes: IntArray, most: IntArray
+    ) -> kernels.ServiceList:
         """Return a list of jobs in the order of their starts, and of requests in the order of ends.
 
         Starts and ends are in seconds; each job starts on so many nodes (`sizes`), and is granted at most
@@ -96,41 +90,35 @@ class Server:
         wanted = np.where(np.arange(len(own)) < len(starts), sizes[own], most[own])
         order = self._matter[np.argsort(key[self._matter], kind="stable")]
         chosen = np.clip(wanted, self.entries.low, self.entries.high)
-        return ServiceList(order, chosen, np.zeros(len(own), dtype=np.int64))
+        return kernels.ServiceList(order, chosen, np.zeros(len(own), dtype=np.int64))
 
-    def list_by_area(self) -> ServiceList:
+    def list_by_area(self) -> kernels.ServiceList:
         """Return a list by the node-seconds of jobs: each starts on few nodes and has all it asks for."""
         area, packed = least_areas(self._problem), self._packed
         return self.list_by(area, area, packed.min_nodes, packed.max_nodes)
 
-    def list_of(self, schedule: WorkloadSchedule) -> ServiceList:
+    def list_of(self, schedule: WorkloadSchedule) -> kernels.ServiceList:
         """Return a list with the starts, ends and sizes of a schedule."""
         first = schedule.nodes[schedule.offsets[:-1]]
         most = np.maximum.reduceat(schedule.nodes, schedule.offsets[:-1])
         return self.list_by(schedule.first_starts, schedule.last_ends, first, most)
 
-    def anneal(self, search: ServiceSearch, temperature: float, moves: int) -> None:
+    def anneal(self, search: kernels.ServiceSearch, temperature: float, moves: int) -> None:
         """Try lists near that of a search."""
-        anneal_service(
-            *(self._packed, self.entries, self._costs, self._is_maximum, self._problem.num_nodes),
-            *(search, temperature, moves, self._work),
-        )
+        kernels.anneal_service(*self._fixed, search, temperature, moves, self._work)
 
-    def _serve(self, listed: ServiceList, work: ServiceWork) -> float:
-        return serve_to_end(
-            *(self._packed, self.entries, self._costs, self._is_maximum, self._problem.num_nodes),
-            *(listed, work),
-        )
+    def _serve(self, listed: kernels.ServiceList, work: kernels.ServiceWork) -> float:
+        return kernels.serve_to_end(*self._fixed, listed, work)
 
 
 class ServiceAnnealer:
     """The state of simulated annealing over lists."""
 
-    def __init__(self, server: Server, start: ServiceList, seed: int) -> None:
+    def __init__(self, server: Server, start: kernels.ServiceList, seed: int) -> None:
         self._server = server
         cost = server.cost(start)
-        now, best = (ServiceList(*(column.copy() for column in start)) for _ in range(2))
-        self._search = ServiceSearch(
+        now, best = (kernels.ServiceList(*(column.copy() for column in start)) for _ in range(2))
+        self._search = kernels.ServiceSearch(
             now,
             best,
             tried=np.zeros(len(start.order), dtype=np.int64),
@@ -143,9 +131,9 @@ class ServiceAnnealer:
         """What the best list costs."""
         return float(self._search.cost[1])
 
-    def best(self) -> ServiceList:
+    def best(self) -> kernels.ServiceList:
         """Return the best list."""
-        return ServiceList(*(column.copy() for column in self._search.best))
+        return kernels.ServiceList(*(column.copy() for column in self._search.best))
 
     def schedule(self) -> WorkloadSchedule | None:
         """Return the schedule of the best list, or None if it has none."""

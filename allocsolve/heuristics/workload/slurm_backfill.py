@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from allocsolve.heuristics.workload._kernels_queue import SLURM, Passes
-from allocsolve.heuristics.workload.policies import (
-    QueueOrder,
-    QueuePolicy,
-    QueueSolver,
-    order_code,
-    queue_rule,
-)
+from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES, SLURM, Passes
+from allocsolve.heuristics.workload.policies import QueueOrder, QueuePolicy, QueueSolver, queue_rule
 from allocsolve.model.options import Within
 
 
@@ -85,4 +79,4 @@ class SlurmBackfill(QueueSolver):
         passes = Passes(
             float(self.bf_interval), 60.0 * self.bf_window, float(self.bf_resolution), self.bf_max_job_test
         )
-        return QueuePolicy(queue_rule(SLURM, order=order_code(self.order))._replace(passes=passes))
+        return QueuePolicy(queue_rule(SLURM, order=ORDER_CODES[self.order])._replace(passes=passes))

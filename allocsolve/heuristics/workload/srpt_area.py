@@ -9,8 +9,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_srpt_area import initial_ranking, run_ranked
 from allocsolve.heuristics.workload.policies import SMALLEST_AREA_FIRST, run_queue
-from allocsolve.model import Result, Status
-from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.model import MALLEABLE, Result, Status
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import run_to_end
 from allocsolve.simulation.outcome import schedule_of

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model.checks import real
+from allocsolve.model.arrays import MAX_INTEGER
+from allocsolve.model.checks import integer
 from allocsolve.model.job_kinds import RIGID
 
 if TYPE_CHECKING:
@@ -20,26 +21,14 @@ if TYPE_CHECKING:
 MOST_JOBS = 2**24
 
 
-def check_stream(num_jobs: int, load: float) -> float:
-    """Return the load as a float.
-
-    Raises `InvalidOption` if the number of jobs is negative or too large, or the load is not a finite number
-    above 0.
-    """
-    if not 0 <= num_jobs <= MOST_JOBS:
-        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}")
-    load = real("load", load, InvalidOption)
-    if not 0 < load < math.inf:
-        raise InvalidOption(f"load {load:g} is not a finite number above 0")
-    return load
-
-
-def check_share(share: float) -> float:
-    """Return the share of the jobs that become elastic as a float; `InvalidOption` if it is not in 0..1."""
-    share = real("share", share, InvalidOption)
-    if not 0 <= share <= 1:
-        raise InvalidOption(f"share {share:g} is not in 0..1")
-    return share
+def check_range(name: str, limits: Sequence[int], lower: int, upper: int = MAX_INTEGER) -> tuple[int, int]:
+    """Return the two ends of a range of integers; `InvalidOption` if it is none within these limits."""
+    ends = [integer(name, end, InvalidOption) for end in limits]
+    if len(ends) != 2 or not lower <= ends[0] <= ends[1] <= upper:
+        last = "2^53" if upper == MAX_INTEGER else upper
+        fault = "is empty" if len(ends) == 2 and ends[0] > ends[1] else f"is not within {lower}..{last}"
+        raise InvalidOption(f"{name} {'-'.join(map(str, ends))} {fault}")
+    return ends[0], ends[1]
 
 
 def check_rigid(problem: WorkloadProblem, aim: str) -> None:

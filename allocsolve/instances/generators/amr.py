@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
     MOST_JOBS,
     Seed,
-    check_stream,
+    check_range,
     poisson_submits,
     recipe,
     seed_name,
     seed_words,
 )
 from allocsolve.instances.generators.evolution_workload import workload_of_evolution
-from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
-from allocsolve.model.options import Within
+from allocsolve.model import EvolutionProblem, EvolutionProfile
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +61,7 @@ def amr(
     *,
     num_apps: tuple[int, int] = (4, 6),
     peak: tuple[int, int] = (25, 75),
-    change: float = 0.1,
+    change: Annotated[float, Within(0, above=True)] = 0.1,
     num_nodes: int = 100,
     expand_limit: float = math.inf,
 ) -> EvolutionProblem:
@@ -89,12 +88,6 @@ def amr(
     expand_limit
         The expand limit of the problem; it does not influence the draws.
 
-    Raises
-    ------
-    InvalidOption
-        If a range is empty or reaches beyond its limits, `change` is not a finite number above 0, or the seed
-        is not made of integers >= 0.
-
     References
     ----------
     Klein & Perez, "An RMS for non-predictably evolving applications", IEEE International Conference on
@@ -108,8 +101,9 @@ def amr(
     ('amr-s7', True)
     """
     words = seed_words(seed)
-    _check_range("num_apps", num_apps, 0, MAX_INTEGER)
-    check_amr(peak, change, num_nodes)
+    check_range("num_apps", num_apps, 0)
+    check_range("peak", peak, 2, num_nodes)
+    (change,) = checked(amr, change=change)
     rng = np.random.default_rng(words)
     count = int(rng.integers(*num_apps, endpoint=True))
     return EvolutionProblem(
@@ -129,23 +123,9 @@ def amr(
     )
 
 
-def check_amr(peak: tuple[int, int], change: float, num_nodes: int) -> None:
-    """Refuse ranges of peaks and changes of the demand with which no application can be drawn."""
-    _check_range("peak", peak, 2, num_nodes)
-    if not 0 < change < math.inf:
-        raise InvalidOption(f"change {change} is not a finite number above 0")
-
-
 def draw_amr(rng: np.random.Generator, peak: tuple[int, int], change: float) -> EvolutionProfile:
     """Draw an application; see `amr`."""
     return _profile(_data(rng) / _PEAK * _data_at(int(rng.integers(*peak, endpoint=True)) + 0.5), change)
-
-
-def _check_range(name: str, limits: tuple[int, int], lower: int, upper: int) -> None:
-    low, high = limits
-    if not lower <= low <= high <= upper:
-        fault = "is empty" if low > high else f"is not within {lower}..{upper}"
-        raise InvalidOption(f"{name} {low}-{high} {fault}")
 
 
 def _data(rng: np.random.Generator) -> NDArray[np.float64]:
@@ -185,7 +165,7 @@ def amr_stream(
     num_nodes: Annotated[int, Within(1)] = 100,
     load: Annotated[float, Within(0, above=True)] = 0.8,
     peak: Annotated[tuple[int, int], Within(2)] = (25, 75),
-    change: float = 0.1,
+    change: Annotated[float, Within(0, above=True)] = 0.1,
     expand_limit: Annotated[float, Within(1, infinite=True)] = math.inf,
 ) -> WorkloadProblem:
     """Draw jobs with the profiles of `amr`, submitted by a Poisson process in whole seconds.
@@ -214,8 +194,10 @@ def amr_stream(
     ('amr-stream-s7', 0, 'evolving')
     """
     words = seed_words(seed)
-    load = check_stream(num_jobs, load)
-    check_amr(peak, change, num_nodes)
+    num_jobs, num_nodes, load, change = checked(
+        amr_stream, num_jobs=num_jobs, num_nodes=num_nodes, load=load, change=change
+    )
+    check_range("peak", peak, 2, num_nodes)
     rng = np.random.default_rng(words)
     applications = tuple(draw_amr(rng, peak, change) for _ in range(num_jobs))
     areas = [sum(seconds * nodes for seconds, nodes in app.steps) for app in applications]

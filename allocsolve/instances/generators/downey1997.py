@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import MOST_JOBS, Seed, recipe, seed_name, seed_words
-from allocsolve.model import MAX_INTEGER, Jobs, WorkloadProblem
-from allocsolve.model.checks import integer, items, real
-from allocsolve.model.options import Within
+from allocsolve.instances.generators._streams import (
+    MOST_JOBS,
+    Seed,
+    check_range,
+    recipe,
+    seed_name,
+    seed_words,
+)
+from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,11 +56,6 @@ def downey1997(
     runtime
         Seconds of a job: the smallest and the largest number.
 
-    Raises
-    ------
-    InvalidOption
-        If a value is out of range, or a job may need more nodes than there are.
-
     Notes
     -----
     By default with the parameters of Lina et al. 2022, table 1, where the largest logarithm of sizes is
@@ -75,20 +76,11 @@ def downey1997(
     0.73
     """
     words = seed_words(seed)
-    num_jobs, num_nodes = (
-        integer(what, value, InvalidOption)
-        for what, value in (("num_jobs", num_jobs), ("num_nodes", num_nodes))
-    )
-    if not 0 <= num_jobs <= MOST_JOBS:
-        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..2^24")
-    smallest, largest = _range("nodes", nodes)
-    shortest, longest = _range("runtime", runtime)
-    if not largest <= num_nodes <= MAX_INTEGER:
-        msg = f"num_nodes {num_nodes} is not in {largest}..2^53: jobs have up to {largest} nodes"
-        raise InvalidOption(msg)
-    load = real("load", load, InvalidOption)
-    if not 0 < load < math.inf:
-        raise InvalidOption(f"load {load:g} is not above 0")
+    num_jobs, num_nodes, load = checked(downey1997, num_jobs=num_jobs, num_nodes=num_nodes, load=load)
+    smallest, largest = check_range("nodes", nodes, 1)
+    shortest, longest = check_range("runtime", runtime, 1)
+    if largest > num_nodes:
+        raise InvalidOption(f"num_nodes {num_nodes} is below {largest}: jobs have up to {largest} nodes")
     gap = _mean(smallest, largest) * _mean(shortest, longest) / (load * num_nodes)
     rng = np.random.default_rng(words)
     size, length = (
@@ -110,14 +102,6 @@ def downey1997(
             runtime=[shortest, longest],
         ),
     )
-
-
-def _range(what: str, values: Sequence[int]) -> tuple[int, int]:
-    """Return the two limits of a range of integers >= 1."""
-    limits = tuple(integer(what, value, InvalidOption) for value in items(what, values))
-    if len(limits) != 2 or not 1 <= limits[0] <= limits[1] <= MAX_INTEGER:
-        raise InvalidOption(f"{what} {limits} is no range of integers >= 1")
-    return limits[0], limits[1]
 
 
 def _mean(low: int, high: int) -> float:

@@ -12,14 +12,12 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
     Seed,
     check_rigid,
-    check_share,
     recipe,
     seed_name,
     seed_words,
 )
-from allocsolve.model import MAX_INTEGER, Amdahl, Jobs, WorkloadProblem
-from allocsolve.model.checks import real
-from allocsolve.model.options import Within
+from allocsolve.model import MAX_INTEGER, Amdahl, WorkloadProblem
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, JobKind
@@ -102,9 +100,7 @@ def elastic_workload(
     ('two-elastic1-s1', Amdahl(parallel=0.995))
     """
     words = seed_words(seed)
-    share, tick = check_share(share), real("tick", tick, InvalidOption)
-    if not 0 <= tick < math.inf:
-        raise InvalidOption(f"tick {tick:g} is not a number of seconds >= 0")
+    share, tick = checked(elastic_workload, share=share, tick=tick)
     jobs, packed = problem.jobs, problem.packed
     check_rigid(problem, "malleable")
     chosen = np.random.default_rng(words).random(len(jobs)) < share
@@ -116,14 +112,7 @@ def elastic_workload(
     kinds: tuple[JobKind, JobKind] = ("rigid", "malleable")
     return WorkloadProblem(
         problem.num_nodes,
-        Jobs(
-            packed.submit,
-            nodes,
-            packed.runtime,
-            jobs.limit,
-            names=jobs.names,
-            users=jobs.users or None,
-            weight=packed.weight,
+        jobs.replace(
             min_nodes=np.where(chosen, fewest, nodes),
             max_nodes=np.where(chosen, largest, nodes),
             speedups=[

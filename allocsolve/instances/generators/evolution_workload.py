@@ -58,13 +58,9 @@ def evolution_of_workload(problem: WorkloadProblem) -> EvolutionProblem:
 
     Weights, limits and users of jobs are left out, since that family has none.
 
-    Raises
-    ------
-    InvalidProblem
-        If a job has no profile, is not submitted at a whole second, or has an expand limit other than that of
-        the first job; the message names it.
-    UnsupportedProblem
-        If the machine has closed windows or counted resources.
+    Raises `InvalidProblem` if a job has no profile, is not submitted at a whole second, or has an expand
+    limit other than that of the first job; the message names it; `UnsupportedProblem` if the machine has
+    closed windows or counted resources.
     """
     problem.check_plain()
     profiles: list[Profile] = []
@@ -107,10 +103,7 @@ def workload_schedule_of_evolution(schedule: EvolutionSchedule) -> WorkloadSched
 def evolution_schedule_of_workload(schedule: WorkloadSchedule) -> EvolutionSchedule:
     """Return a schedule of jobs with profiles as one of applications.
 
-    Raises
-    ------
-    InvalidAnswer
-        If a time is no whole number of seconds; the message names the job and the time.
+    Raises `InvalidAnswer` if a time is no whole number of seconds; the message names the job and the time.
     """
     for times in (schedule.starts, schedule.ends):
         broken = np.flatnonzero(times != np.floor(times))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
     MOST_JOBS,
     Seed,
-    check_share,
-    check_stream,
     poisson_submits,
     recipe,
     seed_name,
@@ -28,8 +25,7 @@ from allocsolve.model import (
     SpeedupTable,
     WorkloadProblem,
 )
-from allocsolve.model.checks import choice
-from allocsolve.model.options import Within
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +69,9 @@ def draw_evotree(seed: int, evolving: int) -> EvotreeBatch:
     )
 
 
-def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -> EvolutionProblem:
+def evotree(
+    seed: int, *, evolving: Annotated[int, Within(0, 100)] = 100, expand_limit: float = math.inf
+) -> EvolutionProblem:
     """Draw a batch of 20 jobs on 10 nodes: a task tree, a sequential branch, another tree.
 
     A job of nominal size k works 50 s on k nodes, 100 s on one, and again 50 s on k. Jobs that do not
@@ -94,11 +92,6 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
         Named after the seed, such as ``evotree-s42``, with every parameter in its ``meta``. Jobs are in order
         of submission, from which their releases are counted.
 
-    Raises
-    ------
-    InvalidOption
-        If `seed` is not an integer >= 0, or `evolving` is not in 0..100.
-
     References
     ----------
     Posner et al. 2024, batches of the evolving benchmark EvoTree; formulas and draws as in the configuration
@@ -111,8 +104,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     (((50, 4), (100, 1), (50, 4)), 23)
     """
     (seed,) = seed_words([seed])
-    if not 0 <= evolving <= 100:
-        raise InvalidOption(f"evolving {evolving} is not in 0..100 per cent")
+    (evolving,) = checked(evotree, evolving=evolving)
     batch = draw_evotree(seed, JOBS * evolving // 100)
     whole = 2 * TREE + BRANCH
     return EvolutionProblem(
@@ -132,7 +124,6 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
 
 #: The kinds of the jobs that are not rigid.
 EvotreeKind: TypeAlias = Literal["evolving", "moldable"]
-EVOTREE_KINDS: Final[tuple[EvotreeKind, ...]] = get_args(EvotreeKind)
 
 #: The fewest and most nodes of a job, by nominal size.
 _RANGES: Final = {1: (1, 2), 2: (1, 4), 4: (2, 8), 8: (4, 10)}
@@ -182,8 +173,7 @@ def evotree_batch(
     [(0, 1, 1, 2), (23, 2, 4, 8)]
     """
     (seed,) = seed_words([seed])
-    share = check_share(share)
-    choice("kind", kind, EVOTREE_KINDS)
+    share, kind, release_delay = checked(evotree_batch, share=share, kind=kind, release_delay=release_delay)
     batch = draw_evotree(seed, int(share * JOBS))
     rows = zip(batch.submits, batch.sizes, (idx in batch.evolving for idx in range(JOBS)), strict=True)
     return WorkloadProblem(
@@ -198,7 +188,7 @@ def evotree_stream(
     seed: Seed,
     *,
     num_jobs: Annotated[int, Within(0, MOST_JOBS)],
-    num_nodes: Annotated[int, Within(1)] = NUM_NODES,
+    num_nodes: Annotated[int, Within(NUM_NODES)] = NUM_NODES,
     load: Annotated[float, Within(0, above=True)] = 0.8,
     share: Annotated[float, Within(0, 1)] = 1,
     kind: EvotreeKind = "evolving",
@@ -229,10 +219,15 @@ def evotree_stream(
     ('evotree-stream-s7', 40, 1000)
     """
     words = seed_words(seed)
-    share, load = check_share(share), check_stream(num_jobs, load)
-    choice("kind", kind, EVOTREE_KINDS)
-    if not num_nodes >= NUM_NODES:
-        raise InvalidOption(f"num_nodes {num_nodes} is below {NUM_NODES}, the most of a job")
+    num_jobs, num_nodes, load, share, kind, release_delay = checked(
+        evotree_stream,
+        num_jobs=num_jobs,
+        num_nodes=num_nodes,
+        load=load,
+        share=share,
+        kind=kind,
+        release_delay=release_delay,
+    )
     rng = np.random.default_rng(words)
     sizes = rng.choice(SIZES, num_jobs).tolist()
     chosen = (rng.random(num_jobs) < share).tolist()

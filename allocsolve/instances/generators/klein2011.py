@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._streams import Seed, recipe, seed_name, seed_words
-from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
+from allocsolve.instances.generators._streams import Seed, check_range, recipe, seed_name, seed_words
+from allocsolve.model import EvolutionProblem, EvolutionProfile
 from allocsolve.model.options import Within
 
 #: More applications or steps are no problem that anybody keeps in files.
@@ -69,10 +69,7 @@ def klein2011(
     words = seed_words(seed)
     ranges = {"num_apps": num_apps, "num_steps": num_steps, "duration": duration, "nodes": nodes}
     for name, least in ("num_apps", 0), ("num_steps", 1), ("duration", 1), ("nodes", 0):
-        low, high = ranges[name]
-        if not least <= low <= high <= MAX_INTEGER:
-            fault = "is empty" if low > high else f"is not within {least}..2^53"
-            raise InvalidOption(f"{name} {low}-{high} {fault}")
+        check_range(name, ranges[name], least)
     if nodes[1] > num_nodes:
         raise InvalidOption(f"nodes {nodes[0]}-{nodes[1]} reach above num_nodes {num_nodes}")
     rng = np.random.default_rng(words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,29 +12,24 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import (
     Seed,
     check_rigid,
-    check_share,
     recipe,
     seed_name,
     seed_words,
 )
-from allocsolve.model import Jobs, Overhead, Requests, Stall, WorkloadProblem
-from allocsolve.model.checks import choice, real
-from allocsolve.model.options import Within
+from allocsolve.model import Overhead, Requests, Stall, WorkloadProblem
+from allocsolve.model.checks import real
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, FloatArray, IntArray, JobKind
 
-Flexibility: TypeAlias = Literal["limited", "full", "uncapped"]
-Moments: TypeAlias = Literal["absolute", "recursive"]
-Holds: TypeAlias = Literal["new", "larger"]
-
 #: Ranges of sizes: from half of the nodes to 8 times as many; from 1 to the number on which a job is fastest;
 #: or from 1 to all nodes.
-LINA_FLEXIBILITIES: Final[tuple[Flexibility, ...]] = get_args(Flexibility)
+Flexibility: TypeAlias = Literal["limited", "full", "uncapped"]
 #: Moments of requests as shares of all work of a job, or of the work left at the request before.
-LINA_MOMENTS: Final[tuple[Moments, ...]] = get_args(Moments)
+Moments: TypeAlias = Literal["absolute", "recursive"]
 #: Nodes that a job holds while it stalls.
-STALL_HOLDS: Final[tuple[Holds, ...]] = get_args(Holds)
+Holds: TypeAlias = Literal["new", "larger"]
 
 #: Ranges of uniform draws: the share of parallel overhead; the costs of a change in seconds per node, in
 #: seconds times nodes, and in seconds for synchronisation and for negotiation; the share of work left at a
@@ -139,10 +134,8 @@ def lina_workload(
     >>> [(job.kind, job.min_nodes, job.nodes, job.max_nodes) for job in elastic.jobs]
     [('evolving', 3, 5, 40), ('malleable', 25, 50, 100)]
     """
-    words, share = seed_words(seed), check_share(share)
-    choice("flexibility", flexibility, LINA_FLEXIBILITIES)
-    choice("moments of requests", moments, LINA_MOMENTS)
-    choice("nodes held while a job stalls", holds, STALL_HOLDS)
+    words = seed_words(seed)
+    share, *_ = checked(lina_workload, share=share, flexibility=flexibility, moments=moments, holds=holds)
     jobs, packed = problem.jobs, problem.packed
     check_rigid(problem, "elastic")
     draws, nodes = _draws(np.random.default_rng(words), len(jobs)), packed.nodes
@@ -153,14 +146,7 @@ def lina_workload(
     kinds: tuple[JobKind, JobKind, JobKind] = ("rigid", "malleable", "evolving")
     return WorkloadProblem(
         problem.num_nodes,
-        Jobs(
-            packed.submit,
-            nodes,
-            packed.runtime,
-            jobs.limit,
-            names=jobs.names,
-            users=jobs.users or None,
-            weight=packed.weight,
+        jobs.replace(
             min_nodes=np.where(chosen, fewest, nodes),
             max_nodes=np.where(chosen, largest, nodes),
             speedups=[

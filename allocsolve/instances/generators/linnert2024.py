@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import MOST_JOBS, recipe
 from allocsolve.model import MAX_INTEGER, PROGRAM_KINDS, DeadlineJob, Mesh, ReservationProblem, Topology
-from allocsolve.model.checks import choice, instance, integer, real
-from allocsolve.model.columns import plain
-from allocsolve.model.options import Within
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,12 +54,12 @@ _STREAMS: Final[Mapping[LinnertStream, _Stream]] = {
 
 
 def linnert2024(
-    seed: int,
+    seed: Annotated[int, Within(0, MAX_INTEGER)],
     *,
     gap: Annotated[float, Within(0, above=True)] = 1500,
     num_jobs: Annotated[int, Within(0, MOST_JOBS)] = 1000,
     stream: LinnertStream = "linnert",
-    program: int | Literal["mixed"] | None = "mixed",
+    program: Annotated[int, Within(0, PROGRAM_KINDS - 1)] | Literal["mixed"] | None = "mixed",
     topology: Topology = _MACHINE,
     leaking: bool = False,
 ) -> ReservationProblem:
@@ -124,19 +120,25 @@ def linnert2024(
     >>> problem.name, len(problem.jobs), problem.jobs[0].deadline
     ('linnert2024-g150-s7', 1000, 5983)
     """
-    seed, num_jobs, gap = _checked(seed, num_jobs, gap)
-    choice("stream", stream, LINNERT_STREAMS)
-    kind = _kind(program)
-    instance("topology", topology, Topology)
+    seed, gap, num_jobs, stream, program, topology, leaking = checked(
+        linnert2024,
+        seed=seed,
+        gap=gap,
+        num_jobs=num_jobs,
+        stream=stream,
+        program=program,
+        topology=topology,
+        leaking=leaking,
+    )
+    kind = None if program == "mixed" else program
     drawn = _STREAMS[stream]
     rng = np.random.default_rng((seed, _WORD))
     machine = topology.num_nodes
     nodes = rng.choice(np.arange(1, machine + 1), num_jobs, p=_size_shares(machine, drawn.size_order))
     is_short = rng.random(num_jobs) < drawn.short_share - drawn.short_slope * nodes / machine
     short, long = (rng.exponential(mean, num_jobs) for mean in (drawn.short_mean, drawn.long_mean))
-    kinds = rng.integers(
-        0, PROGRAM_KINDS, num_jobs
-    )  # drawn even if they are not used, so that jobs stay the same
+    # Drawn even if they are not used, so that jobs stay the same.
+    kinds = rng.integers(0, PROGRAM_KINDS, num_jobs)
     arrival = np.rint(np.cumsum(rng.exponential(gap, num_jobs))).astype(np.int64)
     runtime = np.maximum(1, np.rint(np.where(is_short, short, long))).astype(np.int64)
     if drawn.has_repeats:
@@ -165,29 +167,6 @@ def linnert2024(
             wrap=list(topology.wrap),
         ),
     )
-
-
-def _checked(seed: int, num_jobs: int, gap: float) -> tuple[int, int, float]:
-    seed = integer("seed", seed, InvalidOption)
-    if not 0 <= seed <= MAX_INTEGER:
-        raise InvalidOption(f"seed {seed} is not in 0..2^53")
-    num_jobs = integer("num_jobs", num_jobs, InvalidOption)
-    if not 0 <= num_jobs <= MOST_JOBS:
-        raise InvalidOption(f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}")
-    gap = real("gap", gap, InvalidOption)
-    if not 0 < gap < math.inf:
-        raise InvalidOption(f"gap {gap:g} is not a finite number above 0")
-    return seed, num_jobs, plain(gap)
-
-
-def _kind(program: int | str | None) -> int | None:
-    """Return the kind of all jobs; None if they have none, or each its own."""
-    if program is None or program == "mixed":
-        return None
-    kind = -1 if isinstance(program, str) else integer("program", program, InvalidOption)
-    if not 0 <= kind < PROGRAM_KINDS:
-        raise InvalidOption(f"program {program!r} is not a kind in 0..{PROGRAM_KINDS - 1}, mixed or None")
-    return kind
 
 
 def _size_shares(num_nodes: int, order: float) -> FloatArray:

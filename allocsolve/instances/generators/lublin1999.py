@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAli
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import MOST_JOBS, Seed, recipe, seed_name, seed_words
 from allocsolve.model import Jobs, WorkloadProblem
-from allocsolve.model.checks import choice
-from allocsolve.model.options import Within
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -124,13 +122,7 @@ def lublin1999(
     ('lublin1999-s7', 128, 1000)
     """
     words = seed_words(seed)
-    choice("model", model, LUBLIN_MODELS)
-    for name, value, low, high in (
-        ("num_jobs", num_jobs, 0, 2**24),
-        ("num_nodes", num_nodes, _LEAST_NODES, _MOST_NODES),
-    ):
-        if not low <= value <= high:
-            raise InvalidOption(f"{name} {value} is not in {low}..{high}")
+    num_jobs, num_nodes, model = checked(lublin1999, num_jobs=num_jobs, num_nodes=num_nodes, model=model)
     rng = np.random.default_rng(words)
     kinds = ("batch", "interactive") if model == "types" else (model,)
     drawn = [_draw(rng, _scaled(kind, num_nodes), num_jobs, num_nodes) for kind in kinds]

@@ -10,7 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import recipe
 from allocsolve.model import Mesh, PartitionProblem
-from allocsolve.model.options import Within
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +57,9 @@ def median_worst_case(
     supercomputers: finding point sets of small average distance", Algorithmica 50(2), 2008, pp. 279-298: the
     bound of 7/4 is tight. This construction is a version of our own, with the constants above.
     """
-    if size < 8 or size % 8:
-        raise InvalidOption(f"size {size} is not a positive multiple of 8")
-    if step < 1:
-        raise InvalidOption(f"step {step} is below 1")
+    size, distance, step = checked(median_worst_case, size=size, distance=distance, step=step)
+    if size % 8:
+        raise InvalidOption(f"size {size} is not a multiple of 8")
     blob, decoy, near = _compact(size // 2), _compact(size // 8), distance - step
     groups = [
         *((blob, x, 0) for x in (0, distance)),

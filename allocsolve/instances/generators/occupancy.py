@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, overload
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.instances.generators._streams import Seed, recipe, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, check_range, recipe, seed_name, seed_words
 from allocsolve.model import PartitionProblem, PlacementProblem, SwitchTree, Topology
+from allocsolve.model.options import Within, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,7 +124,7 @@ def churned_occupancy(
     allocator: Callable[[Any, BoolArray, int], IntArray | None],
     allocator_name: str = "",
     job_sizes: tuple[int, int] = (1, 16),
-    steps: int = 200,
+    steps: Annotated[int, Within(0)] = 200,
     contiguous: bool = False,
     box: bool | Sequence[int] = False,
 ) -> PartitionProblem | PlacementProblem:
@@ -162,11 +162,8 @@ def churned_occupancy(
         If the allocator returns another number of nodes, or one that is not free.
     """
     rng = np.random.default_rng(seed_words(seed))
-    low, high = map(operator.index, job_sizes)
-    if not 1 <= low <= high <= topology.num_nodes:
-        raise InvalidOption(f"job_sizes {low}-{high} is no range within 1..{topology.num_nodes}")
-    if steps < 0:
-        raise InvalidOption(f"steps {steps} is negative")
+    low, high = check_range("job_sizes", job_sizes, 1, topology.num_nodes)
+    (steps,) = checked(churned_occupancy, steps=steps)
     num_busy = _num_busy(topology, busy_share)
     free = np.ones(topology.num_nodes, dtype=np.bool_)
     jobs: list[IntArray] = []

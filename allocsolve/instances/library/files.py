@@ -48,11 +48,8 @@ class HistoryEntry:
 class BestKnown:
     """What is known of one instance under one objective.
 
-    Raises
-    ------
-    InvalidAnswer
-        If an entry of the history does not better what was known before it, or contradicts it: a bound above
-        the value of a solution.
+    Raises `InvalidAnswer` if an entry of the history does not better what was known before it, or contradicts
+    it: a bound above the value of a solution.
     """
 
     instance: str
@@ -87,10 +84,7 @@ class BestKnown:
     def with_entry(self, entry: HistoryEntry) -> BestKnown:
         """Return the same with one more entry.
 
-        Raises
-        ------
-        InvalidAnswer
-            If it is no better than what is known, or contradicts it.
+        Raises `InvalidAnswer` if it is no better than what is known, or contradicts it.
         """
         return replace(self, history=(*self.history, entry))
 
@@ -120,10 +114,8 @@ def _disorder(history: Iterable[HistoryEntry]) -> Iterator[str]:
 def read_best_known(path: PathLike) -> tuple[BestKnown, ...]:
     """Read the rows of a file, each with its history.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or has faulty or contradictory fields: every one is named.
+    Raises `FormatError` if the file cannot be read, or has faulty or contradictory fields: every one is
+    named.
     """
     check = Checker()
     rows = [*_rows(check, path)]
@@ -153,10 +145,8 @@ def read_statements(path: PathLike) -> tuple[Statement, ...]:
         {"format": "allocsolve-best-known/1", "rows": [
           {"instance": "one", "objective": "makespan", "lower": 38000, "upper": 38135}]}
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or has faulty or contradictory fields: every one is named.
+    Raises `FormatError` if the file cannot be read, or has faulty or contradictory fields: every one is
+    named.
     """
     check = Checker()
     stated = []
@@ -227,12 +217,8 @@ def _statement(row: BestKnown) -> Document:
 def write_best_known(path: PathLike, rows: Sequence[BestKnown]) -> None:
     """Write rows, in order of instance and objective. The file appears whole or not at all.
 
-    Raises
-    ------
-    InvalidAnswer
-        If the file has an entry that the new rows do not have at its place: a history only grows.
-    FormatError
-        If the file cannot be read or written.
+    Raises `InvalidAnswer` if the file has an entry that the new rows do not have at its place: a history only
+    grows; `FormatError` if the file cannot be read or written.
     """
     new_rows = {(row.instance, row.objective): row for row in rows}
     for old in read_best_known(path) if Path(path).exists() else ():
@@ -301,10 +287,7 @@ class Suite:
     def problems(self) -> tuple[Problem, ...]:
         """Read the problems, in the order of the members.
 
-        Raises
-        ------
-        FormatError
-            If a file cannot be read as a problem, or its problem is not named like the file.
+        Raises `FormatError` if a file cannot be read as a problem, or its problem is not named like the file.
         """
         return tuple(map(self.problem, self.members))
 
@@ -319,10 +302,7 @@ class Suite:
     def best_known(self) -> tuple[BestKnown, ...]:
         """Read what is known of the members, instance by instance; nothing of those never solved.
 
-        Raises
-        ------
-        FormatError
-            If a ``best_known.json`` cannot be read.
+        Raises `FormatError` if a ``best_known.json`` cannot be read.
         """
         rows: dict[Member, list[BestKnown]] = {}
         for suite in dict.fromkeys(member.suite for member in self.members):
@@ -417,10 +397,7 @@ class Library(Mapping[str, Suite]):
 def write_index(root: Path, suites: Mapping[str, str], selections: Sequence[Selection]) -> None:
     """Write names and summaries of suites, and selections.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be written.
+    Raises `FormatError` if the file cannot be written.
     """
     document = {
         "format": FORMAT,

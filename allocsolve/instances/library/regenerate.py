@@ -37,18 +37,15 @@ def regenerate(
 ) -> Problem:
     """Return the problem that a generator makes of the parameters in the ``meta`` of a problem.
 
+    Raises `InvalidOption` if there is no generator of this name, or it has changed since (``version``); also
+    of the workload that a workload was made of.
+
     Parameters
     ----------
     meta
         Of a generated problem, as it is in the file.
     make_allocator
         Returns the allocator of a name, such as `allocsolve.registry.make_allocator`, for churned problems.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no generator of this name, or it has changed since (``version``); also of the workload
-        that a workload was made of.
 
     Examples
     --------

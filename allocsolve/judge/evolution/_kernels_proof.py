@@ -66,6 +66,10 @@ class Base(NamedTuple):
     end_delay: IntArray
     tail: IntArray
     num_nodes: int
+    #: Steps that may be expanded: rows (arc, its value without expansion, nodes). The nodes of the machine,
+    #: times the horizon, less what is `spent` are the node-seconds that all of them can waste together.
+    waste: IntArray
+    spent: int
     #: The slot in which each clause is kept, by its number; -1 if it is not kept.
     place: IntArray
     #: By slot: the number of the clause (-1 if deleted) and its rows of `facts`, (arc, value). The first two
@@ -188,8 +192,24 @@ def _look(b: Base, n: int, arc: int) -> bool:
 
 
 @inner_kernel
+def _is_too_much(b: Base, n: int) -> bool:
+    """Return whether expanded steps waste more than there is; if not, put what follows into the queue."""
+    left = b.num_nodes * b.state[HORIZON] - b.spent
+    for arc, least, nodes in b.waste:
+        left -= nodes * (b.values[arc] - least)
+    if left < 0:
+        return True
+    for arc, _, nodes in b.waste:
+        longest = b.values[arc] + left // nodes
+        want(b, (arc % n) * n + arc // n, -longest)
+    return False
+
+
+@inner_kernel
 def propagate(b: Base, n: int) -> int:
-    """Raise the arcs in the queue and close the values under paths, holes and clauses; return the outcome.
+    """Raise the arcs in the queue and close the values under paths, holes, clauses and the limit of waste.
+
+    Returns the outcome.
 
     Whenever an arc (i, j) is taken from the queue, the values are closed under paths. Raising it changes only
     arcs (k, l) for which the path k, i, j is longer than the arc (k, j) and the path i, j, l longer than the
@@ -234,7 +254,11 @@ def propagate(b: Base, n: int) -> int:
                         state[_CHANGED] += 1
                     want(b, raised, _hole_end(b, raised, path))
         if state[_CHANGED] == 0:
-            return FIXPOINT
+            if len(b.waste) > 0 and _is_too_much(b, n):
+                return CONTRADICTION
+            if state[_QUEUED] == 0:
+                return FIXPOINT
+            continue
         state[_CHANGED] -= 1
         arc = b.changed[state[_CHANGED]]
         b.is_changed[arc] = False
@@ -493,9 +517,10 @@ def check_items(b: Base, n: int, data: NDArray[np.uint8]) -> int:
                 return NOT_LOWER
             for point in range(n - 1):
                 want(b, point * n + n - 1, b.tail[point] - count)
+            before, state[HORIZON] = state[HORIZON], count
             outcome = settle(b, n)
-            if outcome != NO_ROOM:
-                state[HORIZON] = count
+            if outcome == NO_ROOM:
+                state[HORIZON] = before
         elif kind in (_COVER_ITEM, _CLAUSE_ITEM):
             if kind == _COVER_ITEM:
                 fault, at = _read_cover(b, n, data, at, count)

@@ -75,7 +75,11 @@ def refutation_bound(problem: EvolutionProblem, certificate: Mapping[str, object
     clause is a set of bounds on differences. With all clauses before it, the holes and the triangle
     inequality it leads to a contradiction, by raising bounds only: so the clause holds. What held for one
     horizon holds for an earlier one. (5) In the end there is a contradiction without any assumption: so no
-    schedule ends by the horizon, and the bound is one second more.
+    schedule ends by the horizon, and the bound is one second more. (6) At no instant are more than all nodes
+    held. A step with n nodes that is expanded by e seconds holds n * e node-seconds for nothing; from the
+    least release to the horizon all steps together can hold no more of them than all nodes have, less the
+    areas of the steps. As e is a difference of two points less a constant, the waste of all other steps
+    bounds that difference from above.
 
     *Complexity*: O(pairs of steps), then for each learned clause the propagation of its negation.
 
@@ -176,6 +180,12 @@ def _base(problem: EvolutionProblem, points: Points) -> Base:
     for k in range(n):  # close them under paths, without holes
         values = np.maximum(values, values[:, k, None] + values[None, k, :])
     hole_offsets, holes = _holes(problem, points)
+    expandable = points.expandable
+    if (len(expandable) + 2) * problem.num_nodes * kernels.BEYOND >= 1 << 62:
+        expandable = []  # sums of node-seconds might not fit 64 bits
+    rows = [(i * n + i + 1, seconds, nodes) for i, seconds, nodes in expandable if nodes]
+    waste = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    area = sum(duration * nodes for profile in problem.applications for duration, nodes in profile.steps)
     given = len(points.clauses)
     clauses = _CLAUSES + given
     facts = np.zeros((_FACTS + 2 * given + 4 * arcs, 2), dtype=np.int32)
@@ -200,6 +210,8 @@ def _base(problem: EvolutionProblem, points: Points) -> Base:
         end_delay=points.end_delay,
         tail=points.tail,
         num_nodes=problem.num_nodes,
+        waste=waste,
+        spent=min(problem.num_nodes * min(problem.releases) + area, 1 << 62),
         place=slots,
         slot_number=slots.copy(),
         slot_begin=2 * slots,
@@ -286,6 +298,9 @@ class Points(NamedTuple):
     always: list[tuple[int, int, int]]
     #: Pairs of such bounds of which at least one holds.
     clauses: list[tuple[tuple[int, int, int], tuple[int, int, int]]]
+    #: Steps that may be expanded: rows (i, seconds, nodes). A step with so many nodes ends at point i + 1; it
+    #: is expanded by what comes between so many seconds after point i and that end.
+    expandable: list[tuple[int, int, int]]
 
 
 def points_of(problem: EvolutionProblem, beyond: int) -> Points:
@@ -312,6 +327,7 @@ def points_of(problem: EvolutionProblem, beyond: int) -> Points:
     windows: list[tuple[int, int]] = []
     always: list[tuple[int, int, int]] = []
     clauses: list[tuple[tuple[int, int, int], tuple[int, int, int]]] = []
+    expandable: list[tuple[int, int, int]] = []
     for app, ((a, b), release) in enumerate(
         zip(pairwise(packed.offsets.tolist()), problem.releases, strict=True)
     ):
@@ -328,6 +344,7 @@ def points_of(problem: EvolutionProblem, beyond: int) -> Points:
         for step, lower in below.items():
             point, before = times[a + step]
             always.append((point, point + 1, before + durations[step]))
+            expandable.append((point, before + durations[step], int(packed.nodes[a + step])))
             if longest[step] < beyond:
                 always.append((point + 1, point, -before - longest[step]))
             for other in lower:
@@ -343,7 +360,7 @@ def points_of(problem: EvolutionProblem, beyond: int) -> Points:
         one, two = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
         return one, two
 
-    return Points(steps, *columns(times), *columns(ends), *columns(windows), always, clauses)
+    return Points(steps, *columns(times), *columns(ends), *columns(windows), always, clauses, expandable)
 
 
 def _below(nodes: list[int], durations: list[int], longest: list[int], beyond: int) -> dict[int, list[int]]:

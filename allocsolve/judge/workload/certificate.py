@@ -23,7 +23,7 @@ from allocsolve.model import MALLEABLE, MAX_INTEGER, SLOWDOWN_FLOOR_S, frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from allocsolve.judge.certificates import PriceList, Prices
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
@@ -76,43 +76,69 @@ def time_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object]
     if term == "wait" and not problem.is_rigid:
         raise InvalidAnswer("prices do not bound the wait of jobs that are not rigid")
     listed = price_list(certificate)
-    unit = listed.unit
-    packed = problem.packed
-    exact = problem.is_exact
-    latest = max(math.ceil(problem.horizon), listed.edges[-1], 1)
-    per_second = 4 if exact else 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
-    prices = _packed_prices(listed, per_second)
-    submit = np.floor(packed.submit * per_second).astype(np.int64)
-    ones = np.ones(len(submit), dtype=np.int64)
-    if term == "slowdown":
-        numerator = _rounded_down(packed.weight, unit * per_second)
-        seconds = np.maximum(packed.runtime, SLOWDOWN_FLOOR_S)
-        divisor = np.ceil(seconds * per_second).astype(np.int64)
-        floor = numerator
-    else:
-        numerator, divisor, floor = _rounded_down(packed.weight, unit), ones, 0 * ones
-    delays = Delays(*map(frozen, (submit, numerator // divisor, numerator % divisor, divisor, floor)))
-    free = frozen(submit + (divisor if term == "slowdown" else 0))
-    # Run times are shortened by more than the tolerance and the rounding of submissions together.
-    units = float(per_second), 0.0 if exact else 2.0
-    high, low = least_costs(packed, delays, free, units, prices, _MAX_STEPS)
+    per_second, shorter = units_of_time(problem, listed.edges[-1])
+    prices = packed_prices(listed, per_second)
+    delays, free = delays_of(problem, term, listed.unit, per_second, _rounded_down)
+    units = float(per_second), float(shorter)
+    high, low = least_costs(problem.packed, delays, free, units, prices, _MAX_STEPS)
     total = (int(high) << 31) + int(low) - problem.num_nodes * int(prices.integral[-1])
-    value = Fraction(total, unit * per_second)
+    value = Fraction(total, listed.unit * per_second)
     if problem.is_elastic:
         value += least_cost_of_work(problem, term, listed)
     if problem.is_evolving:
         value += least_cost_of_evolution(problem, term, listed)
+    return mean_of_costs(problem, value, term)
+
+
+def units_of_time(problem: WorkloadProblem, last_edge: int) -> tuple[int, int]:
+    """Return the units of time in a second where prices end at an edge, and by how many runs are shortened.
+
+    By more than the tolerance and the rounding of submissions together.
+    """
+    latest = max(math.ceil(problem.horizon), last_edge, 1)
+    finest = 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
+    return (4, 0) if problem.is_exact else (finest, 2)
+
+
+def delays_of(
+    problem: WorkloadProblem,
+    term: str,
+    unit: int,
+    per_second: int,
+    rounded_down: Callable[[FloatArray, int], IntArray],
+) -> tuple[Delays, IntArray]:
+    """Return what delays cost, in 1 / (unit * per_second), and the latest end that costs the floor.
+
+    `rounded_down` returns products of the weights and a factor.
+    """
+    packed = problem.jobs.packed
+    submit = np.floor(packed.submit * per_second).astype(np.int64)
+    divisor, floor, free = np.ones_like(submit), np.zeros_like(submit), submit
+    if term == "slowdown":
+        seconds = np.maximum(packed.runtime, SLOWDOWN_FLOOR_S)
+        divisor = np.ceil(seconds * per_second).astype(np.int64)
+        numerator = floor = rounded_down(packed.weight, unit * per_second)
+        free = submit + divisor
+    else:
+        numerator = rounded_down(packed.weight, unit)
+    columns = submit, numerator // divisor, numerator % divisor, divisor, floor
+    return Delays(*map(frozen, columns)), frozen(free)
+
+
+def mean_of_costs(problem: WorkloadProblem, value: Fraction, term: str) -> float:
+    """Return the mean over the jobs of what they cost together, rounded down."""
+    packed = problem.jobs.packed
     if term == "wait":
         value -= upper_sum_of_products(packed.weight, packed.runtime)
-    scale = upper_sum_of_products(packed.weight, np.ones(len(submit)))
+    scale = upper_sum_of_products(packed.weight, np.ones(len(packed.weight)))
     return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
 
 
-def _packed_prices(listed: PriceList, per_second: int) -> Prices:
-    """Return the prices as arrays; refuse those whose sum does not fit."""
-    total, last = listed.total, listed.edges[-1]
-    if total * per_second >= HIGHEST or last * per_second >= HIGHEST:
-        msg = f"edges up to {last} and prices of the certificate, {total} in all, are beyond 2^61 units"
+def packed_prices(listed: PriceList, per_second: int, of: str = "") -> Prices:
+    """Return the prices as arrays; refuse those of which the sum does not fit."""
+    if (total := listed.total) * per_second >= HIGHEST:
+        last = listed.edges[-1]
+        msg = f"edges up to {last} and prices{of} of the certificate, {total} in all, are beyond 2^61 units"
         raise InvalidAnswer(msg)
     return listed.per(per_second)
 

@@ -24,32 +24,15 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.workload.elastic import elastic_matters, needed_sizes, off_points
-from allocsolve.judge.workload.history import Breach, History
+from allocsolve.judge.workload.history import History
 from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.job_kinds import JOB_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allocsolve.judge.workload.history import Decision
+    from allocsolve.judge.workload.history import Breach, Decision
     from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
-
-__all__ = [
-    "WORKLOAD_CLAIMS",
-    "Breach",
-    "capacity_breach",
-    "conservative_breach",
-    "eager_breach",
-    "easy_breach",
-    "fcfs_breach",
-    "idling_breach",
-    "limit_breach",
-    "point_breach",
-    "release_breach",
-    "run_time_breach",
-    "size_breach",
-    "workload_breaches",
-]
 
 
 def capacity_breach(history: History) -> Breach | None:

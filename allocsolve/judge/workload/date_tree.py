@@ -10,7 +10,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, malformed
 from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
-from allocsolve.judge.workload.job_prices import LARGEST, Machine, check_sums, earned
+from allocsolve.judge.workload.job_prices import LARGEST, MAX_UNITS, check_sums, earned
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
@@ -18,7 +18,7 @@ from allocsolve.model.checks import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from allocsolve.model import IntArray
+    from allocsolve.model import IntArray, WorkloadProblem
 
 #: Prices times units of nodes in all knapsacks of all leaves together (some minutes), and prices of all lists
 #: (1 GB).
@@ -41,6 +41,25 @@ def check_steps(steps: float, leaves: int) -> None:
     """Refuse what would take minutes to check."""
     if steps > _MAX_STEPS:
         raise InvalidAnswer(f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many")
+
+
+class Machine(NamedTuple):
+    """The units of nodes that jobs take, shape (jobs,), and those that there are."""
+
+    nodes: IntArray
+    capacity: int
+
+    @classmethod
+    def of(cls, problem: WorkloadProblem, divisor: int) -> Machine:
+        """Return the machine of a problem in units of so many nodes, all of them rounded down.
+
+        `InvalidAnswer` if there are so many units that knapsacks of them take gigabytes.
+        """
+        capacity = problem.num_nodes // divisor
+        if capacity > MAX_UNITS:
+            msg = f"nodes {divisor} of the certificate make {capacity} units, which are too many"
+            raise InvalidAnswer(msg)
+        return cls(frozen(problem.packed.nodes // divisor), capacity)
 
 
 class DateTree(NamedTuple):

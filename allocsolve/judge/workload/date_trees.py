@@ -9,11 +9,10 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, malformed, positive_integer
-from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets
-from allocsolve.judge.workload.date_tree import DateTree, check_steps, check_totals
+from allocsolve.judge.workload._kernels_job_prices import fullest_sets
+from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
+from allocsolve.judge.workload.date_tree import DateTree, Machine, check_steps, check_totals
 from allocsolve.judge.workload.job_prices import (
-    Machine,
-    check_kind,
     check_slots,
     earned,
     edges_of,
@@ -88,7 +87,9 @@ def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], obj
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     shared = _shared(certificate, edges_of(certificate, tick), len(problem.jobs))
     fullest = np.zeros(len(shared.edges) - 1, dtype=np.int64)
-    fullest_sets(shared, *Machine.of(problem, divisor), fullest)
+    nodes, capacity = Machine.of(problem, divisor)
+    room = frozen(np.full((len(fullest), 1), capacity))
+    fullest_sets(shared, frozen(nodes[:, np.newaxis]), room, capacity + 1, fullest)
     total = -earned(shared.edges, fullest)
     for name, tree in _trees(certificate):
         reached = [each for each in tree["totals"] if each is not None]
@@ -104,7 +105,6 @@ def tree_totals(
 ) -> list[list[int | None]]:
     """Return the totals of the leaves of each tree as the judge finds them, whatever ``totals`` it has."""
     is_one = certificate.get("kind") == "date-tree"
-    check_kind(problem, certificate, "date-tree" if is_one else "date-trees", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     edges = edges_of(certificate, tick)

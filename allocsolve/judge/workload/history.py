@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allocsolve import families
 from allocsolve.judge.sums import held_after
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model import PROFILE
@@ -18,15 +19,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
-    """The first time at which a schedule does not keep a claim."""
+class Breach(families.Breach):
+    """The first time, in seconds, at which a schedule does not keep a claim."""
 
-    claim: str
     #: The name of the job that should not have started, run or waited like this.
     job: str
-    #: The instant, in seconds.
-    at: float
-    message: str
     #: What shows it, by name: times in seconds, numbers of nodes, names of other jobs.
     numbers: Mapping[str, Any]
 
@@ -151,7 +148,7 @@ class History:
         """Return a breach by the job at a place of the queue."""
         name = self.name(place)
         message = f"job {name!r} {matter}"
-        return Breach(claim, name, at, message, {key: _plain(value) for key, value in numbers.items()})
+        return Breach(claim, at, message, name, {key: _plain(value) for key, value in numbers.items()})
 
 
 def _snapped(times: FloatArray, tolerance: float) -> FloatArray:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import integers, lower_float, positive_integer
-from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
+from allocsolve.judge.certificates import integers, lower_float, malformed, positive_integer
+from allocsolve.judge.workload._kernels_job_prices import fullest_sets, least_job_costs
+from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
+from allocsolve.judge.workload.machine import closures_in_units, needed, resources_of
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
@@ -31,11 +33,14 @@ _WHOLE, _QUARTERS, _REALS = 1, 4, 1024
 #: rounding.
 LARGEST: Final = 2.0**62
 
-#: Prices times units of nodes in all knapsacks together: some minutes. And units of nodes in one: 160 MB.
+#: Prices times cells of a knapsack in all of them together, and looks of jobs at slots: some minutes.
 _MAX_STEPS: Final = 2 * 10**10
-_MAX_UNITS: Final = 2 * 10**7
-
-_TERMS = ("turnaround", "slowdown", "wait")
+#: The most units in a knapsack (160 MB), and slots times resources of a machine that is not plain.
+MAX_UNITS: Final = 2 * 10**7
+_MAX_ROOMS: Final = 10**7
+#: Ticks by which closed windows end earlier where times are rounded: more than the tolerance of the judge of
+#: schedules and the rounding of starts together.
+_EARLIER: Final = 2
 
 
 def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
@@ -48,8 +53,10 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     which slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
     price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
     ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
+    ``units``, which may be left out: for the name of each other resource that counts the divisor >= 1 by
+    which its amounts are coarsened, as ``nodes`` is that of the nodes.
 
-    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
+    Jobs are rigid, the machine is any; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----
@@ -61,69 +68,83 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     minima less the integral of W is a lower bound.
 
     The cost of a start is piecewise linear. It bends at starts and ends at edges and where the slowdown
-    leaves 1, and after the last edge it never falls: so one of these starts, or the submission, is the
-    cheapest. W is a 0/1 knapsack for each slot. With sizes floor(n / g) and the capacity floor(N / g) even
-    more sets fit.
+    leaves 1, and after the last edge it never falls: so one of these starts, or the release, is the cheapest.
+    W is a 0/1 knapsack for each slot, of several resources, each with the most that is there within the slot.
+    With sizes floor(n / g) and the capacity floor(c / g) even more sets fit, and so they do with fewer
+    resources. A job that needs more than that runs nowhere in the slot: that bars starts, and of the spans of
+    starts that are left the ends are compared, too. Nothing is barred outside of the slots.
 
     *Rounding.* Multiples of 1/4 s are integers in ticks; then everything is exact except weights that are no
     integers and the division of a slowdown by the run time, which are rounded down for each job to 1/Q. Other
     submissions and run times are rounded down to ticks of 1/1024 s and lowered by one more tick. This is much
     more than the tolerance of the judge: the bound holds for every schedule that the judge admits, and is
-    lower by at most 4 ticks of delay for each job. The bound is rounded down to a double once, at the end.
+    lower by at most 4 ticks of delay for each job. Releases are rounded as submissions; closed windows then
+    begin at the next tick and end 2 ticks earlier, which is more than the tolerance and the rounding of
+    starts. The bound is rounded down to a double once, at the end.
 
-    *Complexity*: O(prices * floor(N / g)). No code is shared with the solver.
+    *Complexity*: O(prices * (log slots + product of what is there of each resource)), and jobs * slots for
+    those that somewhere do not fit. No code is shared with the solver.
     """
-    check_kind(problem, certificate, "job-prices", objective)
     tick = ticks_of(problem)
     unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
-    nodes, capacity = Machine.of(problem, divisor)
-    rows = job_rows(problem, objective, unit, tick)
-    check_work(rows, windows, capacity + 1)
-    costs = np.empty(len(nodes), dtype=np.int64)
-    least_job_costs(rows, windows, costs)
-    fullest = np.empty(len(windows.edges) - 1, dtype=np.int64)
-    fullest_sets(windows, nodes, capacity, fullest)
+    units = {"nodes": divisor, **_units(problem, certificate)}
+    rows, slots = job_rows(problem, objective, unit, tick), len(windows.edges) - 1
+    if slots * len(units) > _MAX_ROOMS and not problem.is_plain:
+        raise InvalidAnswer(f"{slots} slots of the certificate for {len(units)} resources are too many")
+    amounts = [needed(problem, name) // size for name, size in units.items()]
+    there = [_room(problem, name, windows.edges, tick) // size for name, size in units.items()]
+    needs, room = (frozen(np.stack(columns, axis=1)) for columns in (amounts, there))
+    barred = (needs > room.min(axis=0)).any(axis=1)
+    if float(barred.sum()) * slots * len(units) > _MAX_STEPS:
+        raise InvalidAnswer(f"{slots} slots of the certificate for {barred.sum()} jobs are too many")
+    cells = max(math.prod(each + 1 for each in row) for row in np.unique(room, axis=0).tolist())
+    if cells > MAX_UNITS + 1:
+        raise InvalidAnswer(f"units of the certificate make {cells} sums in a slot, which are too many")
+    check_work(rows, windows, cells, int(windows.edges[-1]) if barred.any() else 0)
+    costs = np.empty(len(needs), dtype=np.int64)
+    least_job_costs(rows, windows, needs, room, frozen(barred), costs)
+    fullest = np.empty(slots, dtype=np.int64)
+    fullest_sets(windows, needs, room, cells, fullest)
     paid = earned(windows.edges, fullest)
     return mean_of(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
+
+
+def _units(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, int]:
+    """Return the units of the resources other than nodes that count."""
+    listed = certificate.get("units", {})
+    if not isinstance(listed, dict):
+        raise malformed(
+            f"units {shown(listed)} of the certificate are not a mapping from resources to integers"
+        )
+    there = [name for name, _ in problem.resources]
+    for name, unit in listed.items():
+        if name not in there:
+            msg = f"units of the certificate: the machine has no {shown(name)} beside its nodes"
+            raise InvalidAnswer(msg)
+        if type(unit) is not int or not 1 <= unit <= MAX_INTEGER:
+            raise malformed(f"units of the certificate: {name} {shown(unit)} is not an integer in 1..2^53")
+    return dict(listed)
+
+
+def _room(problem: WorkloadProblem, name: str, edges: IntArray, tick: int) -> IntArray:
+    """Return the most that is there of a resource in each slot. O(windows * (windows + slots))."""
+    there = resources_of(problem)[name]
+    closed = [*closures_in_units(problem, name, tick, _EARLIER if tick == _REALS else 0)]
+    room = np.zeros(len(edges) - 1, dtype=np.int64)
+    moments = sorted({int(edges[0]), *(moment for begin, end, _ in closed for moment in (begin, end))})
+    for at, begin in enumerate(moments):
+        end = moments[at + 1] if at + 1 < len(moments) else max(begin, int(edges[-1])) + 1
+        left = max(0, there - sum(amount for first, last, amount in closed if first <= begin < last))
+        overlaps = (edges[:-1] < end) & (edges[1:] > begin)
+        room[overlaps] = np.maximum(room[overlaps], left)
+    return room
 
 
 def earned(edges: IntArray, fullest: IntArray) -> int:
     """Return what the cluster earns at most, from the greatest sum of prices in each slot."""
     pairs = zip(np.diff(edges).tolist(), fullest.tolist(), strict=True)
     return sum(length * full for length, full in pairs if full)
-
-
-class Machine(NamedTuple):
-    """The units of nodes that jobs take, shape (jobs,), and those that there are."""
-
-    nodes: IntArray
-    capacity: int
-
-    @classmethod
-    def of(cls, problem: WorkloadProblem, divisor: int) -> Machine:
-        """Return the machine of a problem in units of so many nodes, all of them rounded down.
-
-        `InvalidAnswer` if there are so many units that knapsacks of them take gigabytes.
-        """
-        capacity = problem.num_nodes // divisor
-        if capacity > _MAX_UNITS:
-            msg = f"nodes {divisor} of the certificate make {capacity} units, which are too many"
-            raise InvalidAnswer(msg)
-        return cls(frozen(problem.packed.nodes // divisor), capacity)
-
-
-def check_kind(
-    problem: WorkloadProblem, certificate: Mapping[str, object], kind: str, objective: str
-) -> None:
-    """Refuse a certificate that is of another kind or term, or whose kind is not for this problem or term."""
-    if objective not in _TERMS:
-        raise InvalidAnswer(f"certificates of the kind {kind} bound {', '.join(_TERMS)}, not {objective}")
-    for key, value in (("kind", kind), ("term", objective)):
-        if certificate.get(key) != value:
-            raise InvalidAnswer(f"{key} {shown(certificate.get(key))} of the certificate is not {value!r}")
-    if not problem.is_rigid:
-        raise InvalidAnswer(f"certificates of the kind {kind} are for rigid jobs only")
 
 
 def ticks_of(problem: WorkloadProblem) -> int:
@@ -174,8 +195,8 @@ def price_windows(certificate: Mapping[str, object], edges: IntArray, jobs: int)
 def job_rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> JobRows:
     """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
     packed = problem.jobs.packed
-    submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
-    late = submit
+    late, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
+    submit = _ticks(problem.jobs.requirements.release(packed.submit), tick)
     if tick == _REALS:
         submit, runtime, late = submit - 1, np.maximum(runtime - 1, 0), late + 1
     slope = _scaled(packed.weight, unit, tick)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +12,9 @@ from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.sums import held_after
 
 if TYPE_CHECKING:
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
+    from collections.abc import Iterator
+
+    from allocsolve.model import ClosedWindow, FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 
 def machine_violations(
@@ -24,10 +28,36 @@ def machine_violations(
     """
     job_of = np.repeat(np.arange(len(schedule.offsets) - 1), np.diff(schedule.offsets))
     times = schedule.starts, left, schedule.ends
-    lines = _overloads(problem, times, schedule.nodes, "nodes", problem.num_nodes, tolerance)
-    for name, there in problem.resources:
-        lines += _overloads(problem, times, needed(problem, name)[job_of], name, there, tolerance)
+    lines = []
+    for name, there in resources_of(problem).items():
+        held = schedule.nodes if name == "nodes" else needed(problem, name)[job_of]
+        lines += _overloads(problem, times, held, name, there, tolerance)
     return lines
+
+
+def resources_of(problem: WorkloadProblem) -> dict[str, int]:
+    """Return how much there is of each resource; nodes are the first one."""
+    return {"nodes": problem.num_nodes, **dict(problem.resources)}
+
+
+def closures(problem: WorkloadProblem, name: str) -> Iterator[tuple[ClosedWindow, int]]:
+    """Yield the windows that close a part of a resource, each with how much of it."""
+    there = resources_of(problem)[name]
+    for window in problem.closed:
+        amount = dict(window.amounts).get(name, 0) if window.amounts else there
+        if amount:
+            yield window, amount
+
+
+def closures_in_units(
+    problem: WorkloadProblem, name: str, per_second: int, shorter: int
+) -> Iterator[tuple[int, int, int]]:
+    """Yield begin, end and amount of these in units of time, rounded to the inside and shorter by some."""
+    for window, amount in closures(problem, name):
+        begin = math.ceil(Fraction(window.start) * per_second)
+        end = math.floor(Fraction(window.end) * per_second) - shorter
+        if begin < end:
+            yield begin, end, amount
 
 
 def needed(problem: WorkloadProblem, name: str) -> IntArray:
@@ -56,7 +86,7 @@ def _overloads(
 
     `times` are the starts of the pieces, from when on others may have what they hold, and their ends.
     """
-    begins, ends, amounts = _closures(problem, name, there)
+    begins, ends, amounts = _closures(problem, name)
     starts, left, piece_ends = times
     given_back = np.maximum(ends - tolerance, begins)
     counted = np.concatenate([starts, left, begins, given_back])
@@ -80,13 +110,9 @@ def _overloads(
     return lines
 
 
-def _closures(problem: WorkloadProblem, name: str, there: int) -> tuple[FloatArray, FloatArray, IntArray]:
+def _closures(problem: WorkloadProblem, name: str) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return starts and ends (seconds) of the windows that close a part of a resource, and how much of it."""
-    rows = []
-    for window in problem.closed:
-        amount = dict(window.amounts).get(name, 0) if window.amounts else there
-        if amount:
-            rows.append((window.start, window.end, amount))
+    rows = [(window.start, window.end, amount) for window, amount in closures(problem, name)]
     begins, ends, amounts = zip(*rows, strict=True) if rows else ((), (), ())
     return (
         np.array(begins, dtype=np.float64),
@@ -111,7 +137,7 @@ def early_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, toler
 
 def open_node_seconds(problem: WorkloadProblem, first: float, last: float) -> float:
     """Return the node-seconds that are there from an instant to another one."""
-    begins, ends, amounts = _closures(problem, "nodes", problem.num_nodes)
+    begins, ends, amounts = _closures(problem, "nodes")
     edges = np.unique(np.concatenate([begins, ends, [first, last]]).clip(first, last))
     at = (np.searchsorted(edges, times.clip(first, last)) for times in (begins, ends))
     closed = held_after(len(edges), amounts, *at)[:-1]

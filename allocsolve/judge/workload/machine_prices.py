@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.certificates import PriceList, lower_float, malformed, price_list, upper_sum_of_products
+from allocsolve.judge.certificates import PriceList, malformed, price_list
 from allocsolve.judge.workload._kernels_machine_prices import ResourcePrices, Runs, least_costs_on_machine
-from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays
-from allocsolve.judge.workload.machine import needed
-from allocsolve.model import SLOWDOWN_FLOOR_S, frozen
+from allocsolve.judge.workload._kernels_prices import HIGHEST
+from allocsolve.judge.workload.certificate import delays_of, mean_of_costs, packed_prices, units_of_time
+from allocsolve.judge.workload.machine import closures_in_units, needed, resources_of
+from allocsolve.model import frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -25,15 +26,6 @@ if TYPE_CHECKING:
 
 #: Edges that are looked at, of all jobs together: some seconds.
 _MAX_STEPS: Final = 2 * 10**8
-#: Units of time in a second: quarters, or, where times are none, the finest power of two with which all times
-#: have at most so many bits, but not more than 2^16.
-_QUARTERS: Final = 4
-_FINEST_BITS: Final = 16
-_TIME_BITS: Final = 58
-#: Units by which runs, and windows at their ends, are shortened where times are no quarters: more than what
-#: the judge of schedules tolerates, and the rounding of submissions.
-_SHORTER: Final = 2
-_TERMS: Final = ("turnaround", "slowdown", "wait")
 
 
 def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> float:
@@ -73,34 +65,13 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
     start) * resources).
     """
-    if term not in _TERMS:
-        raise InvalidAnswer(f"prices of resources bound no {shown(term)}, only {', '.join(_TERMS)}")
-    if not problem.is_rigid:
-        raise InvalidAnswer("prices of resources bound rigid jobs only")
     lists = _price_lists(problem, certificate)
     (edges, _, unit), *_ = lists.values()
-    exact = problem.is_exact
-    latest = max(math.ceil(problem.horizon), edges[-1], 1)
-    per_second = _QUARTERS
-    if not exact:
-        per_second = 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
-    for name, listed in lists.items():
-        if listed.total * per_second >= HIGHEST or latest * per_second >= HIGHEST:
-            msg = (
-                f"edges up to {edges[-1]} and prices of {name} of the certificate, {listed.total} in all, "
-                "are beyond 2^61 units"
-            )
-            raise InvalidAnswer(msg)
-    shorter = 0 if exact else _SHORTER
+    per_second, shorter = units_of_time(problem, edges[-1])
     total = _least_costs(problem, lists, term, per_second, shorter)
     for name, listed in lists.items():
         total -= _earned(problem, name, listed, per_second, shorter)
-    value = Fraction(total, unit * per_second)
-    weight = problem.jobs.packed.weight
-    if term == "wait":
-        value -= upper_sum_of_products(weight, problem.jobs.packed.runtime)
-    scale = upper_sum_of_products(weight, np.ones(len(weight)))
-    return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
+    return mean_of_costs(problem, Fraction(total, unit * per_second), term)
 
 
 def _price_lists(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, PriceList]:
@@ -109,7 +80,7 @@ def _price_lists(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> di
     if not isinstance(listed, dict):
         msg = f"prices {shown(listed)} of the certificate are not a mapping from resources to lists"
         raise malformed(msg)
-    there = ("nodes", *(name for name, _ in problem.resources))
+    there = resources_of(problem)
     for name in listed:
         if name not in there:
             msg = f"prices of the certificate: the machine has no {shown(name)}, only {', '.join(there)}"
@@ -127,28 +98,18 @@ def _least_costs(
     """Return the sum of the least costs of the jobs, in 1 / (unit * per_second) units of cost."""
     (edges, _, unit), *_ = lists.values()
     jobs, asked = problem.jobs.packed, problem.jobs.requirements
-    columns = [listed.per(per_second) for listed in lists.values()]
+    columns = [packed_prices(listed, per_second, f" of {name}") for name, listed in lists.items()]
     listed = ResourcePrices(
         frozen(np.array(edges, dtype=np.int64) * per_second),
         frozen(np.stack([column.prices for column in columns], axis=1)),
         frozen(np.stack([column.integral for column in columns], axis=1)),
     )
-    release = jobs.submit
-    if len(asked.eligible):
-        release = np.fmax(jobs.submit, asked.eligible)
-    submit = np.floor(jobs.submit * per_second).astype(np.int64)
-    divisor, floor = np.ones(len(submit), dtype=np.int64), np.zeros(len(submit), dtype=np.int64)
-    if term == "slowdown":
-        divisor = np.ceil(np.maximum(jobs.runtime, SLOWDOWN_FLOOR_S) * per_second).astype(np.int64)
-        numerator = floor = _lower_products(jobs.weight, unit * per_second)
-    else:
-        numerator = _lower_products(jobs.weight, unit)
     length = np.maximum(np.floor(jobs.runtime * per_second).astype(np.int64) - shorter, 0)
-    delays = Delays(*map(frozen, (submit, numerator // divisor, numerator % divisor, divisor, floor)))
+    delays, free = delays_of(problem, term, unit, per_second, _lower_products)
     runs = Runs(
-        frozen(np.floor(release * per_second).astype(np.int64)),
+        frozen(np.floor(asked.release(jobs.submit) * per_second).astype(np.int64)),
         frozen(length),
-        frozen(submit + (divisor if term == "slowdown" else 0)),
+        free,
         frozen(np.stack([needed(problem, name) for name in lists], axis=1)),
     )
     high, low = least_costs_on_machine(listed, delays, runs, _MAX_STEPS)
@@ -157,20 +118,16 @@ def _least_costs(
 
 def _earned(problem: WorkloadProblem, name: str, listed: PriceList, per_second: int, shorter: int) -> int:
     """Return what a resource earns at most: the sum over time of its price times what is there."""
-    there = {"nodes": problem.num_nodes, **dict(problem.resources)}[name]
+    there = resources_of(problem)[name]
     edges = [edge * per_second for edge in listed.edges]
     spans = zip(listed.prices, pairwise(edges), strict=True)
     integral = [0]
     for price, (begin, end) in spans:
         integral.append(integral[-1] + price * (end - begin))
     changes = {edges[0]: 0, edges[-1]: 0}
-    for window in problem.closed:
-        amount = dict(window.amounts).get(name, 0) if window.amounts else there
-        begin = math.ceil(Fraction(window.start) * per_second)
-        end = math.floor(Fraction(window.end) * per_second) - shorter
-        if amount and begin < end:
-            changes[begin] = changes.get(begin, 0) + amount
-            changes[end] = changes.get(end, 0) - amount
+    for begin, end, amount in closures_in_units(problem, name, per_second, shorter):
+        changes[begin] = changes.get(begin, 0) + amount
+        changes[end] = changes.get(end, 0) - amount
 
     def paid(moment: int) -> int:
         slot = bisect_right(edges, moment) - 1

@@ -11,7 +11,7 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import ProofText
 from allocsolve.judge.certificates import integers, positive_integer, price_list
-from allocsolve.judge.workload.machine import needed
+from allocsolve.judge.workload.machine import closures, needed, resources_of
 from allocsolve.model import MAX_INTEGER, MOLDABLE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, WorkloadProblem
 
-#: What the checker's theorems bound, by the kind of certificate.
-_DELAYS: Final = ("turnaround", "wait", "slowdown")
-_TERMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "job-prices": _DELAYS,
-    "time-prices": _DELAYS,
-    "makespan": ("makespan",),
-    "machine-prices": _DELAYS,
-}
 #: Units of time in a second in which the judge counts where it rounds times, at most.
 _FINEST: Final = 1 << 16
 
@@ -46,12 +38,7 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
 
     *Complexity*: O(prices * log prices).
     """
-    kind = certificate.get("kind")
-    if not isinstance(kind, str) or kind not in _TERMS:
-        raise UnsupportedProblem(f"certificates of the kind {kind} are not verified: {', '.join(_TERMS)} are")
-    if term not in _TERMS[kind]:
-        msg = f"bounds on {term} by {kind} are not verified: those on {', '.join(_TERMS[kind])} are"
-        raise UnsupportedProblem(msg)
+    kind = str(certificate["kind"])
     if kind != "machine-prices" and problem.beyond_plain:
         raise UnsupportedProblem(f"the workload has {problem.beyond_plain}: its bounds are not verified")
     ticks = _ticks(problem)
@@ -131,24 +118,17 @@ def _moldable_jobs(problem: WorkloadProblem, ticks: int, term: str) -> Iterator[
 
 def _eligible(problem: WorkloadProblem) -> FloatArray:
     """Return when each job may start, whatever the machine does."""
-    submit, eligible = problem.jobs.packed.submit, problem.jobs.requirements.eligible
-    return np.fmax(submit, eligible) if len(eligible) else submit
-
-
-def _resources(problem: WorkloadProblem) -> dict[str, int]:
-    """Return how much there is of each resource; nodes are one."""
-    return {"nodes": problem.num_nodes, **dict(problem.resources)}
+    return problem.jobs.requirements.release(problem.jobs.packed.submit)
 
 
 def _machine_jobs(problem: WorkloadProblem, ticks: int) -> Iterator[str]:
     """Yield the lines of resources, with what is closed of them, and of rigid jobs."""
-    packed, there = problem.jobs.packed, _resources(problem)
+    packed, there = problem.jobs.packed, resources_of(problem)
     yield f"machine-workload {len(there)} {len(problem.jobs)} {ticks}"
     for name, total in there.items():
         windows = [
             (int(window.start * ticks), int(window.end * ticks), amount)
-            for window in problem.closed
-            if (amount := dict(window.amounts).get(name, 0) if window.amounts else total)
+            for window, amount in closures(problem, name)
         ]
         yield " ".join(map(str, (total, len(windows), *chain.from_iterable(windows))))
     times = (packed.submit * ticks, _eligible(problem) * ticks, packed.runtime * ticks, packed.weight)
@@ -162,7 +142,7 @@ def _machine_prices(
     problem: WorkloadProblem, certificate: Mapping[str, object], term: str, ticks: int
 ) -> Iterator[str]:
     """Yield the unit, and the prices of all resources in pieces in which no window begins or ends."""
-    listed, edges, names = certificate["prices"], certificate["edges"], _resources(problem)
+    listed, edges, names = certificate["prices"], certificate["edges"], resources_of(problem)
     assert isinstance(listed, dict), "the judge has accepted it"
     assert isinstance(edges, list), "the judge has accepted it"
     if not listed:  # without any price the delays of the jobs alone are the bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances import closed_window
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.instances.formats.logs.windows import TimeOrigin
-from allocsolve.model import Jobs
 from allocsolve.pictures.chart import size_classes
 from allocsolve.registry import canonical_name
 from allocsolve.report.whatif.words import EXACT_LIMITS, ORDER_NAMES
@@ -85,7 +84,7 @@ def of_size(problem: WorkloadProblem, unit: str, size: int) -> Question:
     """
     nodes = problem.jobs.packed.nodes
     try:
-        asked = replace(problem, num_nodes=size, jobs=_jobs(problem, nodes=np.minimum(nodes, size)))
+        asked = replace(problem, num_nodes=size, jobs=problem.jobs.replace(nodes=np.minimum(nodes, size)))
     except InvalidProblem as fault:
         raise InvalidOption(f"--nodes {size}: {fault}") from None
     asked = _named(asked, problem, f"{size}-{unit}")
@@ -162,30 +161,11 @@ def with_merged(problem: WorkloadProblem, names: Sequence[str]) -> Question:
         fits = int(jobs.packed.nodes[idx]) <= size
         partitions.append(pool if partition in names or (large and fits) else partition)
         needs.append(mine if fits or not large else mine | {pool: size})
-    together = _jobs(problem, needs=needs, partitions=partitions)
+    together = jobs.replace(needs=needs, partitions=partitions)
     resources = there | {pool: size}
     merged = replace(problem, jobs=together, resources=tuple(sorted(resources.items())))
     label = f"{' and '.join((', '.join(names[:-1]), names[-1]))} as one"
     return Question("merge", value, label, f"With {label}", _named(merged, problem, label))
-
-
-def _jobs(problem: WorkloadProblem, **changed: object) -> Jobs:
-    """Return the jobs of a problem, all rigid, with some columns changed."""
-    jobs, asked = problem.jobs, problem.jobs.requirements
-    columns: dict[str, Any] = {
-        "submit": jobs.packed.submit,
-        "nodes": jobs.packed.nodes,
-        "runtime": jobs.packed.runtime,
-        "limit": jobs.limit,
-        "names": jobs.names,
-        "users": jobs.users or None,
-        "weight": jobs.packed.weight,
-        "needs": asked.needs or None,
-        "partitions": asked.partitions or None,
-        "eligible": asked.eligible if len(asked.eligible) else None,
-        "boost": asked.boost if len(asked.boost) else None,
-    }
-    return Jobs(**(columns | changed))
 
 
 def questions(
@@ -201,6 +181,8 @@ def questions(
 ) -> tuple[Question, ...]:
     """Return what is asked of a log, a question for each value; those of the log itself ask for nothing.
 
+    Raises `InvalidOption` if something cannot be asked of this log.
+
     Parameters
     ----------
     nodes
@@ -215,11 +197,6 @@ def questions(
         Partitions that become one pool, each list for itself.
     timezone
         Of times of windows without one.
-
-    Raises
-    ------
-    InvalidOption
-        If something cannot be asked of this log.
     """
     asked = [of_size(problem, log.machine.unit, size) for size in sorted(nodes) if size != problem.num_nodes]
     asked += [in_order(problem, order) for order in orders if order != "submission"]
@@ -249,10 +226,7 @@ class Classes(NamedTuple):
 def classes_of(log: JobLog, problem: WorkloadProblem, by: Split) -> Classes:
     """Split the jobs of a log.
 
-    Raises
-    ------
-    InvalidOption
-        If the log does not tell what they are split by.
+    Raises `InvalidOption` if the log does not tell what they are split by.
     """
     if by == "size":
         of_jobs = size_classes(problem.jobs.packed.nodes)[0]

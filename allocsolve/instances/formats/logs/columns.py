@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.errors import FormatError
@@ -70,7 +71,7 @@ def columns_of(
         missing.append(f"no column {what}: {_size_names(table, (unit,) if others else table.units)}")
     if (option := fields.missing(at)) is not None:
         wanted = [name for name, asks in ASKED_FIELDS.items() if asks == option]
-        columns = dict.fromkeys(column for name in wanted for column in _sources(table, name))
+        columns = dict.fromkeys(chain.from_iterable(table.sources(*wanted)))
         missing.append(f"no column for {option}: {', '.join(columns) or f'logs of {table.name} have none'}")
     if missing:
         given = [name for name in names if name not in table.derived]
@@ -89,23 +90,11 @@ def columns_of(
 
 def _size_names(table: LogTable, units: Sequence[str]) -> str:
     """Return all names that columns of sizes may have."""
-    fields = [field for unit in units for field in (unit, f"requested_{unit}")]
-    names = [name for field in fields for name in table.columns.get(field, ())]
-    sources = [" and ".join(table.derived[name].sources) if name in table.derived else name for name in names]
+    sources = map(" and ".join, table.sources_of_sizes(*units))
     # Those with a dot are places in a document.
     return ", ".join(
         source for source in dict.fromkeys(sources) if "." not in source or table.name != "sacct"
     )
-
-
-def _sources(table: LogTable, field: str) -> list[str]:
-    """Return the names of the columns of a file that tell a field."""
-    names = table.columns.get(field, ())
-    return [
-        source
-        for name in names
-        for source in (table.derived[name].sources if name in table.derived else (name,))
-    ]
 
 
 def derivable(table: LogTable, names: Sequence[str]) -> dict[str, tuple[Derived, tuple[int, ...]]]:

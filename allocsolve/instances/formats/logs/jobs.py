@@ -31,8 +31,17 @@ from allocsolve.instances.formats.logs.lines import (
     read_text,
 )
 from allocsolve.instances.formats.logs.log import PARTS, WHOLES, LogColumns, LogOptions, MachineSize, cleaned
-from allocsolve.instances.formats.logs.tables import LOG_TABLES, refusal
-from allocsolve.instances.formats.logs.times import TIME_UNITS, Clock, check_times, duration, time_limit, zone
+from allocsolve.instances.formats.logs.swf import read_swf_log
+from allocsolve.instances.formats.logs.tables import LOG_FORMATS, LOG_TABLES, refusal
+from allocsolve.instances.formats.logs.times import (
+    TIME_UNITS,
+    Clock,
+    check_swf_unit,
+    check_times,
+    duration,
+    time_limit,
+    zone,
+)
 from allocsolve.judge.quantiles import quantile
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
@@ -285,7 +294,7 @@ def read_table_log(
     path
         The file; text may be gzipped.
     table
-        The format, a name in `LOG_TABLES`.
+        The format, a name in `LOG_FORMATS`; see `read_swf_log` for ``swf``, which has no time zones.
     num_nodes
         Size of the machine, in the unit; by default what the log tells, or that of the machine of the
         format, if it has one.
@@ -309,8 +318,11 @@ def read_table_log(
         the size of the machine, what is written beside the file is of another one, or its times are not in
         the unit.
     """
+    if table == "swf":
+        check_swf_unit(time_unit)
+        return read_swf_log(path, num_nodes=num_nodes, unit=unit, limits=limits, fields=fields)
     if table not in LOG_TABLES:
-        raise UnknownName("format of logs", table, LOG_TABLES)
+        raise UnknownName("format of logs", table, LOG_FORMATS)
     layout = LOG_TABLES[table]
     options = LogOptions(num_nodes, unit, limits, fields)
     if time_unit is not None:

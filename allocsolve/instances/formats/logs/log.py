@@ -11,13 +11,23 @@ import bisect
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances.formats.logs.fields import PLAIN, AskedJobs, FieldColumns, LogFields
-from allocsolve.model import MAX_INTEGER, FloatArray, IntArray, Jobs, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import (
+    MAX_INTEGER,
+    EvolutionProblem,
+    EvolutionProfile,
+    FloatArray,
+    IntArray,
+    Jobs,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
@@ -53,7 +63,7 @@ class CleaningReport:
 
     A line is counted under one reason why it is dropped, the first that applies.
 
-    Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``,
+    Dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``,
     ``other_records`` (of what else happened to a job than a run), ``partial`` lines of a job that another
     line sums up, ``cancelled`` jobs that never ran, ``unfinished`` ones, those of ``no_submit`` time,
     ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, or for what there is of a
@@ -69,10 +79,6 @@ class CleaningReport:
     of what `LogFields` asks for ``no_needs``, ``no_partition``, ``no_priority`` (or no start), which are
     unknown, ``eligible_after_start``: such a job is eligible at its start, and ``more_than_there_is``: such a
     job holds all that there is.
-
-    Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
-    ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
-    ``requested_processors``, ``no_requested_time``, ``above_requested_time`` and ``rounded``.
     """
 
     job_lines: int  #: lines that are neither empty nor comments
@@ -209,19 +215,9 @@ def log_problem(
     submits = log.submits[window]
     zero = _zero(log, window, origin)
     counts = (submits >= submits[0] + warm_up) & (submits <= submits[-1] - cool_down)
-    stem = log.source.removesuffix(".gz").rsplit(".", 1)[0]
     count = len(submits)
     whole = count == len(log.names)
-    problem_meta: dict[str, object] = {
-        "log": log.source,
-        "sha256": log.sha256,
-        "machine": str(log.machine),
-        "limits": log.options.limits,
-        "from_job": from_job,
-        "jobs": count,
-        "origin": origin,
-        "cleaning": {reason: number for reason, number in log.report.counts().items() if number},
-    }
+    problem_meta = {**_meta(log, from_job, count), "origin": origin}
     if log.epoch is not None:
         problem_meta["unix_time"] = log.epoch + zero
     if log.timezone:
@@ -241,7 +237,7 @@ def log_problem(
             weight=counts.astype(np.float64),
             **log.asked.columns(window, submits, zero),
         ),
-        name=stem if whole else f"{stem}-from{from_job}-jobs{count}",
+        name=_stem(log) if whole else f"{_stem(log)}-from{from_job}-jobs{count}",
         meta=problem_meta,
         resources=log.options.fields.capacities,
         closed=closed,
@@ -256,10 +252,7 @@ def recorded_schedule(
     It is what the log says, whether it keeps the rules or not. A job without a recorded start and end has no
     piece.
 
-    Raises
-    ------
-    FormatError
-        If the log tells no start of any job of the window.
+    Raises `FormatError` if the log tells no start of any job of the window.
     """
     window = _window(log, from_job, jobs)
     starts, ends = log.starts[window], log.ends[window]
@@ -269,6 +262,53 @@ def recorded_schedule(
     zero = _zero(log, window, origin)
     offsets = np.concatenate([[0], np.cumsum(known)])
     return WorkloadSchedule(offsets, starts[known] - zero, ends[known] - zero, log.nodes[window][known])
+
+
+def swf_problem(
+    log: JobLog, *, from_job: int = 1, jobs: int | None = None, queued: bool = False
+) -> EvolutionProblem:
+    """Return a window of a log as an evolution problem: each job is a rigid application of one step.
+
+    Times with a fraction are rounded up, so that a job holds its nodes for every second that it began and is
+    not released before it was submitted. Applications are named after jobs (``j17``); ``meta`` tells log,
+    window and cleaning.
+
+    Parameters
+    ----------
+    from_job, jobs
+        As `log_problem` takes them; errors as there.
+    queued
+        Whether all jobs are released at 0; else at their submissions, counted from the window's first.
+    """
+    window = _window(log, from_job, jobs)
+    sizes = log.nodes[window].tolist()
+    submits, runs = (np.ceil(times[window]).astype(np.int64) for times in (log.submits, log.runs))
+    count = len(submits)
+    return EvolutionProblem(
+        log.num_nodes,
+        tuple(EvolutionProfile([step]) for step in zip(runs.tolist(), sizes, strict=True)),
+        releases=() if queued else tuple((submits - submits[0]).tolist()),
+        name=f"{_stem(log)}-from{from_job}-jobs{count}{'-queued' if queued else ''}",
+        application_names=tuple(f"j{name}" if name[0].isdigit() else name for name in log.names[window]),
+        meta={**_meta(log, from_job, count), "rounding": "ceil", "queued": queued},
+    )
+
+
+def _stem(log: JobLog) -> str:
+    return log.source.removesuffix(".gz").rsplit(".", 1)[0]
+
+
+def _meta(log: JobLog, from_job: int, count: int) -> dict[str, object]:
+    """Return what problems tell of their log and their window."""
+    return {
+        "log": log.source,
+        "sha256": log.sha256,
+        "machine": str(log.machine),
+        "limits": log.options.limits,
+        "from_job": from_job,
+        "jobs": count,
+        "cleaning": {reason: number for reason, number in log.report.counts().items() if number},
+    }
 
 
 def _zero(log: JobLog, window: slice, origin: str) -> float:
@@ -393,12 +433,12 @@ def cleaned(
         timezone=timezone,
         names=tuple(names),
         users=tuple([columns.users[row] for row in rows.tolist()]),
-        submits=_fixed(columns.submits[rows]),
-        starts=_fixed(starts),
-        ends=_fixed(np.where(short & cuts, starts + limits, columns.ends[rows])),
-        runs=_fixed(np.where(short & cuts, limits, runs)),
-        limits=_fixed(np.where(short, runs, limits) if raises else limits),
-        nodes=_fixed(columns.nodes[rows].astype(np.int64)),
+        submits=frozen(columns.submits[rows]),
+        starts=frozen(starts),
+        ends=frozen(np.where(short & cuts, starts + limits, columns.ends[rows])),
+        runs=frozen(np.where(short & cuts, limits, runs)),
+        limits=frozen(np.where(short, runs, limits) if raises else limits),
+        nodes=frozen(columns.nodes[rows].astype(np.int64)),
         options=options,
         report=report,
         asked=asked,
@@ -499,11 +539,3 @@ def shared_advice(log: JobLog) -> str | None:
         f"looks smaller than it is, and bounds are too high for it. If jobs share {one}s, "
         f"--unit {PARTS[unit]} tells more (--nodes, too)."
     )
-
-
-_Array = TypeVar("_Array", FloatArray, IntArray)
-
-
-def _fixed(array: _Array) -> _Array:
-    array.setflags(write=False)
-    return array

@@ -73,15 +73,12 @@ def read_node_events(path: PathLike, *, timezone: str = "UTC") -> NodeEvents:
 
     What ``scontrol show reservation`` prints is read, too: nodes are closed while they are reserved.
 
+    Raises `FormatError` if it cannot be read, or an event cannot; the message names the lines and the values.
+
     Parameters
     ----------
     timezone
         Of its times, such as ``Europe/Berlin``.
-
-    Raises
-    ------
-    FormatError
-        If it cannot be read, or an event cannot; the message names the lines and the values.
     """
     source = str(path)
     clock = Clock(zone(timezone))
@@ -200,6 +197,9 @@ def event_windows(
     Events of one node that overlap count once. Between two changes there is one window with the number of
     nodes. O(events log events), times the nodes of an event.
 
+    Raises `InvalidOption` if the log does not tell its date, or events tell no processors although sizes
+    count them.
+
     Parameters
     ----------
     origin
@@ -211,11 +211,6 @@ def event_windows(
         nodes is known where the events tell ``TRES``.
     unit
         What sizes of jobs count: ``nodes``, or ``processors``, which ``TRES`` must tell then.
-
-    Raises
-    ------
-    InvalidOption
-        If the log does not tell its date, or events tell no processors although sizes count them.
     """
     if origin.epoch is None:
         msg = f"{events.source}: nothing tells on which date the log begins, so events have no place in it"

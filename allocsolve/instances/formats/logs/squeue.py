@@ -146,15 +146,12 @@ class _Row(NamedTuple):
 def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
     """Read what ``squeue`` has printed, lines in `SQUEUE_FORMAT` or JSON.
 
+    Raises `FormatError` if it cannot be read, or a job cannot; the message names the lines and the values.
+
     Parameters
     ----------
     timezone
         Of times without one, such as ``Europe/Berlin``.
-
-    Raises
-    ------
-    FormatError
-        If it cannot be read, or a job cannot; the message names the lines and the values.
 
     Notes
     -----

@@ -130,6 +130,15 @@ class LogTable:
         fields = dict.fromkeys(name.removeprefix("requested_") for name in self.columns)
         return tuple(name for name in fields if name in UNITS)
 
+    def sources(self, *fields: str) -> list[tuple[str, ...]]:
+        """Return for each column that may tell these fields the columns of a file of which it is made."""
+        names = [name for field in fields for name in self.columns.get(field, ())]
+        return [self.derived[name].sources if name in self.derived else (name,) for name in names]
+
+    def sources_of_sizes(self, *units: str) -> list[tuple[str, ...]]:
+        """Return the same for the sizes in these units, allocated or requested."""
+        return self.sources(*(field for unit in units for field in (unit, f"requested_{unit}")))
+
 
 def plain_name(column: str) -> str:
     """Return the name of a column without what makes no difference."""
@@ -509,15 +518,12 @@ _SWF_FIELDS: Final = 18
 def log_format(path: PathLike) -> str:
     """Return the format of a log, one of `LOG_FORMATS`, by what is in it; its name does not count.
 
+    Raises `FormatError` if the file cannot be read, or is none of these: with what it looks like.
+
     Parameters
     ----------
     path
         The file; it may be gzipped.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or is none of these: with what it looks like.
     """
     head = read_text(path, lambda text: text.head)[0]
     name = format_of(head)
@@ -584,14 +590,8 @@ def _names(first: str) -> set[str]:
 
 
 def _fits(table: LogTable, names: set[str]) -> bool:
-    return all(_has(table, field, names) for field in ("id", "submit", "size"))
-
-
-def _has(table: LogTable, field: str, names: set[str]) -> bool:
-    fields = [*table.units, *(f"requested_{unit}" for unit in table.units)] if field == "size" else [field]
-    choices = [name for one in fields for name in table.columns.get(one, ())]
-    sources = [table.derived[name].sources if name in table.derived else (name,) for name in choices]
-    return any(all(plain_name(part) in names for part in source) for source in sources)
+    needed = table.sources("id"), table.sources("submit"), table.sources_of_sizes(*table.units)
+    return all(any(names.issuperset(map(plain_name, source)) for source in sources) for sources in needed)
 
 
 def _first(head: str) -> str:

@@ -107,16 +107,13 @@ def _check_alone(paths: Sequence[PathLike]) -> None:
 def read_free_nodes(path: PathLike) -> StatedNodes:
     """Read which nodes are free, and which the file names at all.
 
+    Raises `FormatError` if it cannot be read, or is none of these; the message names the place.
+
     Parameters
     ----------
     path
         What ``sinfo -h -N -o '%N %T'`` or ``sinfo --json`` prints, nodes of Kubernetes
         (``kubectl get nodes -o json``), or a hostlist of the free nodes; ``-`` for stdin.
-
-    Raises
-    ------
-    FormatError
-        If it cannot be read, or is none of these; the message names the place.
     """
     source = "stdin" if str(path) == "-" else str(path)
     text = _text(path, source)

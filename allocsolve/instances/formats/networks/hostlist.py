@@ -33,11 +33,8 @@ _LAST_NUMBER: Final = re.compile(r"(\d{1,18})(\D*)\Z", re.ASCII)
 def expand_hostlist(text: str) -> list[str]:
     """Return the names that a hostlist stands for, in its order, as often as they stand there.
 
-    Raises
-    ------
-    FormatError
-        If a bracket is not closed or within another one, a range runs downwards or has more than 65,536
-        numbers, or there are more than 2^20 names.
+    Raises `FormatError` if a bracket is not closed or within another one, a range runs downwards or has more
+    than 65,536 numbers, or there are more than 2^20 names.
 
     Examples
     --------
@@ -55,10 +52,8 @@ def compress_hostlist(names: Iterable[str]) -> str:
 
     Neighbours that differ in their last number only share a bracket. Takes time in proportion to the names.
 
-    Raises
-    ------
-    FormatError
-        If a name is empty or has a blank, a comma, a bracket or a character that cannot be printed.
+    Raises `FormatError` if a name is empty or has a blank, a comma, a bracket or a character that cannot be
+    printed.
 
     Examples
     --------

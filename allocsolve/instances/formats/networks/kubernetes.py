@@ -109,22 +109,18 @@ def _chosen(objects: Sequence[Document], name: str, source: str) -> tuple[Docume
 
 def _levels(topology: Document) -> list[str]:
     """Return the labels of the levels, from the highest down."""
-
-    def refuse(fault: str) -> FormatError:
-        return FormatError(topology.source, [f"{topology.place}: {fault}"])
-
     rows = dicts(topology, "spec.levels", part(topology, "spec").get("levels"))
     if not rows:
-        raise refuse("spec.levels is empty")
+        topology.refuse("spec.levels is empty")
     levels: list[str] = []
     for idx, row in enumerate(rows):
         label = row.get("nodeLabel")
         if not isinstance(label, str) or not label:
-            raise refuse(f"spec.levels[{idx}] has no nodeLabel")
+            topology.refuse(f"spec.levels[{idx}] has no nodeLabel")
         if label in levels:
-            raise refuse(f"spec.levels[{idx}]: the label {shown_text(label)} stands twice")
+            topology.refuse(f"spec.levels[{idx}]: the label {shown_text(label)} stands twice")
         if _HOSTNAME in levels:
-            raise refuse(f"spec.levels[{idx - 1}]: {_HOSTNAME} may only be the last one")
+            topology.refuse(f"spec.levels[{idx - 1}]: {_HOSTNAME} may only be the last one")
         levels.append(label)
     return levels
 

@@ -6,7 +6,7 @@ nodes do not tell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats.files import show
@@ -26,6 +26,10 @@ class Document(NamedTuple):
     value: Any
     source: str  #: what messages call the file
     place: str  #: where it begins, such as ``line 3``
+
+    def refuse(self, fault: str) -> NoReturn:
+        """Raise what is wrong here."""
+        raise FormatError(self.source, [f"{self.place}: {fault}"])
 
 
 def is_kubernetes(value: object) -> bool:
@@ -65,8 +69,7 @@ def part(document: Document, *path: str, kind: type[dict[str, Any] | str] = dict
         wanted = kind if idx == len(path) - 1 else dict
         if not isinstance(value, wanted):
             noun = "a string" if wanted is str else "an object"
-            fault = f"{'.'.join(path[: idx + 1])} must be {noun}, not {show(value)}"
-            raise FormatError(document.source, [f"{document.place}: {fault}"])
+            document.refuse(f"{'.'.join(path[: idx + 1])} must be {noun}, not {show(value)}")
     return value
 
 
@@ -98,9 +101,9 @@ def named_nodes(nodes: Iterable[Document]) -> dict[str, Document]:
     for node in nodes:
         name = name_of(node)
         if not is_host_name(name):
-            raise FormatError(node.source, [f"{node.place}: {shown_text(name)} is not the name of a node"])
+            node.refuse(f"{shown_text(name)} is not the name of a node")
         if name in named:
-            raise FormatError(node.source, [f"{node.place}: the node {shown_text(name)} stands twice"])
+            node.refuse(f"the node {shown_text(name)} stands twice")
         named[name] = node
     return dict(sorted(named.items()))
 
@@ -120,9 +123,7 @@ def dicts(document: Document, place: str, values: object) -> Sequence[Mapping[st
     if values is None or values == "":
         return []
     if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
-        raise FormatError(
-            document.source, [f"{document.place}: {place} must be a list of objects, not {show(values)}"]
-        )
+        document.refuse(f"{place} must be a list of objects, not {show(values)}")
     return values
 
 

@@ -61,17 +61,14 @@ class NetworkFile:
     def mask(self, free: Iterable[str], source: str = "free nodes") -> BoolArray:
         """Return which nodes are among those that are free, shape (nodes,).
 
+        Raises `FormatError` if the network does not know some of the names.
+
         Parameters
         ----------
         free
             Names of nodes. What is not named is busy; nodes that the network leaves out are passed over.
         source
             What messages call the file of the free nodes.
-
-        Raises
-        ------
-        FormatError
-            If the network does not know some of the names.
         """
         ids = {name: node for node, name in enumerate(self.nodes)}
         mask = np.zeros(len(ids), dtype=np.bool_)
@@ -100,17 +97,14 @@ def network_problem(
 ) -> PlacementProblem | PartitionProblem:
     """Return the problem to choose free nodes of a network, which keeps the names of its nodes.
 
+    Raises `InvalidOption` if levels, segments or balance are asked of a ring or a torus.
+
     Parameters
     ----------
     free
         Which nodes may be chosen, such as `NetworkFile.mask` tells; shape (nodes,).
     size, within, segment, segment_level, balanced, name
         As in `PlacementProblem`.
-
-    Raises
-    ------
-    InvalidOption
-        If levels, segments or balance are asked of a ring or a torus.
     """
     topology = network.topology
     if isinstance(topology, SwitchTree):

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.errors import FormatError
 from allocsolve.instances.formats.files import show
 from allocsolve.instances.formats.networks.hostlist import is_host_name, shown_text
 from allocsolve.instances.formats.networks.kubernetes_objects import (
@@ -91,19 +90,19 @@ class _Choice(NamedTuple):
             elif kind == "Node":
                 hosts |= dict.fromkeys(self._hosts(member))
             else:
-                _refuse(member, f"type must be Node or HyperNode, not {show(kind)}")
+                member.refuse(f"type must be Node or HyperNode, not {show(kind)}")
         return Entry(name_of(hypernode), hypernode.place, [*hosts], [*children])
 
     def _hosts(self, member: Document) -> list[str]:
         selector = part(member, "selector")
         kinds = [kind for kind in _SELECTORS if kind in selector]
         if len(kinds) != 1:
-            _refuse(member, f"has {' and '.join(kinds) or 'none'} of {', '.join(_SELECTORS)}, not one")
+            member.refuse(f"has {' and '.join(kinds) or 'none'} of {', '.join(_SELECTORS)}, not one")
         if kinds[0] == "exactMatch":
             return [_exact(member)]
         if not (self.names if kinds[0] == "regexMatch" else self.nodes):
             fault = f"chooses nodes by {kinds[0]}, and nothing tells which there are"
-            _refuse(member, f"{fault}: name the output of kubectl get nodes -o json as another file")
+            member.refuse(f"{fault}: name the output of kubectl get nodes -o json as another file")
         if kinds[0] == "labelMatch":
             wanted = Document(part(member, "selector", "labelMatch"), member.source, member.place)
             labels_of = {host: part(node, "metadata", "labels") for host, node in self.nodes.items()}
@@ -112,18 +111,14 @@ class _Choice(NamedTuple):
         try:
             chosen = re.compile(pattern or "[")
         except re.error as error:
-            _refuse(member, f"the pattern {shown_text(pattern)} is none: {error}")
+            member.refuse(f"the pattern {shown_text(pattern)} is none: {error}")
         return [host for host in self.names if chosen.search(host)]
-
-
-def _refuse(member: Document, fault: str) -> NoReturn:
-    raise FormatError(member.source, [f"{member.place}: {fault}"])
 
 
 def _exact(member: Document) -> str:
     name = str(part(member, "selector", "exactMatch", "name", kind=str))
     if not is_host_name(name):
-        _refuse(member, f"exactMatch: {shown_text(name)} is not a name")
+        member.refuse(f"exactMatch: {shown_text(name)} is not a name")
     return name
 
 
@@ -140,7 +135,7 @@ def _bears(labels: Mapping[str, Any], wanted: Document) -> bool:
 def _holds(labels: Mapping[str, Any], term: Mapping[str, Any], wanted: Document) -> bool:
     operator, key, values = term.get("operator"), term.get("key"), term.get("values") or []
     if not isinstance(key, str) or not isinstance(values, list):
-        _refuse(wanted, "matchExpressions must have a key, an operator and a list of values")
+        wanted.refuse("matchExpressions must have a key, an operator and a list of values")
     held = {
         "In": labels.get(key) in values,
         "NotIn": labels.get(key) not in values,
@@ -148,5 +143,5 @@ def _holds(labels: Mapping[str, Any], term: Mapping[str, Any], wanted: Document)
         "DoesNotExist": key not in labels,
     }
     if operator not in held:
-        _refuse(wanted, f"the operator must be one of {', '.join(held)}, not {show(operator)}")
+        wanted.refuse(f"the operator must be one of {', '.join(held)}, not {show(operator)}")
     return held[operator]

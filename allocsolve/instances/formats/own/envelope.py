@@ -63,11 +63,8 @@ def digest(problem: Problem) -> str:
 def read_problem(path: PathLike) -> Problem:
     """Read a problem, from a table if the name of the file ends in ``.csv``.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is not JSON (or no table), is a log, or is no valid problem: every faulty
-        field is named.
+    Raises `FormatError` if the file cannot be read, is not JSON (or no table), is a log, or is no valid
+    problem: every faulty field is named.
     """
     with _telling_logs(path, "a problem: allocsolve convert, or import {}, makes one of it"):
         if is_table(path):
@@ -122,10 +119,7 @@ def problem_columns(problem: Problem) -> dict[str, Any]:
 
     ``name`` and ``meta`` of the problem are not among them.
 
-    Raises
-    ------
-    InvalidProblem
-        If a table cannot hold it: there are no rows, or its family has no tables.
+    Raises `InvalidProblem` if a table cannot hold it: there are no rows, or its family has no tables.
     """
     family = family_of(problem)
     if family.codec.problem_table is None:
@@ -183,10 +177,7 @@ def write_problem(problem: Problem, path: PathLike) -> None:
 
     The file appears whole or not at all.
 
-    Raises
-    ------
-    InvalidProblem
-        If a table cannot hold it, see `problem_columns`.
+    Raises `InvalidProblem` if a table cannot hold it, see `problem_columns`.
     """
     if is_table(path):
         write_columns(problem_columns(problem), path)
@@ -200,16 +191,13 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
     It need not be feasible: that is for the judge to say. A table may also be one that another program has
     written, see `allocsolve.instances.formats.simulators.foreign`.
 
+    Raises `FormatError` if the file cannot be read, is not JSON (or no table), is a log, answers another
+    problem, or has faulty fields.
+
     Parameters
     ----------
     tell
         Called with a line that readers of a table in this format should know, if there is one.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is not JSON (or no table), is a log, answers another problem, or has
-        faulty fields.
     """
     if is_table(path):
         foreign = family_of(problem).codec.foreign_tables
@@ -224,15 +212,12 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
 def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: str = "table") -> Answer:
     """Return the solution of `problem` that a table holds, feasible or not.
 
+    Raises `FormatError` if it is no answer to this problem: every faulty row is named, counted from 0.
+
     Parameters
     ----------
     columns
         As `problem_from_columns` takes them.
-
-    Raises
-    ------
-    FormatError
-        If it is no answer to this problem: every faulty row is named, counted from 0.
     """
     table, rows = rows_of(columns, [_answer_table(problem, source)], source)
     return _solution_of_rows(table, rows, problem, source)
@@ -241,10 +226,7 @@ def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: 
 def solution_columns(problem: Problem, answer: Answer) -> dict[str, Any]:
     """Return the columns of an answer as arrays of equal length, as ``pandas.DataFrame`` takes them.
 
-    Raises
-    ------
-    FormatError
-        If the family of the problem has no tables.
+    Raises `FormatError` if the family of the problem has no tables.
     """
     return dict(_answer_table(problem, "table").columns(problem, answer))
 
@@ -272,17 +254,14 @@ def parse_solution(
 ) -> Answer:
     """Return the solution of `problem` that a JSON object holds, feasible or not.
 
+    Raises `FormatError` if it answers another problem, or has faulty fields.
+
     Parameters
     ----------
     document
         As `solution_document` returns it.
     problem_digest
         The `digest` of the problem where it has been computed before; None computes it.
-
-    Raises
-    ------
-    FormatError
-        If it answers another problem, or has faulty fields.
     """
     codec = family_of(problem).codec
     _kind(document, source, [codec.answer_kind])
@@ -391,10 +370,7 @@ class Proof(NamedTuple):
 def read_certificate(path: PathLike, problem: Problem) -> Proof:
     """Read a certificate for `problem`; what it proves is for the judge to say.
 
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is no certificate, or one of another problem.
+    Raises `FormatError` if the file cannot be read, is no certificate, or one of another problem.
     """
     return _proof(load(path), str(path), problem)
 

@@ -328,6 +328,15 @@ def certificate_schema(kind: str) -> Document:
     log = "the items of the log: base 64 of what zlib has compressed"
     schemas = {
         "area": certificate("area", {}, "the judge adds up the areas of the applications"),
+        "step-prices": certificate(
+            "step-prices",
+            {
+                "prices": listing(
+                    listing(whole(0, title="price per second")), "of the steps of each application"
+                )
+            },
+            "what steps pay that may be held at the same time",
+        ),
         "learned-clauses": certificate(
             "learned-clauses",
             {

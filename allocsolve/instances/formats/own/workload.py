@@ -43,7 +43,7 @@ from allocsolve.model import (
 )
 from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import size_set
-from allocsolve.model.jobs import stated_range
+from allocsolve.model.jobs import COLUMNS, stated_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -160,17 +160,6 @@ def encode_speedup(law: Speedup) -> Document:
 
 
 _REQUIRED: Final = ("submit", "nodes", "runtime")
-#: The fields of a job and the columns that they become, where these have another name.
-_COLUMNS: Final = {
-    "partition": "partitions",
-    "name": "names",
-    "user": "users",
-    "speedup": "speedups",
-    "kind": "kinds",
-    "size_set": "size_sets",
-    "evolution": "evolutions",
-    "reconfiguration": "reconfigurations",
-}
 #: Of these the columns are read at a glance.
 _RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS}
 #: The types of their numbers.
@@ -246,7 +235,7 @@ def _jobs_of(check: Checker, listed: list[Document], num_nodes: int) -> Jobs | N
         return None
     if not rows:
         return Jobs([], [], [])
-    columns = {_COLUMNS.get(field, field): [row[field] for row in rows] for field in rows[0]}
+    columns = {COLUMNS.get(field, field): [row[field] for row in rows] for field in rows[0]}
     return _made(check, "jobs", lambda: Jobs(**columns))
 
 

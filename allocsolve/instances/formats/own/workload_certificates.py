@@ -109,7 +109,7 @@ def _by_job(fields: dict[str, Document]) -> Document:
         whole(1, "the divisor by which its amounts are divided, rounded down"),
         "by the name of a resource other than nodes; what is left out does not count",
     )
-    return {**schema, "properties": {**schema["properties"], "units": units}}
+    return {**schema, "properties": {**schema["properties"], "units": {**units, "default": {}}}}
 
 
 def _tree() -> dict[str, Document]:

@@ -11,9 +11,7 @@ from allocsolve.instances.formats.files import load, replace_file, unpacked_path
 from allocsolve.instances.formats.logs.jobs import read_table_log
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.log import log_problem
-from allocsolve.instances.formats.logs.swf import read_swf_log
 from allocsolve.instances.formats.logs.tables import LOG_TABLES, certain_format, format_of
-from allocsolve.instances.formats.logs.times import check_swf_unit
 from allocsolve.instances.formats.own.envelope import (
     is_problem_table,
     parse_problem,
@@ -27,13 +25,13 @@ from allocsolve.instances.formats.simulators.foreign import ReadWorkload, Unheld
 from allocsolve.instances.formats.simulators.swf import swf_with_unheld
 from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.instances.formats.tables import is_table
-from allocsolve.model import WorkloadProblem
+from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from allocsolve.model import Problem, WorkloadSchedule
+    from allocsolve.model import Answer, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +70,14 @@ def _write_batsim(
     return write_batsim(problem, path, version=version)
 
 
-def _write_elastisim(problem: WorkloadProblem, schedule: WorkloadSchedule | None, path: Path) -> Unheld:
-    return write_elastisim(problem, path, schedule=schedule)
-
-
 def _write_text(
     text_of: Callable[[WorkloadProblem, WorkloadSchedule], str],
-    not_held: tuple[str, ...],
+    not_held: tuple[str, ...] | None,
     problem: WorkloadProblem,
     schedule: WorkloadSchedule | None,
     path: Path,
 ) -> Unheld:
-    """Write a file that shows a schedule: of the problem it holds what can be seen."""
+    """Write a file that shows a schedule; `not_held` is what it does not hold of a problem, None for all."""
     assert schedule is not None
     replace_file(path, text_of(problem, schedule).encode("utf-8", errors="replace"))
     unheld = Unheld()
@@ -98,7 +92,7 @@ def _write_text(
         ),
         "jobs that never run": int((schedule.offsets[1:] == schedule.offsets[:-1]).sum()),
     }
-    for what in not_held:
+    for what in present if not_held is None else not_held:
         unheld.add(what, present[what])
     unheld.add("number of nodes", 1)
     unheld.add("meta of the problem", bool(problem.meta))
@@ -110,22 +104,18 @@ CONVERSIONS: Final[dict[str, Conversion]] = {
     "json": Conversion("a problem of allocsolve (.json)", "never", _write_own),
     "csv": Conversion("a problem of allocsolve as a table (.csv)", "never", _write_own),
     "swf": Conversion("a log in the Standard Workload Format (.swf)", "maybe", _write_swf),
-    "elastisim": Conversion("the input of ElastiSim (a folder)", "maybe", _write_elastisim, is_folder=True),
+    "elastisim": Conversion(
+        "the input of ElastiSim (a folder)",
+        "maybe",
+        lambda problem, schedule, path: write_elastisim(problem, path, schedule=schedule),
+        is_folder=True,
+    ),
     "batsim": Conversion("a workload of Batsim 5", "never", partial(_write_batsim, "5")),
     "batsim4": Conversion("a workload of Batsim 4 or before", "never", partial(_write_batsim, "4")),
     "evalys": Conversion(
         "a schedule as Batsim and evalys have it (jobs.csv)",
         "needed",
-        partial(
-            _write_text,
-            evalys_text,
-            (
-                "weights of jobs",
-                "users of jobs",
-                "jobs without a limit, for which stands 1.25 times the run time",
-                "jobs that never run",
-            ),
-        ),
+        partial(_write_text, evalys_text, None),
     ),
     "perfetto": Conversion(
         "a schedule for trace viewers",
@@ -149,13 +139,15 @@ def format_by_name(path: Path) -> str:
     return by_end[end]
 
 
-def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Path, name: str) -> Unheld:
+def write_workload(problem: Problem, schedule: Answer | None, path: Path, name: str) -> Unheld:
     """Write a problem in one of `CONVERSIONS`, with a schedule where the format has room for one.
 
     Raises `InvalidOption` if the format takes no problems of this family, needs a schedule, or holds none;
     `InvalidProblem` if it cannot hold a job at all. Returns what the format cannot hold.
     """
     conversion = CONVERSIONS[name]
+    if schedule is not None and conversion.answer == "never":
+        raise InvalidOption(f"--answer: there is no room for a schedule in --format {name}")
     if not isinstance(problem, WorkloadProblem):
         if conversion.write is not _write_own:
             raise InvalidOption(f"--format {name} is for workloads")
@@ -163,8 +155,7 @@ def write_workload(problem: Problem, schedule: WorkloadSchedule | None, path: Pa
         return Unheld()
     if schedule is None and conversion.answer == "needed":
         raise InvalidOption(f"--format {name} shows a schedule: --answer FILE tells which")
-    if schedule is not None and conversion.answer == "never":
-        raise InvalidOption(f"--answer: there is no room for a schedule in --format {name}")
+    assert schedule is None or isinstance(schedule, WorkloadSchedule), "it answers a workload"
     return conversion.write(problem, schedule, path)
 
 
@@ -244,11 +235,7 @@ def _log_format(path: Path) -> str | None:
 
 
 def _read_log(path: Path, name: str, num_nodes: int | None, time_unit: str | None) -> ReadWorkload:
-    if name == "swf":
-        check_swf_unit(time_unit)
-        log = read_swf_log(path, num_nodes=num_nodes, limits="keep")
-    else:
-        log = read_table_log(path, name, num_nodes=num_nodes, limits="keep", time_unit=time_unit)
+    log = read_table_log(path, name, num_nodes=num_nodes, limits="keep", time_unit=time_unit)
     unheld = Unheld()
     for reason, count in log.report.dropped.items():
         unheld.add(f"job lines that were dropped ({reason.replace('_', ' ')})", count)

@@ -237,9 +237,7 @@ def _by_size(rows: Sequence[tuple[int, float]]) -> str:
 
 def _platform(num_nodes: int) -> str:
     router = f"{NODE_PREFIX}cluster_router"  # SimGrid's name for it
-    first = 10 ** len(
-        str(num_nodes - 1)
-    )  # all names have as many digits: the order of texts is that of numbers
+    first = 10 ** len(str(num_nodes - 1))  # all names have as many digits: they are in order as texts
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
