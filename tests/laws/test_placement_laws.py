@@ -137,7 +137,7 @@ def test_words_of_a_few_bits_and_many_short_steps_change_nothing(
 def test_cpsat_finds_the_same_optimum(problem: PlacementProblem, order: tuple[str, ...]) -> None:
     pytest.importorskip("ortools")
     for objective in order[:1], order[:2]:
-        result, other = solved(problem, *objective), PlacementCpSat(objective)(problem, Budget(seconds=60))
+        result, other = solved(problem, *objective), PlacementCpSat(objective)(problem, Budget(seconds=600))
         assert (result.status, result.objective) == (other.status, other.objective)
         confirm(problem, other, objective)
 

@@ -124,7 +124,7 @@ def test_variants_are_drawn_once_where_there_is_nothing_to_draw() -> None:
     for shares, seeds in (([], 1), ([0.4, 0.4], 1), ([0.4], 0)):
         with pytest.raises(InvalidOption, match="nothing, or some twice"):
             variants(log, shares, seeds)
-    with pytest.raises(AllocsolveError, match=r"share 2 is not in 0\.\.1"):
+    with pytest.raises(AllocsolveError, match=r"share takes a number in 0\.\.1, not 2"):
         variants(log, [2], 1)
 
 
