@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -79,7 +80,7 @@ def _are_prices(row: object) -> bool:
 
 def _unit(problem: EvolutionProblem) -> int:
     nodes = [nodes for app in problem.applications for _, nodes in app.steps]
-    return int(np.gcd.reduce(np.array(nodes, dtype=np.int64))) or problem.num_nodes if nodes else 1
+    return math.gcd(*nodes) or problem.num_nodes
 
 
 def _dearest(problem: EvolutionProblem, prices: list[list[int]]) -> int:
