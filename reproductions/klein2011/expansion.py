@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: The longest time of a heuristic: a local search takes all that it is given.
 HEURISTIC_SECONDS: Final = 3.0
 
-#: The exact solver: it hands what has expansion to ``cpsat``.
+#: The exact solver.
 _EXACT: Final = "conflict-search"
 
 
