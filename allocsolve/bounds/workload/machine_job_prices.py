@@ -41,8 +41,9 @@ _MOST_CELLS: Final = 1 << 16
 _SLOTS_OF_A_JOB: Final = 60
 _WORK, _WORK_UNLIMITED = 3e8, 3e7
 
-#: The cells of a table with which the ascent begins: resources that are less wanted are left out for more.
-_FEW_CELLS: Final = 2_000
+#: The ascent begins without resources of which a share is wanted that is below this part of the largest one.
+#: Of 120 jobs, one of .34 of it cost nothing, and one of .67 a twentieth of the bound.
+_SCARCE: Final = 0.5
 
 #: The length of a slot at first, as a share of the mean run time, and the most slots that are made at once.
 _LENGTH, _MOST_SLOTS = 1 / 6, 2_000
@@ -95,7 +96,7 @@ class MachineJobs(NamedTuple):
     times: FloatArray
     #: Seconds: some optimum ends by then.
     horizon: float
-    #: The resources that are wanted most, as many as a table of `_FEW_CELLS` has.
+    #: The resources of which not much less is wanted than of the one that is wanted most.
     scarce: IntArray
 
     @classmethod
@@ -146,13 +147,9 @@ def _units(needs: IntArray, most: IntArray, cells: float) -> IntArray:
 
 
 def _scarce(wanted: FloatArray, most: IntArray) -> IntArray:
-    """Return the resources that are wanted for the largest share of what is there, in few cells; rising."""
-    cells, scarce = 1, []
-    for resource in np.argsort(-wanted / np.maximum(most, 1), kind="stable").tolist():
-        if not scarce or cells * (int(most[resource]) + 1) <= _FEW_CELLS:
-            cells *= int(most[resource]) + 1
-            scarce.append(resource)
-    return np.sort(np.array(scarce, dtype=np.int64))
+    """Return the resources of which large shares are wanted, rising."""
+    shares = wanted / np.maximum(most, 1)
+    return np.flatnonzero(shares >= _SCARCE * shares.max())
 
 
 class MachineJobDual:
@@ -246,7 +243,7 @@ def machine_job_prices(
 
     *Complexity* of a step: O(prices * product of what is there of each resource); that product is coarsened
     to at most 65,536, and less for more jobs or without a limit of time, which costs quality, not validity.
-    Where it is above 2,000 the ascent first knows only the resources that are wanted most.
+    The ascent first knows only the resources of which large shares are wanted.
     """
     if not problem.is_rigid or term not in MEAN_TERMS or not problem.jobs.packed.weight.any():
         return start
