@@ -15,6 +15,7 @@ import argparse
 import importlib.metadata
 import itertools
 import platform
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -151,15 +152,13 @@ def main() -> None:
         head, columns = "resources, windows, load", [*bounds[:2], *MACHINE_SCHEDULES]
         kinds = itertools.product(options.resources, options.windows, options.loads)
         draws = {
-            f"{number}, {windows}, {load:g}": lambda seed, kind=(load, number, windows): draw_machine(
-                *size, *kind, seed
-            )
+            f"{number}, {windows}, {load:g}": partial(draw_machine, *size, load, number, windows)
             for number, windows, load in kinds
         }
     else:
         head, columns = "load, walls", [*bounds, *SCHEDULES]
         draws = {
-            f"{load:g}, {walls:.0%}": lambda seed, kind=(load, walls): draw(*size, *kind, seed)
+            f"{load:g}, {walls:.0%}": partial(draw, *size, load, walls)
             for walls, load in itertools.product(options.walls, options.loads)
         }
     table(head, draws, columns, options.seeds, options.seconds)

@@ -38,7 +38,7 @@ class Orders(NamedTuple):
 class OrderMoves(NamedTuple):
     """How many moves are made, and which."""
 
-    count: int
+    number: int
     #: In units of cost.
     temperature: float
     #: How many places a job moves at most; of a random number this power is taken, so most moves are short.
@@ -88,7 +88,7 @@ def anneal_order(
     """
     order, trial, starts, old = orders.order, orders.trial, placed.starts, orders.old_starts
     jobs = len(order)
-    for _ in range(moves.count):
+    for _ in range(moves.number):
         first, until = _rearrange(orders, moves)
         limit = orders.costs[0] * (1.0 + 1e-12) - moves.temperature * math.log(1.0 - uniform(orders.random))
         cost = 0.0
