@@ -114,6 +114,8 @@ def test_the_dual_is_what_the_judge_finds(data: st.DataObject, term: WorkloadTer
     windows = JobWindows.of_certificate(drawn, jobs.priced.counted)
     dual = MachineJobDual(jobs, windows)
     value = dual.exact(windows.prices * windows.lengths)
+    fewer = MachineJobDual(jobs, windows, jobs.scarce)
+    assert fewer.exact(windows.prices * windows.lengths) <= value + 1e-9 * abs(value)
     if term == "wait":
         value -= float((problem.jobs.packed.weight * problem.jobs.packed.runtime).sum())
     mean = value / float(problem.jobs.packed.weight.sum())

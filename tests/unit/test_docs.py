@@ -297,6 +297,17 @@ def test_bounds_are_below_the_optimum_and_schedules_above(tmp_path: Path) -> Non
     assert "ortools" in versions
 
 
+def test_bounds_on_machines_are_below_the_optimum_and_schedules_above(tmp_path: Path) -> None:
+    options = ("--jobs", "6", "--nodes", "8", "--loads", "1.2", "--resources", "1", "2", "--windows", "2")
+    head, _, *rows, _ = _shown("gap_to_optimum.py", tmp_path, *options, "--seeds", "1").splitlines()
+    names = [name.strip() for name in head.strip("|").split("|")][1:]
+    assert [row.split("|")[1].strip() for row in rows] == ["1, 2, 1.2", "2, 2, 1.2"]
+    for row in rows:
+        for name, cell in zip(names, row.strip("|").split("|")[1:], strict=True):
+            worst = float(cell.split("(")[1].strip(" )"))
+            assert worst <= 1 if name.startswith("bound") else worst >= 1
+
+
 def test_no_rule_is_nearer_than_the_nearest_nodes(tmp_path: Path) -> None:
     options = ("--machines", "nvl72", "--occupancies", "u.5", "--snapshots", "3", "--turnovers", "2")
     gaps, *left, domains, dragonflies = _shown("placement_rules.py", tmp_path, *options).strip().split("\n\n")

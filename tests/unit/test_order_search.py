@@ -12,7 +12,7 @@ from naive_workload_optimum import workload_optimum
 from resource_strategies import general_problems
 from tiers import examples
 
-from allocsolve.exact.workload._order_search import OrderSearch
+from allocsolve.heuristics.workload.order_search import OrderSearch
 from allocsolve.heuristics.workload.serial import Plan, job_sizes
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Job, WorkloadProblem
@@ -49,6 +49,24 @@ def test_plans_are_feasible_and_never_cost_more(
     assert workload_violations(problem, best.schedule()) == ()
     again, _ = annealed(problem, term, seed, 100)
     assert again.placed.starts.tolist() == best.placed.starts.tolist()
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(problem=general_problems(min_jobs=1, max_jobs=12), term=TERMS, seed=st.integers(0, 2**30))
+def test_a_plan_is_that_of_its_order_whatever_moves_were_undone(
+    problem: WorkloadProblem, term: WorkloadTerm, seed: int
+) -> None:
+    search = OrderSearch(in_order(problem), (term,), seed)
+    least = [search.plan.values((term,))[0]]
+    for moves in (1, 2, 3, 50, 50, 50):
+        search.run(Budget().start(), moves, lambda: False)
+        plan = search.plan
+        again = Plan.in_order(problem, plan.sizes, plan.placed.chosen, frozen(search.order.copy()))
+        assert plan.placed.starts.tolist() == again.placed.starts.tolist()
+        free = [each.free.tolist() for each in plan.free.steps(-1.0, math.inf, plan.nodes)]
+        assert free == [each.free.tolist() for each in again.free.steps(-1.0, math.inf, plan.nodes)]
+        least.append(plan.values((term,))[0])
+    assert search.best().values((term,))[0] <= min(least) * (1 + 1e-12)
 
 
 @settings(max_examples=examples(20), deadline=None)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds.workload import time_prices
-from allocsolve.exact.workload._order_search import OrderSearch, OrderSearchParams
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     Earlier,
@@ -26,6 +25,7 @@ from allocsolve.exact.workload.cpsat import WorkloadCpSat
 from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lists
 from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_schedules
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
+from allocsolve.heuristics.workload.order_search import OrderSearch, OrderSearchParams
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
     Reinsertion,
