@@ -66,7 +66,7 @@ def step_price_bound(problem: EvolutionProblem, certificate: Mapping[str, object
     most = _dearest(problem, prices)
     if most == 0:
         return min(problem.releases, default=0)
-    total = sum(
+    total: int = sum(
         duration * price
         for app, row in zip(problem.applications, prices, strict=True)
         for (duration, _), price in zip(app.steps, row, strict=True)
