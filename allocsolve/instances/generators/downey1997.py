@@ -97,7 +97,7 @@ def downey1997(
             seed=words,
             num_jobs=num_jobs,
             num_nodes=num_nodes,
-            load=load,
+            load=float(load),
             nodes=[smallest, largest],
             runtime=[shortest, longest],
         ),

@@ -127,8 +127,8 @@ def elastic_workload(
             "elastic",
             recipe="zojer2025",
             seed=words,
-            share=share,
-            tick=tick,
+            share=float(share),
+            tick=float(tick),
             workload={"name": problem.name, **problem.meta},
         ),
     )

@@ -180,7 +180,7 @@ def evotree_batch(
         NUM_NODES,
         evotree_jobs(rows, kind, release_delay),
         name=f"evotree-batch-s{seed}",
-        meta=recipe("evotree-batch", seed=seed, share=share, kind=kind, release_delay=release_delay),
+        meta=recipe("evotree-batch", seed=seed, share=float(share), kind=kind, release_delay=release_delay),
     )
 
 
@@ -242,8 +242,8 @@ def evotree_stream(
             seed=words,
             num_jobs=num_jobs,
             num_nodes=num_nodes,
-            load=load,
-            share=share,
+            load=float(load),
+            share=float(share),
             kind=kind,
             release_delay=release_delay,
         ),

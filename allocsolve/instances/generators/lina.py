@@ -162,7 +162,7 @@ def lina_workload(
             "lina",
             recipe="lina2022",
             seed=words,
-            share=share,
+            share=float(share),
             flexibility=flexibility,
             moments=moments,
             holds=holds,
