@@ -246,10 +246,13 @@ class OffsetModel:
         return WasteLimit(arcs, least, nodes, np.array([self._budget()], dtype=np.int64), *work)
 
     def _budget(self) -> int:
-        """Return the node-seconds that a schedule which ends in time can hold beyond what its steps need."""
+        """Return the node-seconds that a schedule which ends in time can hold beyond what its steps need.
+
+        -1 if it cannot even hold these; numbers beyond 64 bits are cut.
+        """
         problem = self._problem
         available = problem.num_nodes * (self._time - min(problem.releases))
-        return min(available - problem.area, 1 << 62)
+        return max(-1, min(available - problem.area, 1 << 62))
 
     def _number(self, cover: tuple[Block, ...]) -> int:
         """Return the number of the clause of a cover in the proof."""
