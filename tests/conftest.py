@@ -79,15 +79,16 @@ def press_ctrl_c() -> Iterator[Callable[[], None]]:
     """Return a function that has Ctrl-C pressed after 1.5 s more of work, in CPU time, not waiting for it.
 
     SIGINT is handled as in a terminal, also if it was ignored: so it is in a shell's background jobs. While
-    memory is collected nothing else may be called: what is raised in a callback of that is lost. While
-    coverage is measured the signal waits: raised there it would leave a lock that nobody ever opens.
+    memory is collected nothing else may be called: what is raised in a callback of that, or of a weak
+    reference, is lost. While coverage is measured it would leave a lock that nobody ever opens: it waits.
     """
     callbacks, gc.callbacks[:] = gc.callbacks[:], []
     over = threading.Event()
     threads: list[threading.Thread] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if frame is None or f"{os.sep}coverage{os.sep}" not in frame.f_code.co_filename:
+        place = "" if frame is None else frame.f_code.co_filename
+        if not (f"{os.sep}coverage{os.sep}" in place or place.endswith("_weakrefset.py")):
             signal.default_int_handler(number, frame)
         threads.append(threading.Timer(0.01, signal.raise_signal, [number]))
         threads[-1].start()
