@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve import judge
+from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.instances import Library, digest, read_solution, solution_digest
 from allocsolve.model import terms
@@ -44,16 +45,17 @@ def implied_rows(suites: Sequence[Suite]) -> Iterator[Implied]:
     Let two problems be the same but for a setting, such as the expand limit, which is tighter in one. Every
     answer of the tighter problem answers the other one, too: so its value is one of the other problem, and a
     lower bound of the other problem is one of its own. The answers are judged anew for the problem that they
-    come to. What is yielded should be written before the next row is asked for.
+    come to: `InvalidAnswer` if one does not have the value of its row. What is yielded should be written
+    before the next row is asked for.
     """
     if not suites:
         return
     instances = _instances(Library(suites[0].root))
-    for member in dict.fromkeys(member for suite in suites for member in suite.members):
-        for identity, own in instances.items():
-            if own.member == member:
-                for other in _variants(instances, identity):
-                    yield from _implied(own, other)
+    members = {member for suite in suites for member in suite.members}
+    for identity, own in instances.items():
+        if own.member in members:
+            for other in _variants(instances, identity):
+                yield from _implied(own, other)
 
 
 def _instances(library: Library) -> dict[str, _Instance]:
@@ -91,13 +93,14 @@ def _implied(own: _Instance, other: _Instance) -> Iterator[Implied]:
         after, answer = row, None
         if _is_tighter(other, own) and known.upper < row.upper and known.solution is not None:
             answer = read_solution(other.suite.solution_path(other.member, row.objective), other.problem)
-            faults = judge.violations(own.problem, answer)
-            value = () if faults else terms(judge.value(own.problem, answer, (row.objective,)))
-            if value[:1] == (known.upper,):
-                identity = solution_digest(own.problem, answer)
-                after = after.with_entry(_taken_over(known.solution, other, identity))
-            else:
-                answer = None
+            place = f"the solution of {other.member.instance}"
+            for fault in judge.violations(own.problem, answer):
+                raise InvalidAnswer(f"{place}: {fault}")
+            value = terms(judge.value(own.problem, answer, (row.objective,)))[0]
+            if value != known.upper:
+                raise InvalidAnswer(f"{place}: the judge finds {value}, its row has {known.upper}")
+            identity = solution_digest(own.problem, answer)
+            after = after.with_entry(_taken_over(known.solution, other, identity))
         if _is_tighter(own, other) and known.lower > row.lower:
             bound = next(entry for entry in reversed(known.history) if entry.kind == "bound")
             after = after.with_entry(_taken_over(bound, other))
