@@ -92,6 +92,8 @@ class MachineJobs(NamedTuple):
     needs: IntArray
     #: Shape (resources,): the units.
     units: IntArray
+    #: Shape (resources,): what there is of each resource while nothing is closed.
+    whole: IntArray
     #: Shape (steps,), seconds: from when on there are the capacities of `machine`.
     times: FloatArray
     #: Seconds: some optimum ends by then.
@@ -118,7 +120,8 @@ class MachineJobs(NamedTuple):
         release, needs = machine.release[counted], needs[counted] // units
         wanted = (needs * priced.jobs.runtime[:, None]).sum(axis=0)
         scarce = _scarce(wanted, machine.capacity.max(axis=0) // units)
-        return cls(priced, machine, release, needs, units, times, problem.horizon, scarce)
+        whole = np.array([problem.num_nodes, *dict(problem.resources).values()], dtype=np.int64)
+        return cls(priced, machine, release, needs, units, whole, times, problem.horizon, scarce)
 
     def room(self, edges: FloatArray) -> IntArray:
         """Return the units that are there in each slot, the most where that changes; (slots, resources)."""
@@ -130,6 +133,7 @@ class MachineJobs(NamedTuple):
                 for low, high in zip(first.tolist(), last.tolist(), strict=True)
             ]
         ).reshape(len(first), len(self.units))
+        room[edges[:-1] < 0] = self.whole  # nothing is closed before times begin, as for the judge
         units: IntArray = room // self.units
         return units
 
