@@ -1,36 +1,69 @@
-"""Annealing of the order of serial generation: a move changes the order and plans anew what comes after."""
+"""Annealing of the order of serial generation: a move changes the order and plans anew what comes after.
+
+What is free over time lies in one list of steps for all resources. Copies of it are kept as it is after some
+of the jobs, so that a move begins at the last of them before its first change, and one that is not taken has
+nothing to put back.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.heuristics.workload._kernels_capacity import book
-from allocsolve.heuristics.workload._kernels_serial import place, placed_cost
+from allocsolve.heuristics.workload._kernels_serial import placed_cost
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.random import uniform
+from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from allocsolve.heuristics.workload._kernels_resources import Machine
-    from allocsolve.heuristics.workload._kernels_serial import Costs, Placed, Sizes
-    from allocsolve.kernels.free_nodes import FreeNodes
+    from allocsolve.heuristics.workload._kernels_serial import Costs
     from allocsolve.model import FloatArray, IntArray
+
+
+class OrderedJobs(NamedTuple):
+    """Jobs on sizes that they keep; read-only."""
+
+    #: Shape (jobs,), seconds: no job starts before.
+    release: FloatArray
+    #: Shape (jobs,), seconds: the run times.
+    seconds: FloatArray
+    #: Shape (jobs, resources).
+    needs: IntArray
+
+
+class FreeLists(NamedTuple):
+    """What some first jobs of an order leave free of each resource, in some lists of steps.
+
+    List ``at`` has the first ``counts[at]`` steps: from ``times[at, step]`` seconds on there is
+    ``free[at, step]``. No step is as the one before it. List 0 is for the work of a move, list 1 is the
+    machine without jobs, and list ``1 + k`` has the first ``k * spacing[0]`` jobs of the order.
+    """
+
+    #: Shape (1,).
+    spacing: IntArray
+    #: Shape (lists,), (lists, steps) and (lists, steps, resources).
+    counts: IntArray
+    times: FloatArray
+    free: IntArray
 
 
 class Orders(NamedTuple):
     """The order of a plan, the best starts that were met, and arrays for the work of a move."""
 
-    #: Shape (jobs,): the order in which the jobs of the plan were placed, and that of a move.
+    #: Shape (jobs,): the order in which the jobs of the plan are placed, and that of a move.
     order: IntArray
     trial: IntArray
-    #: Shape (jobs,), seconds: the starts before a move, and the best ones.
-    old_starts: FloatArray
+    #: Shape (jobs,), seconds: the starts, and the best ones, by job; those of a move, in its order.
+    starts: FloatArray
     best_starts: FloatArray
-    #: Shape (2,): the costs of the plan and the least that were met, beyond the least costs of the jobs.
+    tried: FloatArray
+    #: Shape (jobs + 1,): what the first jobs of the order cost together beyond their least costs.
     costs: FloatArray
+    #: Shape (1,): the least such costs of all jobs that were met.
+    least: FloatArray
     #: Shape (1,): the state of the random numbers.
     random: NDArray[np.uint64]
 
@@ -71,58 +104,162 @@ def _rearrange(orders: Orders, moves: OrderMoves) -> tuple[int, int]:
     return first, last + 1
 
 
+@inner_kernel
+def _copy(lists: FreeLists, source: int, to: int) -> None:
+    """Let a list be as another one."""
+    times, free = lists.times, lists.free
+    lists.counts[to] = lists.counts[source]
+    for step in range(lists.counts[source]):
+        times[to, step] = times[source, step]
+        for resource in range(free.shape[2]):
+            free[to, step, resource] = free[source, step, resource]
+
+
+@inner_kernel
+def _are_same(lists: FreeLists, one: int, other: int) -> bool:
+    """Return whether the same is free in two lists, which differ at late steps if at all."""
+    times, free = lists.times, lists.free
+    if lists.counts[one] != lists.counts[other]:
+        return False
+    for step in range(lists.counts[one] - 1, -1, -1):
+        if times[one, step] != times[other, step]:
+            return False
+        for resource in range(free.shape[2]):
+            if free[one, step, resource] != free[other, step, resource]:
+                return False
+    return True
+
+
+@inner_kernel
+def _earliest(lists: FreeLists, jobs: OrderedJobs, job: int) -> float:
+    """Return the first instant from which a job has room in the list of a move. O(steps)."""
+    count, times, free, needs = lists.counts[0], lists.times[0], lists.free[0], jobs.needs[job]
+    start, seconds = jobs.release[job], jobs.seconds[job]
+    step = max(bisect_right(times, count, start) - 1, 0)
+    while step < count and times[step] < start + seconds:
+        has_room = True
+        for resource in range(len(needs)):
+            has_room = has_room and free[step, resource] >= needs[resource]
+        step += 1
+        if not has_room:
+            start = times[step] if step < count else math.inf
+    return start
+
+
+@inner_kernel
+def _step_from(lists: FreeLists, time: float) -> int:
+    """Return the step of the list of a move that begins at an instant, after adding it if there is none."""
+    count, times, free = lists.counts[0], lists.times[0], lists.free[0]
+    step = bisect_right(times, count, time)
+    if step and times[step - 1] == time:
+        return step - 1
+    for later in range(count, step, -1):
+        times[later] = times[later - 1]
+        for resource in range(free.shape[1]):
+            free[later, resource] = free[later - 1, resource]
+    times[step] = time
+    for resource in range(free.shape[1]):
+        free[step, resource] = free[max(step, 1) - 1, resource]
+    lists.counts[0] = count + 1
+    return step
+
+
+@inner_kernel
+def _drop_if_same(lists: FreeLists, step: int) -> None:
+    """Drop a step of the list of a move if as much is free before it."""
+    count, times, free = lists.counts[0], lists.times[0], lists.free[0]
+    if step == 0 or step == count:
+        return
+    for resource in range(free.shape[1]):
+        if free[step, resource] != free[step - 1, resource]:
+            return
+    for later in range(step, count - 1):
+        times[later] = times[later + 1]
+        for resource in range(free.shape[1]):
+            free[later, resource] = free[later + 1, resource]
+    lists.counts[0] = count - 1
+
+
+@inner_kernel
+def _take(lists: FreeLists, jobs: OrderedJobs, job: int, start: float) -> None:
+    """Take what a job needs out of the list of a move. O(steps)."""
+    end, needs, free = start + jobs.seconds[job], jobs.needs[job], lists.free[0]
+    if end <= start:
+        return
+    first = _step_from(lists, start)
+    last = _step_from(lists, end)
+    for step in range(first, last):
+        for resource in range(len(needs)):
+            free[step, resource] -= needs[resource]
+    _drop_if_same(lists, last)
+    _drop_if_same(lists, first)
+
+
+@inner_kernel
+def _accept(
+    lists: FreeLists, jobs: OrderedJobs, costs: Costs, orders: Orders, first: int, put: int, until: int
+) -> None:
+    """Let the order be that of a move whose places from `first` to before `put` have other starts.
+
+    Lists from that of `until` jobs on are as they are.
+    """
+    order, starts, number = orders.order, orders.starts, len(orders.order)
+    for at in range(first, number):
+        order[at] = orders.trial[at]
+    for at in range(first, put):
+        starts[order[at]] = orders.tried[at]
+    for at in range(first, number):
+        job = order[at]
+        cost = placed_cost(costs, job, starts[job], jobs.seconds[job]) - costs.least[job]
+        orders.costs[at + 1] = orders.costs[at] + cost
+    spacing = lists.spacing[0]
+    at = first - first % spacing
+    _copy(lists, 1 + at // spacing, 0)
+    while at < until:
+        if at % spacing == 0:
+            _copy(lists, 0, 1 + at // spacing)
+        _take(lists, jobs, order[at], starts[order[at]])
+        at += 1
+    if orders.costs[number] < orders.least[0]:
+        orders.least[0] = orders.costs[number]
+        for at in range(number):  # a copy of an array would allocate
+            orders.best_starts[at] = starts[at]
+
+
 @kernel
 def anneal_order(
-    profile: FreeNodes,
-    sizes: Sizes,
-    submit: FloatArray,
-    costs: Costs,
-    placed: Placed,
-    orders: Orders,
-    moves: OrderMoves,
-    machine: Machine | None = None,
+    lists: FreeLists, jobs: OrderedJobs, costs: Costs, orders: Orders, moves: OrderMoves
 ) -> None:
     """Make moves; one that costs more stays with a probability that falls with what it costs (Metropolis).
 
-    Jobs keep their sizes. O(jobs) places for a move, which ends as soon as it costs too much.
+    The lists are filled in at first. O(jobs) places for a move, which ends as soon as it costs too much, or
+    as soon as what is free is what it was after the same jobs.
     """
-    order, trial, starts, old = orders.order, orders.trial, placed.starts, orders.old_starts
-    jobs = len(order)
+    number, spacing = len(orders.order), lists.spacing[0]
+    order, trial, starts, tried = orders.order, orders.trial, orders.starts, orders.tried
+    trial[:] = order
+    _accept(lists, jobs, costs, orders, 0, 0, number)
     for _ in range(moves.number):
         first, until = _rearrange(orders, moves)
-        limit = orders.costs[0] * (1.0 + 1e-12) - moves.temperature * math.log(1.0 - uniform(orders.random))
-        cost = 0.0
-        for at in range(jobs):
-            job, size = order[at], placed.chosen[order[at]]
-            if at < first:
-                cost += placed_cost(costs, job, starts[job], sizes.seconds[size]) - costs.least[job]
-                continue
-            old[job] = starts[job]
-            book(profile, job, sizes.nodes[size], old[job], old[job] + sizes.seconds[size], 1, machine)
-        put, same = first, True
-        while put < jobs:
-            job, size = trial[put], placed.chosen[trial[put]]
-            start = old[job]
-            if not same or put < until:  # else all that comes before is where it was
-                start, size = place(profile, sizes, job, size, size + 1, submit[job], machine)
-            cost += placed_cost(costs, job, start, sizes.seconds[size]) - costs.least[job]
-            if cost > limit:
-                break
-            same = same and start == old[job]
-            starts[job] = start
-            book(profile, job, sizes.nodes[size], start, start + sizes.seconds[size], -1, machine)
-            put += 1
-        if put == jobs:
-            order[first:] = trial[first:]
-            orders.costs[0] = cost
-            if cost < orders.costs[1]:
-                orders.costs[1] = cost
-                orders.best_starts[:] = starts
-            continue
-        for at in range(first, put):
-            job, size = trial[at], placed.chosen[trial[at]]
-            book(profile, job, sizes.nodes[size], starts[job], starts[job] + sizes.seconds[size], 1, machine)
-        for at in range(first, jobs):
-            job, size = order[at], placed.chosen[order[at]]
-            starts[job] = old[job]
-            book(profile, job, sizes.nodes[size], old[job], old[job] + sizes.seconds[size], -1, machine)
+        whole = orders.costs[number]
+        limit = whole * (1.0 + 1e-12) - moves.temperature * math.log(1.0 - uniform(orders.random))
+        at = first - first % spacing
+        _copy(lists, 1 + at // spacing, 0)
+        while at < first:
+            _take(lists, jobs, order[at], starts[order[at]])
+            at += 1
+        cost, same, met = orders.costs[first], True, False
+        while at < number and cost <= limit and not met:
+            job = trial[at]
+            start = _earliest(lists, jobs, job)
+            cost += placed_cost(costs, job, start, jobs.seconds[job]) - costs.least[job]
+            same = same and start == starts[job]
+            tried[at] = start
+            _take(lists, jobs, job, start)
+            at += 1
+            kept = at < number and at % spacing == 0
+            met = at >= until and (same or (kept and _are_same(lists, 0, 1 + at // spacing)))
+        if met:
+            cost += whole - orders.costs[at]
+        if cost <= limit and (met or at == number):
+            _accept(lists, jobs, costs, orders, first, at, at)

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_orders import anneal_order
 from allocsolve.heuristics.workload._kernels_serial import change_plan, reinsert
 from allocsolve.heuristics.workload.resources import given_to_kernels
 from allocsolve.kernels.free_nodes import FreeNodes
 from allocsolve.model import frozen
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_orders import OrderMoves, Orders
     from allocsolve.heuristics.workload._kernels_serial import Costs, Moves, Placed, Sizes
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
 
@@ -52,10 +50,6 @@ class FreeOverTime:
     ) -> None:
         """Make moves, see `reinsert`."""
         reinsert(self._nodes, sizes, self.release, *costs, placed, moves, count, self._machine)
-
-    def anneal(self, sizes: Sizes, costs: Costs, placed: Placed, orders: Orders, moves: OrderMoves) -> None:
-        """Make moves of the order of a plan, see `anneal_order`."""
-        anneal_order(self._nodes, sizes, self.release, costs, placed, orders, moves, self._machine)
 
     def steps(self, begin: float, end: float, nodes: IntArray) -> list[FreeSteps]:
         """Return what is free of each resource in a span, if jobs run on these numbers of nodes."""

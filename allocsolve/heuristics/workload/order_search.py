@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_orders import OrderMoves, Orders
+from allocsolve.heuristics.workload._kernels_orders import (
+    FreeLists,
+    OrderedJobs,
+    OrderMoves,
+    Orders,
+    anneal_order,
+)
 from allocsolve.heuristics.workload.serial import Plan, plan_costs
+from allocsolve.model import frozen, packed_machine
 from allocsolve.model.options import Params
+
+#: Of so many lists of what is free, one begins each move.
+_KEPT: Final = 16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import Clock, IntArray, WorkloadObjective
+    from allocsolve.model import Clock, FloatArray, IntArray, PackedMachine, WorkloadObjective
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +77,26 @@ class OrderSearch:
         seed: int,
         params: OrderSearchParams = OrderSearchParams(),
     ) -> None:
-        starts = plan.placed.starts
-        order: IntArray = np.argsort(starts, kind="stable")
-        #: The present plan, which is serial generation in the present order.
-        self.plan = plan = Plan.in_order(plan.problem, plan.sizes, plan.placed.chosen, order)
-        self._params = params
-        self._costs = plan_costs(plan.problem, objective[0], plan.sizes)
+        order: IntArray = np.argsort(plan.placed.starts, kind="stable")
+        plan = Plan.in_order(plan.problem, plan.sizes, plan.placed.chosen, order)
         starts, seconds = plan.placed.starts, plan.seconds
+        self._given, self._params = plan, params
+        self._costs = plan_costs(plan.problem, objective[0], plan.sizes)
         self._typical = float(self._costs.slope.mean()) * float(seconds.mean())
-        times = starts + seconds * self._costs.of_end
-        costs = np.maximum(self._costs.floor, self._costs.slope * (times - self._costs.reference))
-        excess = float((costs - self._costs.least).sum())
+        machine = packed_machine(plan.problem)
+        needs = np.zeros((len(order), len(machine.names)), dtype=np.int64)
+        needs[np.repeat(np.arange(len(order)), np.diff(machine.offsets)), machine.resource] = machine.amount
+        needs[:, 0] = plan.nodes
+        self._jobs = OrderedJobs(*map(frozen, (machine.release, seconds, needs)))
+        self._lists = _lists(machine, len(order))
         self._orders = Orders(
             order=order.copy(),
             trial=order.copy(),
-            old_starts=starts.copy(),
+            starts=starts.copy(),
             best_starts=starts.copy(),
-            costs=np.array([excess, excess]),
+            tried=starts.copy(),
+            costs=np.zeros(len(order) + 1),
+            least=np.full(1, np.inf),
             random=np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1),
         )
 
@@ -92,22 +105,46 @@ class OrderSearch:
         """The present order. Shape (jobs,)."""
         return self._orders.order
 
+    @property
+    def plan(self) -> Plan:
+        """The present plan, which is serial generation in the present order."""
+        return self._plan(self._orders.starts)
+
     def best(self) -> Plan:
         """Return the plan of least cost that was met."""
-        plan = self.plan
-        return Plan(plan.problem, plan.sizes, self._orders.best_starts, plan.placed.chosen)
+        return self._plan(self._orders.best_starts)
+
+    def _plan(self, starts: FloatArray) -> Plan:
+        given = self._given
+        return Plan(given.problem, given.sizes, starts, given.placed.chosen)
 
     def run(self, clock: Clock, moves: float, stop: Callable[[], bool]) -> None:
         """Anneal until the time is over, or so many moves are made.
 
         The temperature falls with the time where there is a limit, and otherwise with the moves.
         """
-        plan, params, limit, made = self.plan, self._params, clock.divisible, 0
+        params, limit, made = self._params, clock.divisible, 0
         while made < moves and clock.remaining > 0 and not stop():
             done = made / moves if limit == math.inf else 1 - clock.remaining / limit
             share = params.coldest / params.hottest
             temperature = params.hottest * self._typical * share ** min(1.0, max(0.0, done))
             count = int(min(params.round_moves, moves - made))
             drawn = OrderMoves(count, temperature, params.farthest, params.power, params.insertions)
-            plan.free.anneal(plan.sizes, self._costs, plan.placed, self._orders, drawn)
+            anneal_order(self._lists, self._jobs, self._costs, self._orders, drawn)
             made += count
+
+
+def _lists(machine: PackedMachine, jobs: int) -> FreeLists:
+    """Return lists of what is free, of which that without jobs is filled in. A job adds two steps at most."""
+    spacing = max(1, math.ceil(jobs / _KEPT))
+    kept, steps = 2 + jobs // spacing, 2 * jobs + len(machine.times) + 1
+    lists = FreeLists(
+        spacing=np.array([spacing]),
+        counts=np.ones(kept, dtype=np.int64),
+        times=np.zeros((kept, steps)),
+        free=np.zeros((kept, steps, len(machine.names)), dtype=np.int64),
+    )
+    lists.counts[1] = len(machine.times)
+    lists.times[1, : len(machine.times)] = machine.times
+    lists.free[1, : len(machine.times)] = machine.capacity
+    return lists
