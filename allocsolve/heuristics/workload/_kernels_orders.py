@@ -116,21 +116,6 @@ def _copy(lists: FreeLists, source: int, to: int) -> None:
 
 
 @inner_kernel
-def _are_same(lists: FreeLists, one: int, other: int) -> bool:
-    """Return whether the same is free in two lists, which differ at late steps if at all."""
-    times, free = lists.times, lists.free
-    if lists.counts[one] != lists.counts[other]:
-        return False
-    for step in range(lists.counts[one] - 1, -1, -1):
-        if times[one, step] != times[other, step]:
-            return False
-        for resource in range(free.shape[2]):
-            if free[one, step, resource] != free[other, step, resource]:
-                return False
-    return True
-
-
-@inner_kernel
 def _earliest(lists: FreeLists, jobs: OrderedJobs, job: int) -> float:
     """Return the first instant from which a job has room in the list of a move. O(steps)."""
     count, times, free, needs = lists.counts[0], lists.times[0], lists.free[0], jobs.needs[job]
@@ -168,7 +153,7 @@ def _step_from(lists: FreeLists, time: float) -> int:
 def _drop_if_same(lists: FreeLists, step: int) -> None:
     """Drop a step of the list of a move if as much is free before it."""
     count, times, free = lists.counts[0], lists.times[0], lists.free[0]
-    if step == 0 or step == count:
+    if step in (0, count):
         return
     for resource in range(free.shape[1]):
         if free[step, resource] != free[step - 1, resource]:
@@ -233,7 +218,7 @@ def anneal_order(
     """Make moves; one that costs more stays with a probability that falls with what it costs (Metropolis).
 
     The lists are filled in at first. O(jobs) places for a move, which ends as soon as it costs too much, or
-    as soon as what is free is what it was after the same jobs.
+    as the jobs that have changed places start when they did: two moves of three, and those stay.
     """
     number, spacing = len(orders.order), lists.spacing[0]
     order, trial, starts, tried = orders.order, orders.trial, orders.starts, orders.tried
@@ -257,8 +242,7 @@ def anneal_order(
             tried[at] = start
             _take(lists, jobs, job, start)
             at += 1
-            kept = at < number and at % spacing == 0
-            met = at >= until and (same or (kept and _are_same(lists, 0, 1 + at // spacing)))
+            met = same and at == until
         if met:
             cost += whole - orders.costs[at]
         if cost <= limit and (met or at == number):
