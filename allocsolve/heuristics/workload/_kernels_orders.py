@@ -1,8 +1,9 @@
 """Annealing of the order of serial generation: a move changes the order and plans anew what comes after.
 
-What is free over time lies in one list of steps for all resources. Copies of it are kept as it is after some
-of the jobs, so that a move begins at the last of them before its first change, and one that is not taken has
-nothing to put back.
+What is free over time lies in one list of steps for all resources, whose amounts share words of 64 bits: each
+has a field, and a bit above it that is set in what is free. Where a need is subtracted from what is free, that
+bit stays if there is as much. Copies of the list are kept as it is after some of the jobs, so that a move
+begins at the last of them before its first change, and one that is not taken has nothing to put back.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ class OrderedJobs(NamedTuple):
     release: FloatArray
     #: Shape (jobs,), seconds: the run times.
     seconds: FloatArray
-    #: Shape (jobs, resources).
+    #: Shape (jobs, words): the fields of what they need.
     needs: IntArray
+    #: Shape (words,): the highest bits of all fields, which are set in what is free.
+    marks: IntArray
 
 
 class FreeLists(NamedTuple):
@@ -44,7 +47,7 @@ class FreeLists(NamedTuple):
 
     #: Shape (1,).
     spacing: IntArray
-    #: Shape (lists,), (lists, steps) and (lists, steps, resources).
+    #: Shape (lists,), (lists, steps) and (lists, steps, words).
     counts: IntArray
     times: FloatArray
     free: IntArray
@@ -111,73 +114,89 @@ def _copy(lists: FreeLists, source: int, to: int) -> None:
     lists.counts[to] = lists.counts[source]
     for step in range(lists.counts[source]):
         times[to, step] = times[source, step]
-        for resource in range(free.shape[2]):
-            free[to, step, resource] = free[source, step, resource]
+        for word in range(free.shape[2]):
+            free[to, step, word] = free[source, step, word]
 
 
 @inner_kernel
-def _earliest(lists: FreeLists, jobs: OrderedJobs, job: int) -> float:
-    """Return the first instant from which a job has room in the list of a move. O(steps)."""
+def _earliest(lists: FreeLists, jobs: OrderedJobs, job: int) -> tuple[float, int, int]:
+    """Return the first instant from which a job has room in the list of a move. O(steps).
+
+    Return the step in which it is, too, and the first one that begins at its end or later.
+    """
     count, times, free, needs = lists.counts[0], lists.times[0], lists.free[0], jobs.needs[job]
     start, seconds = jobs.release[job], jobs.seconds[job]
-    step = max(bisect_right(times, count, start) - 1, 0)
+    begin = bisect_right(times, count, start) - 1
+    step = begin
     while step < count and times[step] < start + seconds:
         has_room = True
-        for resource in range(len(needs)):
-            has_room = has_room and free[step, resource] >= needs[resource]
+        for word in range(len(needs)):
+            mark = jobs.marks[word]
+            has_room = has_room and (free[step, word] - needs[word]) & mark == mark
         step += 1
         if not has_room:
-            start = times[step] if step < count else math.inf
-    return start
+            start, begin = times[step], step
+    return start, begin, step
 
 
 @inner_kernel
-def _step_from(lists: FreeLists, time: float) -> int:
-    """Return the step of the list of a move that begins at an instant, after adding it if there is none."""
+def _insert(lists: FreeLists, step: int, time: float) -> None:
+    """Add a step at a place of the list of a move, which is not the first; nothing changes with it yet."""
     count, times, free = lists.counts[0], lists.times[0], lists.free[0]
-    step = bisect_right(times, count, time)
-    if step and times[step - 1] == time:
-        return step - 1
     for later in range(count, step, -1):
         times[later] = times[later - 1]
-        for resource in range(free.shape[1]):
-            free[later, resource] = free[later - 1, resource]
+        for word in range(free.shape[1]):
+            free[later, word] = free[later - 1, word]
     times[step] = time
-    for resource in range(free.shape[1]):
-        free[step, resource] = free[max(step, 1) - 1, resource]
+    for word in range(free.shape[1]):
+        free[step, word] = free[step - 1, word]
     lists.counts[0] = count + 1
-    return step
 
 
 @inner_kernel
 def _drop_if_same(lists: FreeLists, step: int) -> None:
-    """Drop a step of the list of a move if as much is free before it."""
+    """Drop a step of the list of a move, which is not the first, if as much is free before it."""
     count, times, free = lists.counts[0], lists.times[0], lists.free[0]
-    if step in (0, count):
-        return
-    for resource in range(free.shape[1]):
-        if free[step, resource] != free[step - 1, resource]:
+    for word in range(free.shape[1]):
+        if free[step, word] != free[step - 1, word]:
             return
     for later in range(step, count - 1):
         times[later] = times[later + 1]
-        for resource in range(free.shape[1]):
-            free[later, resource] = free[later + 1, resource]
+        for word in range(free.shape[1]):
+            free[later, word] = free[later + 1, word]
     lists.counts[0] = count - 1
 
 
 @inner_kernel
-def _take(lists: FreeLists, jobs: OrderedJobs, job: int, start: float) -> None:
-    """Take what a job needs out of the list of a move. O(steps)."""
-    end, needs, free = start + jobs.seconds[job], jobs.needs[job], lists.free[0]
-    if end <= start:
-        return
-    first = _step_from(lists, start)
-    last = _step_from(lists, end)
-    for step in range(first, last):
-        for resource in range(len(needs)):
-            free[step, resource] -= needs[resource]
-    _drop_if_same(lists, last)
-    _drop_if_same(lists, first)
+def _take(lists: FreeLists, jobs: OrderedJobs, job: int, start: float, begin: int, until: int) -> None:
+    """Take what a job needs out of the list of a move. O(steps).
+
+    It starts in the step `begin`, and `until` is the first step that begins at its end or later.
+    """
+    end, needs, times, free = start + jobs.seconds[job], jobs.needs[job], lists.times[0], lists.free[0]
+    if until == lists.counts[0] or times[until] != end:
+        _insert(lists, until, end)
+    if times[begin] != start:
+        begin += 1
+        until += 1
+        _insert(lists, begin, start)
+    for step in range(begin, until):
+        for word in range(len(needs)):
+            free[step, word] -= needs[word]
+    _drop_if_same(lists, until)
+    if begin:
+        _drop_if_same(lists, begin)
+
+
+@inner_kernel
+def _put_back(lists: FreeLists, jobs: OrderedJobs, job: int, start: float) -> None:
+    """Take what a job needs that starts at an instant out of the list of a move."""
+    count, times = lists.counts[0], lists.times[0]
+    begin = bisect_right(times, count, start) - 1
+    until = begin + 1
+    while until < count and times[until] < start + jobs.seconds[job]:
+        until += 1
+    _take(lists, jobs, job, start, begin, until)
 
 
 @inner_kernel
@@ -203,7 +222,7 @@ def _accept(
     while at < until:
         if at % spacing == 0:
             _copy(lists, 0, 1 + at // spacing)
-        _take(lists, jobs, order[at], starts[order[at]])
+        _put_back(lists, jobs, order[at], starts[order[at]])
         at += 1
     if orders.costs[number] < orders.least[0]:
         orders.least[0] = orders.costs[number]
@@ -231,16 +250,16 @@ def anneal_order(
         at = first - first % spacing
         _copy(lists, 1 + at // spacing, 0)
         while at < first:
-            _take(lists, jobs, order[at], starts[order[at]])
+            _put_back(lists, jobs, order[at], starts[order[at]])
             at += 1
         cost, same, met = orders.costs[first], True, False
         while at < number and cost <= limit and not met:
             job = trial[at]
-            start = _earliest(lists, jobs, job)
+            start, begin, end = _earliest(lists, jobs, job)
             cost += placed_cost(costs, job, start, jobs.seconds[job]) - costs.least[job]
             same = same and start == starts[job]
             tried[at] = start
-            _take(lists, jobs, job, start)
+            _take(lists, jobs, job, start, begin, end)
             at += 1
             met = same and at == until
         if met:

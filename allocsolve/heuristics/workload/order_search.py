@@ -25,11 +25,13 @@ from allocsolve.model.options import Params
 
 #: Of so many lists of what is free, one begins each move.
 _KEPT: Final = 16
+#: Of a word, which has a sign.
+_BITS: Final = 63
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import Clock, FloatArray, IntArray, PackedMachine, WorkloadObjective
+    from allocsolve.model import Clock, FloatArray, IntArray, WorkloadObjective
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class OrderSearchParams(Params):
     """The numbers of a search for an order, measured on 120 jobs under load."""
 
     #: The first and the last temperature, in what a job costs that is later by a mean run time; the first one
-    #: in what the jobs of the first plan cost in the mean beyond their least costs, if that is more. Jobs that
-    #: wait for hours behind a closed window change places with those before it only then.
+    #: in what jobs of the first plan cost in the mean beyond their least costs, if that is more: jobs that wait
+    #: for long behind a closed window change places with those before it only then.
     hottest: float = 3.0
     coldest: float = 0.03
     #: How many places a job moves at most; of a random number this power is taken, so most moves are short.
@@ -87,13 +89,19 @@ class OrderSearch:
         self._typical = float(self._costs.slope.mean()) * float(seconds.mean())
         times = starts + seconds * self._costs.of_end
         costs = np.maximum(self._costs.floor, self._costs.slope * (times - self._costs.reference))
-        self._hottest = params.hottest * max(self._typical, float((costs - self._costs.least).mean()))
+        waits = float((costs - self._costs.least).mean())
+        self._hottest = params.hottest * (max(1.0, waits / self._typical) if self._typical > 0 else 1.0)
         machine = packed_machine(plan.problem)
         needs = np.zeros((len(order), len(machine.names)), dtype=np.int64)
         needs[np.repeat(np.arange(len(order)), np.diff(machine.offsets)), machine.resource] = machine.amount
         needs[:, 0] = plan.nodes
-        self._jobs = OrderedJobs(*map(frozen, (machine.release, seconds, needs)))
-        self._lists = _lists(machine, len(order))
+        packed, marks = _packed(np.concatenate((needs, machine.capacity)), machine.capacity.max(axis=0))
+        self._jobs = OrderedJobs(
+            machine.release, frozen(seconds), frozen(packed[: len(order)].copy()), frozen(marks)
+        )
+        times = machine.times.copy()
+        times[0] = min(times[0], machine.release.min())
+        self._lists = _lists(times, packed[len(order) :] | marks, len(order))
         self._orders = Orders(
             order=order.copy(),
             trial=order.copy(),
@@ -131,25 +139,44 @@ class OrderSearch:
         params, limit, made = self._params, clock.divisible, 0
         while made < moves and clock.remaining > 0 and not stop():
             done = made / moves if limit == math.inf else 1 - clock.remaining / limit
-            share = params.coldest * self._typical / self._hottest
-            temperature = self._hottest * share ** min(1.0, max(0.0, done))
+            share = params.coldest / self._hottest
+            temperature = self._hottest * self._typical * share ** min(1.0, max(0.0, done))
             count = int(min(params.round_moves, moves - made))
             drawn = OrderMoves(count, temperature, params.farthest, params.power, params.insertions)
             anneal_order(self._lists, self._jobs, self._costs, self._orders, drawn)
             made += count
 
 
-def _lists(machine: PackedMachine, jobs: int) -> FreeLists:
+def _packed(amounts: IntArray, most: IntArray) -> tuple[IntArray, IntArray]:
+    """Return amounts, shape (rows, resources), in words, shape (rows, words), and the marks of the words.
+
+    A resource has a field for up to `most` and a bit above it, which is its mark. No word is negative.
+    """
+    words: list[IntArray] = []
+    marks: list[int] = []
+    used = _BITS
+    for resource, bits in enumerate(int(each).bit_length() for each in most.tolist()):
+        if used + bits + 1 > _BITS:
+            words.append(np.zeros(len(amounts), dtype=np.int64))
+            marks.append(0)
+            used = 0
+        words[-1] += amounts[:, resource] << used
+        used += bits + 1
+        marks[-1] += 1 << (used - 1)
+    return np.stack(words, axis=1), np.array(marks)
+
+
+def _lists(times: FloatArray, free: IntArray, jobs: int) -> FreeLists:
     """Return lists of what is free, of which that without jobs is filled in. A job adds two steps at most."""
     spacing = max(1, math.ceil(jobs / _KEPT))
-    kept, steps = 2 + jobs // spacing, 2 * jobs + len(machine.times) + 1
+    kept, steps = 2 + jobs // spacing, 2 * jobs + len(times) + 1
     lists = FreeLists(
         spacing=np.array([spacing]),
         counts=np.ones(kept, dtype=np.int64),
         times=np.zeros((kept, steps)),
-        free=np.zeros((kept, steps, len(machine.names)), dtype=np.int64),
+        free=np.zeros((kept, steps, free.shape[1]), dtype=np.int64),
     )
-    lists.counts[1] = len(machine.times)
-    lists.times[1, : len(machine.times)] = machine.times
-    lists.free[1, : len(machine.times)] = machine.capacity
+    lists.counts[1] = len(times)
+    lists.times[1, : len(times)] = times
+    lists.free[1, : len(times)] = free
     return lists
