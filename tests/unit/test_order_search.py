@@ -15,7 +15,7 @@ from tiers import examples
 from allocsolve.heuristics.workload.order_search import OrderSearch
 from allocsolve.heuristics.workload.serial import Plan, job_sizes
 from allocsolve.judge.workload.rules import workload_violations
-from allocsolve.model import Budget, Job, WorkloadProblem
+from allocsolve.model import Budget, ClosedWindow, Job, WorkloadProblem
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -67,6 +67,30 @@ def test_a_plan_is_that_of_its_order_whatever_moves_were_undone(
         assert free == [each.free.tolist() for each in again.free.steps(-1.0, math.inf, plan.nodes)]
         least.append(plan.values((term,))[0])
     assert search.best().values((term,))[0] <= min(least) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("there", [7, 2**40])
+def test_plans_of_many_jobs_are_those_of_their_orders(there: int) -> None:
+    """There are fewer lists of what is free than jobs; of large amounts each takes a word."""
+    random = np.random.default_rng(3)
+    unit = there // 7
+    jobs = [
+        Job(float(submit), int(nodes) * unit, float(seconds), needs={"a": int(a) * unit, "b": int(b) * unit})
+        for submit, nodes, seconds, a, b in random.integers([0, 1, 1, 1, 1], [60, 8, 20, 8, 4], (40, 5))
+    ]
+    closed = [ClosedWindow(50, 90, {"nodes": 5 * unit, "b": 6 * unit})]
+    problem = WorkloadProblem(there, jobs, resources={"a": there, "b": there}, closed=closed)
+    search = OrderSearch(in_order(problem), ("turnaround",), 5)
+    least = [search.plan.values(("turnaround",))[0]]
+    for moves in (1, 30, 300, 300):
+        search.run(Budget().start(), moves, lambda: False)
+        plan = search.plan
+        again = Plan.in_order(problem, plan.sizes, plan.placed.chosen, frozen(search.order.copy()))
+        assert plan.placed.starts.tolist() == again.placed.starts.tolist()
+        least.append(plan.values(("turnaround",))[0])
+    best = search.best()
+    assert best.values(("turnaround",))[0] <= min(least) < least[0]
+    assert workload_violations(problem, best.schedule()) == ()
 
 
 @settings(max_examples=examples(20), deadline=None)

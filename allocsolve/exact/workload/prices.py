@@ -91,8 +91,8 @@ class PricesParams(Params):
     #: On a machine that is not plain: the most jobs whose order is annealed, how often, and the shares of the
     #: time for that, or of the moves.
     most_annealed_jobs: int = 500
-    anneals: int = 2
-    anneals_share: float = 0.8
+    anneals: int = 1
+    anneals_share: float = 0.9
     #: Those of the windows, and of the orders.
     windows: WindowParams = WindowParams()
     orders: OrderSearchParams = OrderSearchParams()

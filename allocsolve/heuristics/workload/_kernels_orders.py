@@ -1,9 +1,9 @@
 """Annealing of the order of serial generation: a move changes the order and plans anew what comes after.
 
 What is free over time lies in one list of steps for all resources, whose amounts share words of 64 bits: each
-has a field, and a bit above it that is set in what is free. Where a need is subtracted from what is free, that
-bit stays if there is as much. Copies of the list are kept as it is after some of the jobs, so that a move
-begins at the last of them before its first change, and one that is not taken has nothing to put back.
+has a field, and a bit above it that is set in what is free. Where a need is subtracted from what is free,
+that bit stays if there is as much. Copies of the list are kept as it is after some of the jobs: a move begins
+at the last of them before its first change, and one that is not taken has nothing to put back.
 """
 
 from __future__ import annotations
@@ -174,6 +174,8 @@ def _take(lists: FreeLists, jobs: OrderedJobs, job: int, start: float, begin: in
     It starts in the step `begin`, and `until` is the first step that begins at its end or later.
     """
     end, needs, times, free = start + jobs.seconds[job], jobs.needs[job], lists.times[0], lists.free[0]
+    if end <= start:  # by rounding
+        return
     if until == lists.counts[0] or times[until] != end:
         _insert(lists, until, end)
     if times[begin] != start:
@@ -189,7 +191,7 @@ def _take(lists: FreeLists, jobs: OrderedJobs, job: int, start: float, begin: in
 
 
 @inner_kernel
-def _put_back(lists: FreeLists, jobs: OrderedJobs, job: int, start: float) -> None:
+def _take_at(lists: FreeLists, jobs: OrderedJobs, job: int, start: float) -> None:
     """Take what a job needs that starts at an instant out of the list of a move."""
     count, times = lists.counts[0], lists.times[0]
     begin = bisect_right(times, count, start) - 1
@@ -201,29 +203,24 @@ def _put_back(lists: FreeLists, jobs: OrderedJobs, job: int, start: float) -> No
 
 @inner_kernel
 def _accept(
-    lists: FreeLists, jobs: OrderedJobs, costs: Costs, orders: Orders, first: int, put: int, until: int
+    lists: FreeLists, jobs: OrderedJobs, costs: Costs, orders: Orders, first: int, until: int
 ) -> None:
-    """Let the order be that of a move whose places from `first` to before `put` have other starts.
-
-    Lists from that of `until` jobs on are as they are.
-    """
+    """Let the order and its starts be those of a move between two places; later ones are as they were."""
     order, starts, number = orders.order, orders.starts, len(orders.order)
-    for at in range(first, number):
-        order[at] = orders.trial[at]
-    for at in range(first, put):
-        starts[order[at]] = orders.tried[at]
-    for at in range(first, number):
-        job = order[at]
-        cost = placed_cost(costs, job, starts[job], jobs.seconds[job]) - costs.least[job]
+    for at in range(first, until):
+        job, start = orders.trial[at], orders.tried[at]
+        order[at], starts[job] = job, start
+        cost = placed_cost(costs, job, start, jobs.seconds[job]) - costs.least[job]
         orders.costs[at + 1] = orders.costs[at] + cost
     spacing = lists.spacing[0]
-    at = first - first % spacing
-    _copy(lists, 1 + at // spacing, 0)
-    while at < until:
+    at, last = first - first % spacing, until - 1 - (until - 1) % spacing  # of two lists
+    if at < last:
+        _copy(lists, 1 + at // spacing, 0)
+    while at < last:
+        _take_at(lists, jobs, order[at], starts[order[at]])
+        at += 1
         if at % spacing == 0:
             _copy(lists, 0, 1 + at // spacing)
-        _put_back(lists, jobs, order[at], starts[order[at]])
-        at += 1
     if orders.costs[number] < orders.least[0]:
         orders.least[0] = orders.costs[number]
         for at in range(number):  # a copy of an array would allocate
@@ -241,8 +238,9 @@ def anneal_order(
     """
     number, spacing = len(orders.order), lists.spacing[0]
     order, trial, starts, tried = orders.order, orders.trial, orders.starts, orders.tried
-    trial[:] = order
-    _accept(lists, jobs, costs, orders, 0, 0, number)
+    for at in range(number):
+        trial[at], tried[at] = order[at], starts[order[at]]
+    _accept(lists, jobs, costs, orders, 0, number)
     for _ in range(moves.number):
         first, until = _rearrange(orders, moves)
         whole = orders.costs[number]
@@ -250,7 +248,7 @@ def anneal_order(
         at = first - first % spacing
         _copy(lists, 1 + at // spacing, 0)
         while at < first:
-            _put_back(lists, jobs, order[at], starts[order[at]])
+            _take_at(lists, jobs, order[at], starts[order[at]])
             at += 1
         cost, same, met = orders.costs[first], True, False
         while at < number and cost <= limit and not met:
@@ -265,4 +263,4 @@ def anneal_order(
         if met:
             cost += whole - orders.costs[at]
         if cost <= limit and (met or at == number):
-            _accept(lists, jobs, costs, orders, first, at, at)
+            _accept(lists, jobs, costs, orders, first, at)

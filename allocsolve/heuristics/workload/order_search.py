@@ -38,11 +38,12 @@ if TYPE_CHECKING:
 class OrderSearchParams(Params):
     """The numbers of a search for an order, measured on 120 jobs under load."""
 
-    #: The first and the last temperature, in what a job costs that is later by a mean run time; the first one
-    #: in what jobs of the first plan cost in the mean beyond their least costs, if that is more: jobs that wait
-    #: for long behind a closed window change places with those before it only then.
-    hottest: float = 3.0
-    coldest: float = 0.03
+    #: The first temperature, in what jobs of the first plan cost in the mean beyond their least costs, or a
+    #: job that is later by a mean run time, if that is more: jobs that wait for long behind a closed window
+    #: change places with those before it only then. The last one, in what a job costs that is later by a mean
+    #: run time: below a few tenths little is gained.
+    hottest: float = 1.0
+    coldest: float = 0.3
     #: How many places a job moves at most; of a random number this power is taken, so most moves are short.
     farthest: int = 100
     power: float = 3.0
