@@ -9,7 +9,7 @@ at the last of them before its first change, and one that is not taken has nothi
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.heuristics.workload._kernels_serial import placed_cost
 from allocsolve.kernels import inner_kernel, kernel
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
     from allocsolve.heuristics.workload._kernels_serial import Costs
     from allocsolve.model import FloatArray, IntArray
+
+
+#: A move ends where its jobs cost more than the same ones before, by more than it may at last and so many
+#: temperatures. Of 20,000 moves that were taken on two machines under load, .3 % had done so; a sixth of the
+#: work is left out.
+_HOPE: Final = 3.0
 
 
 class OrderedJobs(NamedTuple):
@@ -85,8 +91,11 @@ class OrderMoves(NamedTuple):
 
 
 @inner_kernel
-def _rearrange(orders: Orders, moves: OrderMoves) -> tuple[int, int]:
-    """Fill in another order; return its first changed place, and the one behind the last."""
+def _rearrange(orders: Orders, moves: OrderMoves) -> tuple[int, int, bool]:
+    """Fill in another order; return its first changed place, and the one behind the last.
+
+    Return whether all that has changed is that a job comes before others that it came after, too.
+    """
     order, trial, random = orders.order, orders.trial, orders.random
     jobs = len(order)
     at = int(uniform(random) * jobs)
@@ -97,14 +106,15 @@ def _rearrange(orders: Orders, moves: OrderMoves) -> tuple[int, int]:
     first, last = min(at, to), max(at, to)
     for moved in range(first, jobs):  # a copy of a slice would allocate
         trial[moved] = order[moved]
-    if uniform(random) < moves.insertions:
+    inserts = uniform(random) < moves.insertions
+    if inserts:
         step = 1 if at < to else -1
         for moved in range(at, to, step):
             trial[moved] = order[moved + step]
         trial[to] = order[at]
     else:
         trial[at], trial[to] = order[to], order[at]
-    return first, last + 1
+    return first, last + 1, inserts and to < at
 
 
 @inner_kernel
@@ -234,7 +244,7 @@ def anneal_order(
     """Make moves; one that costs more stays with a probability that falls with what it costs (Metropolis).
 
     The lists are filled in at first. O(jobs) places for a move, which ends as soon as it costs too much, or
-    as the jobs that have changed places start when they did: two moves of three, and those stay.
+    as the jobs that have changed places start when they did: two moves of three, and those are taken.
     """
     number, spacing = len(orders.order), lists.spacing[0]
     order, trial, starts, tried = orders.order, orders.trial, orders.starts, orders.tried
@@ -242,7 +252,7 @@ def anneal_order(
         trial[at], tried[at] = order[at], starts[order[at]]
     _accept(lists, jobs, costs, orders, 0, number)
     for _ in range(moves.number):
-        first, until = _rearrange(orders, moves)
+        first, until, is_earlier = _rearrange(orders, moves)
         whole = orders.costs[number]
         limit = whole * (1.0 + 1e-12) - moves.temperature * math.log(1.0 - uniform(orders.random))
         at = first - first % spacing
@@ -250,8 +260,8 @@ def anneal_order(
         while at < first:
             _take_at(lists, jobs, order[at], starts[order[at]])
             at += 1
-        cost, same, met = orders.costs[first], True, False
-        while at < number and cost <= limit and not met:
+        cost, same, met, hopeless = orders.costs[first], True, False, False
+        while at < number and cost <= limit and not met and not hopeless:
             job = trial[at]
             start, begin, end = _earliest(lists, jobs, job)
             cost += placed_cost(costs, job, start, jobs.seconds[job]) - costs.least[job]
@@ -259,8 +269,15 @@ def anneal_order(
             tried[at] = start
             _take(lists, jobs, job, start, begin, end)
             at += 1
+            if same and is_earlier:  # it fits beside those that it comes before now: they stay, too
+                while at < until:
+                    tried[at] = starts[trial[at]]
+                    at += 1
+                cost = orders.costs[at]
             met = same and at == until
+            more = cost - orders.costs[at]
+            hopeless = at >= until and not met and more > limit - whole + _HOPE * moves.temperature
         if met:
             cost += whole - orders.costs[at]
-        if cost <= limit and (met or at == number):
+        if cost <= limit and not hopeless and (met or at == number):
             _accept(lists, jobs, costs, orders, first, at)
