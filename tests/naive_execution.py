@@ -1,4 +1,4 @@
-"""Whole problems on the slow machine: the twin of `allocsolve.heuristics.reservation`, rule by rule.
+"""Whole problems on the slow machine: the twin of `reproductions.linnert2024.programs`, rule by rule.
 
 Each job has a clock of its own, in units in which its calibration is about 1 long; a factor turns it into
 seconds.
@@ -15,11 +15,13 @@ from naive_jobs import NaiveJob, NaiveRules
 from naive_machine import Machine
 
 from allocsolve.heuristics import growth
-from allocsolve.model import Program, ReservationProblem, Topology
 from allocsolve.model.reservation import BOOKED, CANCELLED, REJECTED, SUCCESSFUL, Hold, ReservationSchedule
+from reproductions.linnert2024.programs import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from allocsolve.model import ReservationProblem, Topology
 
 
 def calibrated(

@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from allocsolve.model import Program, Topology
+    from allocsolve.model import Topology
     from allocsolve.model.reservation import Hold
+    from reproductions.linnert2024.programs import Program
 
 COMPUTED, DELIVERED, FORKED, RESULT, KILL, START = range(6)
 

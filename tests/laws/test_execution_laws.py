@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,20 +12,26 @@ from naive_execution import naive_execute, naive_leak, naive_linnert
 from naive_jobs import NaiveRules
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
-from allocsolve.heuristics import ExecutionRules, LeakRules, execute, execute_leaking, growth, linnert_program
-from allocsolve.heuristics.programs.calibration import calibrate, reference_partition
-from allocsolve.heuristics.programs.program_set import program_set
 from allocsolve.model import (
     CANCELLED,
     SUCCESSFUL,
     DeadlineJob,
     Mesh,
-    Program,
     ReservationProblem,
     ReservationSchedule,
     Topology,
     Torus,
 )
+from reproductions.linnert2024.programs import (
+    ExecutionRules,
+    LeakRules,
+    Program,
+    execute,
+    execute_leaking,
+    linnert_program,
+)
+from reproductions.linnert2024.programs.calibration import calibrate, reference_partition
+from reproductions.linnert2024.programs.program_set import program_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,29 +117,39 @@ def _topologies() -> SearchStrategy[Topology]:
     return st.builds(lambda shape, ring: Topology(shape, (ring,) * len(shape)), shapes, st.booleans())
 
 
+class Asked(NamedTuple):
+    """A problem, and programs of its jobs by their index; the others run those of their kinds."""
+
+    problem: ReservationProblem
+    own: dict[int, Program]
+
+
 @st.composite
-def executable_problems(draw: DrawFn, *, max_jobs: int = 5) -> ReservationProblem:
+def executable_problems(draw: DrawFn, *, max_jobs: int = 5) -> Asked:
     """Jobs with programs of users and of the first kinds, which come close after each other."""
     topology = draw(_topologies())
-    own = draw(st.lists(programs(), min_size=1, max_size=2))
-    named = {f"own{k}": program for k, program in enumerate(own)}
-    choices = st.one_of(st.sampled_from(sorted(named)), st.sampled_from([0, 3]))
-    jobs, arrival = [], 0
+    drawn = draw(st.lists(programs(), min_size=1, max_size=2))
+    choices = st.one_of(st.sampled_from(drawn), st.sampled_from([0, 3]))
+    jobs, arrival, own = [], 0, dict[int, Program]()
     for _ in range(draw(st.integers(1, max_jobs))):
         arrival += draw(st.sampled_from([0, 0, 1, 3, 10]))
         runtime = draw(st.integers(1, 12))
         slack = draw(st.sampled_from([0, 0, 1, 10, 40]))
         nodes = min(draw(_NODES), topology.num_nodes)
-        jobs.append(DeadlineJob(arrival, nodes, runtime, arrival + runtime + slack, draw(choices)))
-    return ReservationProblem(
-        topology, tuple(jobs), programs=named, program_seed=draw(st.integers(0, 3)), leaking=True
-    )
+        choice = draw(choices)
+        kind = choice if isinstance(choice, int) else None
+        if isinstance(choice, Program):
+            own[len(jobs)] = choice
+        jobs.append(DeadlineJob(arrival, nodes, runtime, arrival + runtime + slack, kind))
+    seed = draw(st.integers(0, 3))
+    return Asked(ReservationProblem(topology, tuple(jobs), program_seed=seed, leaking=True), own)
 
 
 @st.composite
-def booked_problems(draw: DrawFn) -> tuple[ReservationProblem, ReservationSchedule]:
+def booked_problems(draw: DrawFn) -> tuple[Asked, ReservationSchedule]:
     """Problems, and bookings of as many of their jobs as find nodes one after the other."""
-    problem = draw(executable_problems())
+    asked = draw(executable_problems())
+    problem = asked.problem
     free_from = dict.fromkeys(range(problem.topology.num_nodes), 0)
     bookings = {}
     for idx, job in enumerate(problem.jobs):
@@ -142,18 +158,18 @@ def booked_problems(draw: DrawFn) -> tuple[ReservationProblem, ReservationSchedu
         if start + job.runtime <= job.deadline:
             bookings[idx] = start, nodes
             free_from |= dict.fromkeys(nodes, start + job.runtime)
-    return problem, ReservationSchedule.of(problem, bookings)
+    return asked, ReservationSchedule.of(problem, bookings)
 
 
-def program_by_index(problem: ReservationProblem) -> Callable[[int], Program]:
+def program_by_index(asked: Asked) -> Callable[[int], Program]:
     """Return a function that gives the program of a job."""
 
     def program(idx: int) -> Program:
-        job = problem.jobs[idx]
-        if isinstance(job.program, str):
-            return problem.programs[job.program]
-        assert job.program is not None
-        return naive_linnert(job.program, job.nodes, idx, problem.program_seed)
+        if idx in asked.own:
+            return asked.own[idx]
+        kind = asked.problem.jobs[idx].program
+        assert kind is not None
+        return naive_linnert(kind, asked.problem.jobs[idx].nodes, idx, asked.problem.program_seed)
 
     return program
 
@@ -175,51 +191,42 @@ def test_a_program_is_its_description(kind: int, nodes: int) -> None:
         assert linnert_program(kind, nodes, job_idx, 5) == naive_linnert(kind, nodes, job_idx, 5)
 
 
-def rejected_before_it_could_be_cancelled() -> ReservationProblem:
+def rejected_before_it_could_be_cancelled() -> Asked:
     """A job that is rejected on arrival while a deadline, its own, is what comes next."""
     program = Program([[("compute", 0.0), ("compute", 1.0)]])
-    jobs = (DeadlineJob(0, 1, 3, 3, "own"), DeadlineJob(1, 1, 1, 2, "own"))
-    return ReservationProblem(Mesh((1, 1)), jobs, programs={"own": program}, leaking=True)
+    jobs = (DeadlineJob(0, 1, 3, 3), DeadlineJob(1, 1, 1, 2))
+    return Asked(ReservationProblem(Mesh((1, 1)), jobs, leaking=True), {0: program, 1: program})
 
 
 @example(rejected_before_it_could_be_cancelled(), ExecutionRules(), LeakRules(waiting="reject"))
 @given(executable_problems(), execution_rules(), leak_rules())
-def test_a_leak_is_its_rules(problem: ReservationProblem, rules: ExecutionRules, leak: LeakRules) -> None:
-    schedule = executed_or_refused(lambda: execute_leaking(problem, rules, leak))
+def test_a_leak_is_its_rules(asked: Asked, rules: ExecutionRules, leak: LeakRules) -> None:
+    schedule = executed_or_refused(lambda: execute_leaking(asked.problem, rules, leak, asked.own))
     naive = NaiveRules(*astuple(rules), *astuple(leak))
-    assert schedule == naive_leak(problem, program_by_index(problem), naive)
+    assert schedule == naive_leak(asked.problem, program_by_index(asked), naive)
 
 
 @given(booked_problems(), execution_rules(), st.sampled_from(["end", "grace"]))
 def test_an_execution_is_its_rules(
-    booked: tuple[ReservationProblem, ReservationSchedule], rules: ExecutionRules, overrun: str
+    booked: tuple[Asked, ReservationSchedule], rules: ExecutionRules, overrun: Any
 ) -> None:
-    problem, schedule = booked
-    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun=overrun))  # type: ignore[arg-type]  # drawn
+    (problem, own), schedule = booked
+    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun=overrun, programs=own))
     naive = NaiveRules(*astuple(rules))
-    assert done == naive_execute(problem, schedule, program_by_index(problem), naive, overrun)
-
-
-@pytest.mark.parametrize("topology", [Mesh((5, 3)), Torus((4, 4)), Mesh((3, 2, 2)), Mesh((7,))])
-def test_a_reference_partition_is_the_cheapest_of_all_seeds(topology: Topology) -> None:
-    free = np.ones(topology.num_nodes, dtype=np.bool_)
-    for nodes in range(1, topology.num_nodes + 1):
-        cheapest = growth(topology, free, nodes, seeds="all")
-        assert cheapest is not None
-        assert np.array_equal(reference_partition(topology, nodes), cheapest)
+    assert done == naive_execute(problem, schedule, program_by_index(booked[0]), naive, overrun)
 
 
 @given(programs(), st.integers(1, 6), execution_rules(), st.sampled_from([Mesh((4, 3)), Torus((3, 3))]))
 def test_a_job_on_its_reference_partition_takes_its_run_time(
     program: Program, nodes: int, rules: ExecutionRules, topology: Topology
 ) -> None:
-    jobs = [DeadlineJob(start, nodes, 10, 100, "own") for start in (0, 7, 13)]
-    problem = ReservationProblem(topology, tuple(jobs), programs={"own": program}, leaking=True)
+    jobs = [DeadlineJob(start, nodes, 10, 100) for start in (0, 7, 13)]
+    problem, own = ReservationProblem(topology, tuple(jobs), leaking=True), dict.fromkeys(range(3), program)
     if rules.reference == "booked":
         sets = reference_partition(topology, nodes).tolist()
         for idx, job in enumerate(jobs):
             booked = ReservationSchedule.of(problem, {idx: (job.arrival, sets)})
-            done = executed_or_refused(lambda given_=booked: execute(problem, given_, rules))  # type: ignore[misc]  # of a default
+            done = executed_or_refused(lambda given_=booked: execute(problem, given_, rules, programs=own))  # type: ignore[misc]  # of a default
             assert done.outcomes[idx] == SUCCESSFUL
             assert done.ends[idx] == job.arrival + job.runtime
 
@@ -239,14 +246,14 @@ def test_a_program_of_each_kind_takes_its_run_time_on_its_reference(kind: int, c
 
 @given(booked_problems(), execution_rules())
 def test_all_work_of_a_successful_job_is_computed(
-    booked: tuple[ReservationProblem, ReservationSchedule], rules: ExecutionRules
+    booked: tuple[Asked, ReservationSchedule], rules: ExecutionRules
 ) -> None:
-    problem, schedule = booked
-    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun="grace"))
+    (problem, own), schedule = booked
+    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun="grace", programs=own))
     assert done.computed is not None
-    program_of_job = program_by_index(problem)
+    program_of_job = program_by_index(booked[0])
     for idx in np.flatnonzero(done.outcomes == SUCCESSFUL).tolist():
-        scales = calibrate(problem, [idx], program_set(problem, [idx]), rules)
+        scales = calibrate(problem, [idx], program_set(problem, [idx], own), rules)
         program, computed = program_of_job(idx), done.computed[idx]
         work = program.work * scales.compute[0] * scales.factor[0]
         assert computed <= work * (1 + 1e-9)
@@ -259,13 +266,14 @@ def test_who_cannot_be_executed_is_refused() -> None:
     waits = Program([[("receive", 0), ("send", 1, 1)], [("receive", 1), ("send", 0, 1)]])
     idle = Program([[("send", 0, 0)]])
     for program, why in ((waits, "does not end"), (idle, "takes no time")):
-        problem = ReservationProblem(
-            Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9, "own"),), programs={"own": program}, leaking=True
+        problem, own = (
+            ReservationProblem(Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9),), leaking=True),
+            {0: program},
         )
         with pytest.raises(InvalidProblem, match=f"job 'j0': its program {why}"):
-            execute_leaking(problem)
+            execute_leaking(problem, programs=own)
         with pytest.raises(InvalidProblem, match=f"job 'j0': its program {why}"):
-            execute(problem, ReservationSchedule.of(problem, {0: (0, [0, 1])}))
+            execute(problem, ReservationSchedule.of(problem, {0: (0, [0, 1])}), programs=own)
     problem = ReservationProblem(
         Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9), DeadlineJob(0, 2, 5, 9, 0)), leaking=True
     )

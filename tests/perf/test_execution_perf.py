@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pytest
 
-from allocsolve.heuristics import Static, execute, execute_leaking
+from allocsolve.heuristics import Static
 from allocsolve.instances import linnert2024
 from allocsolve.model import SUCCESSFUL, Budget
+from reproductions.linnert2024.programs import execute, execute_leaking
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

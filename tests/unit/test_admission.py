@@ -1,30 +1,20 @@
-"""Static admission after Linnert et al. 2024, and executions: what is accepted, and what refused."""
+"""Static admission after Linnert et al. 2024: what is accepted, and what refused."""
 
 from __future__ import annotations
 
 import functools
 import pickle
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from allocsolve.errors import AllocsolveError, InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
-from allocsolve.heuristics import (
-    ExecutionRules,
-    LeakRules,
-    ReservationLeak,
-    Static,
-    admit,
-    execute,
-    execute_leaking,
-    linnert_program,
-)
+from allocsolve.heuristics import Static, admit
 from allocsolve.heuristics.reservation import timetable
 from allocsolve.heuristics.reservation.shapes import ALLOCATORS
 from allocsolve.instances import linnert2024
-from allocsolve.judge import reservation_violations
-from allocsolve.model import Budget, DeadlineJob, Limit, Mesh, ReservationProblem, ReservationSchedule, Status
+from allocsolve.model import Budget, DeadlineJob, Limit, Mesh, ReservationProblem, Status
 from allocsolve.registry import make_allocator
 from allocsolve.registry.names import with_options
 from allocsolve.registry.reservation import RESERVATION
@@ -177,34 +167,3 @@ def test_malformed_allocators_are_named() -> None:
     for nodes in ([0, 0], [0], [-1, 0], [0, 128]):
         with pytest.raises(InvalidAnswer, match="which are not 2 free nodes"):
             admit(MESH, *job, _wrong(np.array(nodes)))
-
-
-def test_a_solver_is_its_rules() -> None:
-    jobs = tuple(DeadlineJob(3 * k, 1 + k % 4, 20, 3 * k + 50, k % 4) for k in range(12))
-    problem = ReservationProblem(Mesh((4, 2)), jobs, leaking=True)
-    rules = ExecutionRules(cores=2, synchronous=True)
-    leak = LeakRules(contiguous=False, waiting="reject")
-    solver = ReservationLeak(contiguous=False, waiting="reject", cores=2, synchronous=True)
-    assert (solver.rules, solver.leak_rules) == (rules, leak)
-    answer = solver(problem, Budget()).answer
-    assert answer == execute_leaking(problem, rules, leak)
-    assert answer is not None
-    assert reservation_violations(problem, answer) == ()
-    empty = ReservationProblem(Mesh((4, 2)), (), leaking=True)
-    assert len(execute_leaking(empty).outcomes) == 0
-    assert len(execute(empty, ReservationSchedule.of(empty, {})).outcomes) == 0
-
-
-@pytest.mark.parametrize("wrong", [{"kind": 4}, {"nodes": 0}, {"job_idx": -1}, {"seed": -1}, {"kind": 0.5}])
-def test_programs_are_of_four_kinds(wrong: dict[str, int]) -> None:
-    with pytest.raises(InvalidOption, match=next(iter(wrong))):
-        linnert_program(**({"kind": 0, "nodes": 2, "job_idx": 0} | wrong))
-
-
-@pytest.mark.parametrize(("shape", "contiguous"), [("run", True), ("connected", False)])
-def test_a_leak_refuses_shapes_that_it_does_not_keep_to(
-    shape: Literal["run", "connected"], contiguous: bool
-) -> None:
-    problem = ReservationProblem(Mesh((4, 2)), (DeadlineJob(0, 2, 5, 9, 0),), shape, leaking=True)
-    with pytest.raises(InvalidOption, match=shape):
-        execute_leaking(problem, leak=LeakRules(contiguous=contiguous))

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import hops
-from allocsolve.heuristics.programs._kernels_flows import BITS, MASK, begin_flow
-from allocsolve.heuristics.programs.state import (
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.heap import change, raise_up, take_out
+from reproductions.linnert2024.programs._kernels_flows import BITS, MASK, begin_flow
+from reproductions.linnert2024.programs.program import COMPUTE, FORK, RECEIVE, SEND
+from reproductions.linnert2024.programs.state import (
     ABSENT,
     COMPUTED,
     DELIVERED,
@@ -20,15 +23,12 @@ from allocsolve.heuristics.programs.state import (
     RESULT,
     seconds,
 )
-from allocsolve.kernels import inner_kernel
-from allocsolve.kernels.heap import change, raise_up, take_out
-from allocsolve.model.program import COMPUTE, FORK, RECEIVE, SEND
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
-    from allocsolve.heuristics.programs.state import Executed, Machine, NodeState, Programs, State
     from allocsolve.kernels.records import Records
     from allocsolve.model import IntArray
+    from reproductions.linnert2024.programs.state import Executed, Machine, NodeState, Programs, State
 
 
 @inner_kernel

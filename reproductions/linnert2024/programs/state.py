@@ -54,7 +54,7 @@ class Programs(NamedTuple):
     channel_at: IntArray  #: shape (programs + 1,): the first channel of each program
     num_messages: IntArray  #: shape (programs,)
     operation_at: IntArray  #: shape (processes + 1,): the first operation of each process
-    code: IntArray  #: shape (operations,): see `allocsolve.model.program`
+    code: IntArray  #: shape (operations,): see `reproductions.linnert2024.programs.program`
     target: IntArray  #: shape (operations,): channel or process, numbered within the program
     amount: FloatArray  #: shape (operations,): work or weight
     parent: IntArray  #: shape (processes,): numbered within the program; -1 if there from the start

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import lattice
-from allocsolve.heuristics.programs.state import Machine
 from allocsolve.model import frozen, node_order
 from allocsolve.model.options import Options, Within
+from reproductions.linnert2024.programs.state import Machine
 
 if TYPE_CHECKING:
     from allocsolve.model import Topology

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.programs._kernels_programs import STEPS, linked, waves, worker_rounds
-from allocsolve.heuristics.programs.state import Programs
-from allocsolve.model import PROGRAM_KINDS, Program, frozen
+from allocsolve.model import PROGRAM_KINDS, frozen
 from allocsolve.model.checks import integer, shown
-from allocsolve.model.program import OPERATIONS, RECEIVE, SEND
+from reproductions.linnert2024.programs._kernels_programs import STEPS, linked, waves, worker_rounds
+from reproductions.linnert2024.programs.program import OPERATIONS, RECEIVE, SEND, Program
+from reproductions.linnert2024.programs.state import Programs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from allocsolve.model import BoolArray, FloatArray, IntArray, Operation, ReservationProblem
+    from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem
+    from reproductions.linnert2024.programs.program import Operation
 
 #: This kind and the kinds after it are random: a program is drawn for each job.
 FIRST_DRAWN: Final = 2
@@ -172,31 +173,32 @@ class ProgramSet(NamedTuple):
     names: tuple[object, ...]  #: by program; programs with the same name are equal, in all problems
 
 
-def program_set(problem: ReservationProblem, job_idxs: Sequence[int]) -> ProgramSet:
+def program_set(
+    problem: ReservationProblem, job_idxs: Sequence[int], programs: Mapping[int, Program]
+) -> ProgramSet:
     """Return the different programs of some jobs, each of which must have a program.
 
-    Programs of users are shared by name, programs of the kinds 0 and 1 by the number of nodes.
+    A job runs the program that `programs` has for its index, else one of its kind. Equal programs are shared,
+    programs of the kinds 0 and 1 by the number of nodes.
     """
     index: dict[object, int] = {}
     names: list[object] = []
     pieces: list[_Piece] = []
     of_job = np.empty(len(job_idxs), dtype=np.int64)
     for k, idx in enumerate(job_idxs):
-        job = problem.jobs[idx]
+        job, own = problem.jobs[idx], programs.get(idx)
         kind = job.program
-        key: object = kind
-        if isinstance(kind, int):
+        key: object = own
+        if own is None:
+            assert kind is not None, "each of these jobs has a program"
             key = (kind, job.nodes) if kind < FIRST_DRAWN else (kind, job.nodes, idx, problem.program_seed)
         if key not in index:
             index[key] = len(pieces)
-            if isinstance(kind, str):
-                packed = problem.programs[kind].packed
-                pieces.append(_piece(packed.offsets, packed.code, packed.target, packed.amount))
-                names.append(problem.programs[kind])
-            else:
-                assert kind is not None
+            names.append(key)
+            if own is not None:
+                pieces.append(_piece(*own.packed[:4]))
+            elif kind is not None:
                 pieces.append(_piece(*linnert_arrays(kind, job.nodes, idx, problem.program_seed)))
-                names.append(key)
         of_job[k] = index[key]
     return ProgramSet(_joined(pieces), of_job, tuple(names))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.heuristics.programs.state import seconds
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import change, raise_up
+from reproductions.linnert2024.programs.state import seconds
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
-    from allocsolve.heuristics.programs.state import Executed, State
+    from reproductions.linnert2024.programs.state import Executed, State
 
 #: The number of bits of a key that hold its slot, and their mask; the higher bits are the kind of the event.
 BITS: Final = 40

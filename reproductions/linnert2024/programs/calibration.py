@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
-from allocsolve.heuristics.partition.lattice import lattice
-from allocsolve.heuristics.programs._kernels_execution import run_jobs
-from allocsolve.heuristics.programs._kernels_programs import cheapest_seeds, grown_from
-from allocsolve.heuristics.programs.program_set import forking
-from allocsolve.heuristics.programs.rules import ExecutionRules, LeakRules, machine_of
-from allocsolve.heuristics.programs.state import OVER, Scales, executed
+from allocsolve.heuristics import growth
 from allocsolve.model.arrays import frozen
+from reproductions.linnert2024.programs._kernels_execution import run_jobs
+from reproductions.linnert2024.programs.program_set import forking
+from reproductions.linnert2024.programs.rules import ExecutionRules, LeakRules, machine_of
+from reproductions.linnert2024.programs.state import OVER, Scales, executed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.heuristics.programs.program_set import ProgramSet
-    from allocsolve.heuristics.programs.state import Programs
-    from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem, Topology
+    from allocsolve.model import FloatArray, IntArray, ReservationProblem, Topology
+    from reproductions.linnert2024.programs.program_set import ProgramSet
+    from reproductions.linnert2024.programs.state import Programs
 
 #: Known scales and lengths of programs, by machine, rules, name and number of nodes.
 _KNOWN: Final[dict[tuple[Topology, ExecutionRules, object, int], tuple[float, ...]]] = {}
@@ -32,16 +31,9 @@ _MAX_KNOWN: Final = 20_000
 @lru_cache(maxsize=4096)
 def reference_partition(topology: Topology, nodes: int) -> IntArray:
     """Return the most compact set that growth finds on an empty machine: `growth` from all seeds."""
-    max_size = min(1 << (nodes - 1).bit_length(), topology.num_nodes)
-    free, seeds = _cheapest_seeds(topology, max_size)
-    return frozen(grown_from(lattice(topology), free, int(seeds[nodes - 1]), nodes))
-
-
-@lru_cache(maxsize=32)
-def _cheapest_seeds(topology: Topology, max_size: int) -> tuple[BoolArray, IntArray]:
-    """Return the mask of the empty machine, and the best seeds of sets of up to `max_size` nodes."""
-    free = frozen(np.ones(topology.num_nodes, dtype=np.bool_))
-    return free, frozen(cheapest_seeds(lattice(topology), free, max_size))
+    grown = growth(topology, np.ones(topology.num_nodes, dtype=np.bool_), nodes, seeds="all")
+    assert grown is not None, "an empty machine has the nodes of any job"
+    return frozen(grown)
 
 
 def calibrate(

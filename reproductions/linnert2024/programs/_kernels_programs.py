@@ -1,8 +1,4 @@
-"""Kernels that write the drawn programs of Linnert et al. 2024, and prepare any program for execution.
-
-The latter are the links between processes and channels, and the reference partitions on which programs are
-calibrated.
-"""
+"""Kernels that write the drawn programs of Linnert et al. 2024, and link processes and channels of any."""
 
 from __future__ import annotations
 
@@ -10,15 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.heuristics.partition._kernels_growth import grow
-from allocsolve.heuristics.partition.lattice import distance_along
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model.arrays import MAX_INTEGER
-from allocsolve.model.program import COMPUTE, FORK, JOIN, RECEIVE, SEND
+from reproductions.linnert2024.programs.program import COMPUTE, FORK, JOIN, RECEIVE, SEND
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.partition.lattice import Lattice
-    from allocsolve.model import BoolArray, FloatArray, IntArray
+    from allocsolve.model import FloatArray, IntArray
 
 #: The number of supersteps of kind 1, of rounds of kind 2 and of waves of kind 3: a choice, as the paper
 #: describes the kinds in words only.
@@ -180,40 +172,3 @@ def linked(
     for channel in range(num_channels):
         first[channel + 1] += first[channel]
     return parent, weight, first, receiver
-
-
-@kernel
-def grown_from(lattice: Lattice, free: BoolArray, seed: int, size: int) -> IntArray:
-    """Return the set of `size` nodes that is grown from a seed."""
-    nodes = np.empty(size, dtype=np.int64)
-    nodes[0] = seed
-    grow(lattice, free, nodes, MAX_INTEGER)
-    return nodes
-
-
-@kernel
-def cheapest_seeds(lattice: Lattice, free: BoolArray, max_size: int) -> IntArray:
-    """Return the seed of the cheapest grown set of each size from 1 to `max_size`; ties go to the least id.
-
-    A grown set contains the smaller sets of its seed, so one growth from each node gives all sizes.
-    """
-    shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
-    best_cost, seeds = np.full(max_size, MAX_INTEGER), np.zeros(max_size, dtype=np.int64)
-    nodes = np.empty(max_size, dtype=np.int64)
-    held = np.empty((len(shape), shape.max()), dtype=np.int64)
-    for seed in range(len(free)):
-        nodes[0] = seed
-        grow(lattice, free, nodes, MAX_INTEGER)
-        held[:] = 0
-        cost = 0
-        for k in range(max_size):
-            for axis in range(len(shape)):
-                here = coordinates[nodes[k], axis]
-                for there in range(shape[axis]):
-                    if held[axis, there] > 0:
-                        apart = distance_along(here, there, shape[axis], wrap[axis])
-                        cost += held[axis, there] * apart
-                held[axis, here] += 1
-            if cost < best_cost[k]:
-                best_cost[k], seeds[k] = cost, seed
-    return seeds

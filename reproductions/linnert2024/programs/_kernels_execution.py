@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.programs._kernels_flows import BITS, MASK, drop_flows, end_flow, set_rates
-from allocsolve.heuristics.programs._kernels_processes import (
+from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.heap import change, raise_up, take_out
+from allocsolve.model.reservation import CANCELLED, REJECTED, SUCCESSFUL
+from reproductions.linnert2024.programs._kernels_flows import BITS, MASK, drop_flows, end_flow, set_rates
+from reproductions.linnert2024.programs._kernels_processes import (
     drop,
     give_back,
     go_on,
     stop_computing,
     take_node,
 )
-from allocsolve.heuristics.programs.state import (
+from reproductions.linnert2024.programs.state import (
     ABSENT,
     COMPUTED,
     DELIVERED,
@@ -35,12 +38,9 @@ from allocsolve.heuristics.programs.state import (
     WAITING,
     seconds,
 )
-from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.heap import change, raise_up, take_out
-from allocsolve.model.reservation import CANCELLED, REJECTED, SUCCESSFUL
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.programs.state import Executed, Machine, Programs, State
+    from reproductions.linnert2024.programs.state import Executed, Machine, Programs, State
 
 
 @inner_kernel

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.programs._kernels_execution import run_jobs
-from allocsolve.heuristics.programs.calibration import calibrate
-from allocsolve.heuristics.programs.program_set import program_set
-from allocsolve.heuristics.programs.rules import (
-    Cores,
+from allocsolve.model import REJECTED, ReservationProblem, ReservationSchedule
+from allocsolve.model.checks import instance
+from reproductions.linnert2024.programs._kernels_execution import run_jobs
+from reproductions.linnert2024.programs.calibration import calibrate
+from reproductions.linnert2024.programs.program_set import program_set
+from reproductions.linnert2024.programs.rules import (
     ExecutionRules,
     LeakRules,
-    Reference,
-    Waiting,
     machine_of,
 )
-from allocsolve.heuristics.programs.state import executed
-from allocsolve.model import REJECTED, ReservationProblem, ReservationSchedule, Result, Status
-from allocsolve.model.checks import instance
-from allocsolve.model.options import Options
+from reproductions.linnert2024.programs.state import executed
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.programs.state import Hold
+    from collections.abc import Mapping
+
     from allocsolve.kernels.records import Records
-    from allocsolve.model import Budget, FloatArray, IntArray
+    from allocsolve.model import FloatArray, IntArray
+    from reproductions.linnert2024.programs.program import Program
+    from reproductions.linnert2024.programs.state import Hold
 
 
 def execute_leaking(
-    problem: ReservationProblem, rules: ExecutionRules | None = None, leak: LeakRules | None = None
+    problem: ReservationProblem,
+    rules: ExecutionRules | None = None,
+    leak: LeakRules | None = None,
+    programs: Mapping[int, Program] | None = None,
 ) -> ReservationSchedule:
     """Run the programs of all jobs, which take their nodes as they go.
 
@@ -56,6 +57,8 @@ def execute_leaking(
         All jobs have programs. A job whose deadline is before its arrival plus its run time is rejected.
     rules, leak
         How programs run, and how jobs take nodes; all defaults if None.
+    programs
+        Programs of jobs by their index, in place of those of their kinds.
 
     Notes
     -----
@@ -78,9 +81,9 @@ def execute_leaking(
     ([2, 2], [60.0, 54.0])
     """
     instance("problem", problem, ReservationProblem)
-    rules, leak = rules or ExecutionRules(), leak or LeakRules()
-    for name, job in zip(problem.names, problem.jobs, strict=True):
-        if job.program is None:
+    rules, leak, own = rules or ExecutionRules(), leak or LeakRules(), programs or {}
+    for idx, (name, job) in enumerate(zip(problem.names, problem.jobs, strict=True)):
+        if job.program is None and idx not in own:
             raise UnsupportedProblem(f"job {name!r} has no program: only programs can leak")
     if not problem.leaking:
         msg = "the problem asks for bookings: jobs leak only where it says that they may (leaking)"
@@ -91,15 +94,15 @@ def execute_leaking(
     packed, count = problem.packed, len(problem.jobs)
     idxs = np.flatnonzero(packed.arrival + packed.runtime <= packed.deadline).tolist()
     outcomes, ends, computed = np.full(count, REJECTED), np.full(count, np.nan), np.zeros(count)
-    programs = program_set(problem, idxs)
-    scales = calibrate(problem, idxs, programs, rules)
+    runs = program_set(problem, idxs, own)
+    scales = calibrate(problem, idxs, runs, rules)
     machine = machine_of(problem.topology, rules, leak)
     arrival, limit = packed.arrival[idxs].astype(np.float64), packed.deadline[idxs].astype(np.float64)
     rows = problem.topology.num_nodes // problem.topology.shape[0]
     jobs, state = executed(
         machine,
-        programs.arrays,
-        program=programs.of_job,
+        runs.arrays,
+        program=runs.of_job,
         nodes=packed.nodes[idxs],
         start=arrival,
         limit=limit,
@@ -108,7 +111,7 @@ def execute_leaking(
         alone=False,
         row=np.array(idxs, dtype=np.int64) % rows,
     )
-    run_jobs(machine, programs.arrays, jobs, state, alone=False)
+    run_jobs(machine, runs.arrays, jobs, state, alone=False)
     outcomes[idxs], ends[idxs] = state.job["outcome"], state.job["finished"]
     computed[idxs] = state.job["worked"] * scales.factor
     ends[outcomes == REJECTED] = np.nan
@@ -134,53 +137,3 @@ def _with_holds(
     return ReservationSchedule(
         outcomes, ends, offsets, nodes[order], starts[order], finishes[order], computed
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ReservationLeak(Options):
-    """Let all jobs leak: see `execute_leaking`.
-
-    Parameters
-    ----------
-    contiguous, waiting
-        See `LeakRules`, which has more.
-    cores, synchronous, reference
-        See `ExecutionRules`, which has more.
-
-    Notes
-    -----
-    *Guarantee*: none. *Complexity*: as `execute_leaking`.
-
-    References
-    ----------
-    Linnert et al. 2024, section 4.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, DeadlineJob, Mesh
-    >>> problem = ReservationProblem(Mesh((4, 2)), [DeadlineJob(0, 3, 60, 90, program=3)], leaking=True)
-    >>> ReservationLeak()(problem, Budget()).answer.outcomes.tolist()
-    [2]
-    """
-
-    contiguous: bool = True
-    waiting: Waiting = "queue"
-    cores: Cores = 4
-    synchronous: bool = False
-    reference: Reference = "booked"
-
-    @property
-    def leak_rules(self) -> LeakRules:
-        """The rules by which jobs take nodes."""
-        return LeakRules(self.contiguous, self.waiting)
-
-    @property
-    def rules(self) -> ExecutionRules:
-        """The rules by which programs run."""
-        return ExecutionRules(self.cores, synchronous=self.synchronous, reference=self.reference)
-
-    def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
-        """Run all jobs; the budget does not limit it, only its clock is used."""
-        clock = budget.start()
-        schedule = execute_leaking(problem, self.rules, self.leak_rules)
-        return Result(Status.FEASIBLE, schedule, runtime=clock.elapsed)

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics.programs._kernels_execution import run_jobs
-from allocsolve.heuristics.programs.calibration import calibrate
-from allocsolve.heuristics.programs.program_set import program_set
-from allocsolve.heuristics.programs.rules import OVERRUNS, ExecutionRules, LeakRules, Overrun, machine_of
-from allocsolve.heuristics.programs.state import executed
 from allocsolve.model import BOOKED, REJECTED, SUCCESSFUL, ReservationProblem, ReservationSchedule
 from allocsolve.model.checks import choice, instance
+from reproductions.linnert2024.programs._kernels_execution import run_jobs
+from reproductions.linnert2024.programs.calibration import calibrate
+from reproductions.linnert2024.programs.program_set import program_set
+from reproductions.linnert2024.programs.rules import OVERRUNS, ExecutionRules, LeakRules, Overrun, machine_of
+from reproductions.linnert2024.programs.state import executed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allocsolve.model import FloatArray
+    from reproductions.linnert2024.programs.program import Program
 
 
 def execute(
@@ -25,6 +28,7 @@ def execute(
     rules: ExecutionRules | None = None,
     *,
     overrun: Overrun = "end",
+    programs: Mapping[int, Program] | None = None,
 ) -> ReservationSchedule:
     """Run the programs of all booked jobs where and when they are booked.
 
@@ -46,6 +50,8 @@ def execute(
     overrun
         ``end``: a job has to end by the end of its booking. ``grace``: by its deadline and the next booking
         of one of its nodes.
+    programs
+        Programs of jobs by their index, in place of those of their kinds.
 
     Returns
     -------
@@ -77,25 +83,25 @@ def execute(
     instance("problem", problem, ReservationProblem)
     instance("schedule", schedule, ReservationSchedule, InvalidAnswer)
     choice("overrun", overrun, OVERRUNS)
-    rules = rules or ExecutionRules()
+    rules, own = rules or ExecutionRules(), programs or {}
     limits = _limits(problem, schedule, overrun)
     idxs = [
         idx
         for idx in np.flatnonzero(schedule.outcomes == BOOKED).tolist()
-        if problem.jobs[idx].program is not None
+        if problem.jobs[idx].program is not None or idx in own
     ]
     outcomes, ends = np.where(schedule.outcomes == BOOKED, SUCCESSFUL, REJECTED), schedule.ends.copy()
     computed = np.where(schedule.outcomes == BOOKED, problem.packed.nodes * problem.packed.runtime, 0.0)
     if idxs:
-        programs = program_set(problem, idxs)
-        scales = calibrate(problem, idxs, programs, rules)
+        runs = program_set(problem, idxs, own)
+        scales = calibrate(problem, idxs, runs, rules)
         machine = machine_of(problem.topology, rules, LeakRules())
         sets = [schedule.nodes[schedule.offsets[idx] : schedule.offsets[idx + 1]] for idx in idxs]
         alone = not rules.contention  # without contention, jobs do not affect each other
         jobs, state = executed(
             machine,
-            programs.arrays,
-            program=programs.of_job,
+            runs.arrays,
+            program=runs.of_job,
             nodes=problem.packed.nodes[idxs],
             start=schedule.first_starts[idxs],
             limit=limits[idxs],
@@ -103,7 +109,7 @@ def execute(
             sets=sets,
             alone=alone,
         )
-        run_jobs(machine, programs.arrays, jobs, state, alone)
+        run_jobs(machine, runs.arrays, jobs, state, alone)
         outcomes[idxs], ends[idxs] = state.job["outcome"], state.job["finished"]
         computed[idxs] = state.job["worked"] * scales.factor
     return ReservationSchedule(
