@@ -30,7 +30,6 @@ from network_texts import FREE, SAMPLES
 from offenders import all_offenders
 from readme_tools import ROOT
 from squeue_files import good, written
-from strategies import evolution_problems
 
 from allocsolve.bench.gate.baseline import read_baseline
 from allocsolve.bench.library.design import folder_problems
@@ -156,72 +155,6 @@ def test_an_unreadable_file_is_told_with_the_reason(tmp_path: Path) -> None:
     missing = tmp_path / "missing.json"
     assert faults_of(lambda: read_problem(missing)) == ("cannot be read: No such file or directory",)
     assert faults_of(lambda: read_solution(str(tmp_path), PROBLEM)) == ("cannot be read: Is a directory",)
-
-
-@given(problem=evolution_problems(min_apps=0, releases=True), name=st.text(st.characters(codec="utf-8")))
-def test_a_problem_survives_the_file(
-    tmp_path_factory: pytest.TempPathFactory, problem: EvolutionProblem, name: str
-) -> None:
-    path = tmp_path_factory.mktemp("problem") / "p.json"
-    named = EvolutionProblem(
-        problem.num_nodes,
-        problem.applications,
-        problem.releases,
-        problem.expand_limit,
-        name=name,
-        application_names=tuple(f"{name}{idx}" for idx in range(len(problem.applications))),
-        meta={"name": name},
-    )
-    write_problem(named, path)
-    again = read_problem(path)
-    assert again == named
-    assert again.meta == named.meta
-    assert digest(again) == digest(named)
-
-
-@given(data=st.data(), problem=evolution_problems(min_apps=0))
-def test_a_solution_survives_the_file(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, problem: EvolutionProblem
-) -> None:
-    path = tmp_path_factory.mktemp("solution") / "s.json"
-    times = st.integers(1, 2**53)
-    schedule = EvolutionSchedule.of(
-        [data.draw(times) for _ in problem.applications],
-        [
-            EvolutionProfile(tuple((data.draw(times), nodes) for nodes in app.nodes))
-            for app in problem.applications
-        ],
-    )
-    write_solution(path, problem, schedule, {"solver": "none"})
-    assert read_solution(path, problem) == schedule
-    assert json.loads(path.read_text())["meta"] == {"solver": "none"}
-
-
-@given(problem=evolution_problems(releases=True), data=st.data())
-def test_the_digest_sees_all_but_name_and_meta(problem: EvolutionProblem, data: st.DataObject) -> None:
-    def variant(**changes: Any) -> EvolutionProblem:
-        fields = {
-            "num_nodes": problem.num_nodes,
-            "applications": problem.applications,
-            "releases": problem.releases,
-            "expand_limit": problem.expand_limit,
-            **changes,
-        }
-        return EvolutionProblem(**fields)
-
-    assert digest(variant(name="x", meta={"seed": 1})) == digest(problem)
-    app = data.draw(st.integers(0, len(problem.applications) - 1))
-    later = tuple(release + (idx == app) for idx, release in enumerate(problem.releases))
-    (duration, nodes), *rest = problem.applications[app].steps
-    longer = EvolutionProfile(((duration + 1, nodes), *rest))
-    variants = [
-        variant(num_nodes=problem.num_nodes + 1),
-        variant(releases=later),
-        variant(expand_limit=7.25),
-        variant(application_names=tuple(f"b{idx}" for idx in range(len(problem.applications)))),
-        variant(applications=(*problem.applications[:app], longer, *problem.applications[app + 1 :])),
-    ]
-    assert len({digest(other) for other in (problem, *variants)}) == 6
 
 
 @pytest.mark.parametrize("limit", [1, 1.0, 2, 1.5, 2.0**53 - 1, 2.0**53, math.inf])
