@@ -204,6 +204,8 @@ def _finish(machine: Machine, jobs: Executed, state: State, job: int, outcome: i
                 give_back(state, here, at)
         if machine.contention:
             drop_flows(state, job)
+    elif state.job[job].phase == WAITING:  # the job behind it may need fewer nodes
+        state.counts.retry = 1
     state.job[job].phase, state.job[job].outcome, state.job[job].events = OVER, outcome, 0
     state.job[job].finished = at
     _clear_job_event(state, job)
