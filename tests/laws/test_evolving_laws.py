@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
-from evolving_strategies import evolving_problems
 from hypothesis import given, strategies as st
 from strategies import evolution_problems, evolution_schedules
 
@@ -31,15 +29,6 @@ from allocsolve.model import (
     WorkloadProblem,
     WorkloadSchedule,
 )
-
-
-@given(evolving_problems())
-def test_files_keep_everything(problem: WorkloadProblem) -> None:
-    assert parse_problem(problem_document(problem), "p.json") == problem
-    copy = pickle.loads(pickle.dumps(problem))  # noqa: S301 - our own
-    assert copy == problem
-    assert hash(copy) == hash(problem)
-    assert WorkloadProblem(problem.num_nodes, list(problem.jobs), problem.name) == problem
 
 
 @given(evolution_problems(releases=True, max_apps=4))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
-import pickle
-
 import naive_reservation as naive
 import numpy as np
 import pytest
@@ -13,8 +9,6 @@ from hypothesis import given, strategies as st
 from reservation_strategies import reservation_problems, reservation_schedules
 
 from allocsolve.bounds.reservation_capacity import reservation_capacity_bound
-from allocsolve.instances.formats.own import reservation as codec
-from allocsolve.instances.formats.own.envelope import parse_problem, parse_solution
 from allocsolve.judge import reservation_metrics, reservation_value, reservation_violations
 from allocsolve.model import RESERVATION_OBJECTIVES, ReservationProblem, ReservationSchedule
 
@@ -42,25 +36,6 @@ def test_mean_hops_are_over_all_pairs(case: tuple[ReservationProblem, Reservatio
     expected = [naive.mean_hops(problem.topology, nodes) for nodes in sets if len(nodes) > 1]
     measured = reservation_metrics(problem, schedule).mean_hops
     assert measured == pytest.approx(np.mean(expected) if expected else 0)
-
-
-@given(cases())
-def test_files_keep_everything(case: tuple[ReservationProblem, ReservationSchedule]) -> None:
-    problem, schedule = case
-    document = {"format": "allocsolve/1", "kind": "reservation", **codec.PROBLEM.values(problem)}
-    read = parse_problem(json.loads(json.dumps(document)), "file")
-    assert read == problem
-    answer = {"format": "allocsolve/1", "kind": "reservation-schedule"}
-    answer |= codec.ANSWER.values(problem, schedule)
-    assert parse_solution(json.loads(json.dumps(answer)), "file", problem) == schedule
-
-
-@given(cases())
-def test_copies_are_equal(case: tuple[ReservationProblem, ReservationSchedule]) -> None:
-    for value in case:
-        for twin in (copy.deepcopy(value), pickle.loads(pickle.dumps(value))):  # noqa: S301 - its own
-            assert twin == value
-            assert hash(twin) == hash(value)
 
 
 @given(cases())

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,7 +23,7 @@ from tiers import examples
 from allocsolve.cli.schema import schemas
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
-from allocsolve.instances import digest, read_problem, read_solution, write_problem, write_solution
+from allocsolve.instances import digest
 from allocsolve.instances.formats.own.envelope import Proof, parse_problem, parse_solution, read_certificate
 from allocsolve.judge import certified_bound
 
@@ -66,31 +65,6 @@ def test_schema_and_reader_take_the_same_problems_and_answers(kind: str, data: s
     changed = through_text(data.draw(spoilt(answer, NAMES[answer["kind"]])))
     if changed is not None:
         compare_answer(answer["kind"], problem, changed)
-
-
-@pytest.mark.parametrize("kind", DRAWS)
-@given(data=st.data())
-@settings(max_examples=examples(200))
-def test_files_come_back_and_digests_tell_problems_apart(
-    kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    problem, document, answer = data.draw(documents(kind))
-    path, name = (
-        tmp_path_factory.getbasetemp() / f"{kind}.json",
-        data.draw(st.text(st.characters(codec="utf-8"))),
-    )
-    named = replace(problem, name=name, meta={"name": name})
-    write_problem(named, path)
-    again = read_problem(path)
-    assert (again, again.meta, digest(again)) == (named, named.meta, digest(problem))
-    solution = parse_solution(through_text(answer), "file", problem)
-    write_solution(path, problem, solution, {"from": "a test"})
-    assert read_solution(path, problem) == solution
-    assert json.loads(path.read_text(encoding="utf-8")) == through_text(answer)
-    changed = through_text(data.draw(spoilt(document, NAMES[kind])))
-    if changed is not None and refusal(lambda: parse_problem(changed, "file")) is None:
-        other = replace(parse_problem(changed, "file"), name="", meta={})
-        assert (digest(other) == digest(problem)) == (other == replace(problem, name="", meta={}))
 
 
 def certificate_document(example: Example) -> dict[str, Any]:

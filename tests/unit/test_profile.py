@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -89,13 +87,6 @@ def test_frozen() -> None:
     anything: Any = PROFILE
     with pytest.raises((AttributeError, TypeError)):
         anything.note = "no"
-
-
-def test_copies_and_pickles_are_equal() -> None:
-    for twin in (copy.copy(PROFILE), copy.deepcopy(PROFILE), pickle.loads(pickle.dumps(PROFILE))):  # noqa: S301 - bytes that this test made
-        assert twin == PROFILE
-        assert hash(twin) == hash(PROFILE)
-        assert twin.value(3) == 10
 
 
 def test_expanded_refuses_to_shrink_or_to_miscount() -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from strategies import workload_problems
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model import Amdahl, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem, WorkloadSchedule
@@ -34,15 +30,6 @@ def test_rows_and_columns_are_the_same_jobs() -> None:
     assert jobs.packed.estimate.tolist() == [900, 0.3125, 75]
     with pytest.raises(IndexError):
         jobs[3]
-
-
-@given(workload_problems())
-def test_copies_are_equal_and_read_only(problem: WorkloadProblem) -> None:
-    for again in (copy.deepcopy(problem), pickle.loads(pickle.dumps(problem))):  # noqa: S301 - our own
-        assert again == problem
-        assert hash(again) == hash(problem)
-        assert not any(column.flags.writeable for column in (*again.packed, again.jobs.limit))
-    assert WorkloadProblem(problem.num_nodes, list(problem.jobs)) == problem
 
 
 def test_run_times_follow_the_law() -> None:
@@ -136,6 +123,3 @@ def test_schedules_refuse_what_does_not_belong_together() -> None:
     assert pieces.first_starts[0] == 0
     assert pieces.last_ends[0] == 9
     assert np.isnan(pieces.last_ends[1])
-    again = pickle.loads(pickle.dumps(pieces))  # noqa: S301 - our own
-    assert again == pieces
-    assert hash(again) == hash(pieces)
