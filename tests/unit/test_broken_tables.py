@@ -308,11 +308,6 @@ SWF = {
     "machine too small": Log("; MaxProcs: 2\n" + GOOD, "1 job lines, 1 too large"),
     "binary": Log(HEAD + "\x00\xff\x1b[2J\n", counts={"faulty": 1}),
     "a line without end": Log(HEAD + "1 " * 20_000 + "\n", counts={"faulty": 1}),
-    "cancelled in the queue": Log(HEAD + swf(run=-1, size=-1, status=5), counts={"cancelled": 1}),
-    "cancelled while it ran": Log(HEAD + swf(status=5), counts={}),
-    "run again": Log(HEAD + swf(id=1, submit=60), counts={"requeued": 1}),
-    "part of a job": Log(HEAD + swf(id=1, status=2, run=9), counts={"partial": 1}),
-    "no wait": Log(HEAD + swf(wait=-1), counts={"no_recorded_start": 1}),
     "19 fields": Log(HEAD + swf().rstrip() + " 7\n", counts={"more_fields": 1}),
     "two jobs on one line": Log(HEAD + swf().rstrip() + " " + swf(id=3), counts={"more_fields": 1}),
     "a header in the middle": Log(HEAD + "; MaxProcs: 9\n" + swf(), counts={}),
@@ -378,6 +373,21 @@ def test_no_line_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     kind = data.draw(st.sampled_from(["swf", "sacct"]))
     lines = [one.text.split("\n") for one in (SWF if kind == "swf" else SACCT).values() if one.counts]
     rows = [row for text in lines for row in text if row and row[0] not in ";J"]
+    if kind == "swf":
+        fields = (
+            {"size": -1, "asked": -1},
+            {"size": 9},
+            {"run": 0},
+            {"limit": 59},
+            {"status": 2},
+            {"wait": -1},
+        )
+        rows += [
+            swf(**one).strip() for one in (*fields, {"id": 1, "submit": 60}, {"run": "6O"}, {"status": 5})
+        ]
+    else:
+        rows += ["1.batch|1|2|3|1|60|4|C|", "2|Unknown|2|3|1|60|4|C|u", "2|1|2|Unknown|9|60|4|RUNNING|u"]
+        rows += ["2|1|None|3|0|60|4|CANCELLED by 7|u", "2|1|2|3|1|60|0|C|u", "2|1|2|3|1|60|9|C|u", "2|today"]
     text = "\n".join(data.draw(st.lists(st.sampled_from(rows), min_size=1, max_size=30)))
     place = data.draw(st.integers(0, len(text)))
     text = text[:place] + data.draw(st.text("0123456789 |-.:ex\x00\t", max_size=3)) + text[place:]
