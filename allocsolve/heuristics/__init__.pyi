@@ -61,19 +61,7 @@ from .placement.slurm_block import SlurmBlock as SlurmBlock, slurm_block as slur
 from .placement.slurm_tree import SlurmTree as SlurmTree, slurm_tree as slurm_tree
 from .placement.spur import Spur as Spur, spur as spur
 from .placement.volcano import Volcano as Volcano, volcano as volcano
-from .programs import (
-    ExecutionRules as ExecutionRules,
-    LeakRules as LeakRules,
-    execute as execute,
-    linnert_program as linnert_program,
-    program_of as program_of,
-)
-from .reservation.admission import (
-    Admission as Admission,
-    Static as Static,
-    StaticExecution as StaticExecution,
-    admit as admit,
-)
+from .reservation.admission import Admission as Admission, Static as Static, admit as admit
 from .reservation.calendar import ReservationCalendar as ReservationCalendar, Slot as Slot
 from .reservation.greedy import (
     RESERVATION_ORDERS as RESERVATION_ORDERS,
@@ -82,7 +70,6 @@ from .reservation.greedy import (
     greedy_starts as greedy_starts,
     reservation_order as reservation_order,
 )
-from .reservation.leak import ReservationLeak as ReservationLeak, execute_leaking as execute_leaking
 from .workload import (
     Conservative as Conservative,
     Easy as Easy,

@@ -168,8 +168,7 @@ def about_job(problem: ReservationProblem, schedule: ReservationSchedule, job: i
     name = deadline_job.name or f"j{job}"
     start, end = float(schedule.hold_starts[schedule.offsets[job]]), float(schedule.ends[job])
     program = deadline_job.program
-    kind = f" of kind {program}" if isinstance(program, int) else ""
-    kind = f", program {program}" if isinstance(program, str) else kind
+    kind = "" if program is None else f" of kind {program}"
     return (
         f"{name}{kind}: {counted(deadline_job.nodes, 'node')} for {duration(deadline_job.runtime)}; "
         f"{OUTCOMES[schedule.outcomes[job]]}, from {start:.10g} s to {end:.10g} s; "

@@ -202,7 +202,7 @@ def _metric_fields(problem: ReservationProblem, metrics: ReservationMetrics) -> 
     share = f"{percent(metrics.cancelled_share)} of the accepted ones"
     sentence = f"{metrics.successful_jobs} successful, {metrics.cancelled_jobs} cancelled, {share}"
     fields.append(("executed", sentence if executed else "-"))
-    kinds = np.array([job.program if isinstance(job.program, int) else -1 for job in problem.jobs])
+    kinds = np.array([-1 if job.program is None else job.program for job in problem.jobs])
     by_kind = [
         f"kind {kind} {percent(metrics.cancelled_by_kind[kind])}"
         for kind in range(PROGRAM_KINDS)

@@ -130,7 +130,6 @@ GOOD: dict[str, Any] = {
     ("change", "message"),
     [
         ({"axes": [0, 0]}, "axes"),
-        ({"scale": 0}, "scale 0"),
         ({"scale": 2**60}, "too large"),
         ({"roots": [{"medians": [3], "multipliers": [[0, 0, 0, 0]]}]}, "root 0 .* no medians"),
         ({"roots": [{"medians": [1, 1], "multipliers": [[0, 0, 0, 0]]}]}, "root 0 .* no medians"),

@@ -1,4 +1,4 @@
-"""Reservation problems, programs and schedules: what is refused, with place and value."""
+"""Reservation problems and schedules: what is refused, with place and value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from allocsolve.model import (
     SUCCESSFUL,
     DeadlineJob,
     Mesh,
-    Program,
     ReservationProblem,
     ReservationSchedule,
     Topology,
@@ -51,38 +50,16 @@ def test_faulty_jobs(fields: dict[str, Any], fault: str) -> None:
     [
         ({"jobs": [DeadlineJob(0, 9, 1, 1)]}, "job 'j0': 9 nodes on a machine of 8"),
         ({"jobs": [DeadlineJob(4, 1, 1, 9), DeadlineJob(3, 1, 1, 9)]}, "job 'j1': arrival 3 is before .* 4"),
-        ({"jobs": [DeadlineJob(0, 1, 1, 9, "tree")]}, "job 'j0': there is no program 'tree'"),
         ({"jobs": [DeadlineJob(0, 1, 1, 9, name="j1")] * 2}, "job name 'j1' is used twice"),
         ({"jobs": [7]}, r"jobs\[0\] 7 is not of the type DeadlineJob"),
         ({"jobs": [DeadlineJob(0, 8, 2**51, 2**52)]}, "beyond 2\\^53"),
         ({"shape": "round"}, "round"),
-        ({"programs": {"tree": 3}}, "program 'tree' 3 is not of the type Program"),
         ({"program_seed": -1}, "program_seed -1"),
     ],
 )
 def test_faulty_problems(fields: dict[str, Any], fault: str) -> None:
     with pytest.raises(Exception, match=fault):
         ReservationProblem(**dict[str, Any](topology=Mesh((4, 2)), jobs=()) | fields)
-
-
-@pytest.mark.parametrize(
-    ("processes", "fault"),
-    [
-        ([], "every process is forked by another one"),
-        ([[("rest", 1)]], r"processes\[0\]\[0\]\[0\]|processes\[0\]\[0\] 'rest' is none of compute"),
-        ([[("compute",)]], "has 1 entries, compute has 2"),
-        ([[("compute", -1)]], r"processes\[0\]\[0\]\[1\] -1.0 is not a finite number >= 0"),
-        ([[("join", 1)], []], "process 1 is not forked here before"),
-        ([[("fork", 2, 1)], []], "there is no other process 2 among 2"),
-        ([[("fork", 1, 1), ("fork", 1, 1)], []], "process 1 is forked twice"),
-        ([[("fork", 1, 1), ("join", 1), ("join", 1)], []], "joined twice"),
-        ([[("receive", 4)]], "channel 4: 1 more messages are received than sent"),
-        ([[("send", -2, 1)]], r"processes\[0\]\[0\]\[1\] -2"),
-    ],
-)
-def test_faulty_programs(processes: Any, fault: str) -> None:
-    with pytest.raises(InvalidProblem, match=fault):
-        Program(processes)
 
 
 LEAKING = replace(PROBLEM, leaking=True)
@@ -208,10 +185,9 @@ def test_all_faults_of_a_file_at_once() -> None:
         "format": "allocsolve/1",
         "kind": "reservation",
         "topology": {"shape": [4, 2]},
-        "programs": {"pair": [[["rest"]]]},
         "jobs": [
             {"arrival": 0, "nodes": 9, "runtime": 1, "deadline": 5},
-            {"arrival": 3, "nodes": 1, "runtime": 1, "deadline": 5, "program": "tree"},
+            {"arrival": 3, "nodes": 1, "runtime": 1, "deadline": 5},
             {"arrival": 2, "nodes": 1, "runtime": 1, "deadline": 5, "program": 1, "name": "j1"},
         ],
     }
@@ -219,9 +195,7 @@ def test_all_faults_of_a_file_at_once() -> None:
         parse_problem(document, "file")
     told = "; ".join(error.value.faults)
     for fault in (
-        "programs.pair: processes[0][0] 'rest' is none of",
         "jobs[0].nodes: value 9 is above the nodes of the machine 8",
-        "jobs[1].program: there is no program 'tree'",
         "jobs[2]: arrival 2 is before that of the job in front of it, 3",
         "jobs[2].name: 'j1' is also that of jobs[1]",
     ):

@@ -1,10 +1,14 @@
-"""Queue policies on whole logs: figures of two independent programs."""
+"""Queue policies on whole logs: figures of two independent programs, and memory."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from when_tools import easy_history, measured, plan_errors
 from workload_traces import knl_problem, kth_problem, window_turnaround
 
 from allocsolve.heuristics.workload.conservative import Compression, Conservative, conservative_plan
@@ -43,3 +47,38 @@ def test_no_job_of_two_logs_starts_after_its_promise(traces: Path) -> None:
     for problem in (knl_problem(traces), kth_problem(traces)):
         plan = conservative_plan(problem)
         assert (plan.starts <= plan.promised).all()
+
+
+def test_kth_under_easy(traces: Path) -> None:
+    """Questions at submissions, of jobs that wait; docs/when.md has more of them, and other logs."""
+    history = easy_history(traces, "KTH")
+    simulation, analogues = measured(history, "submission", 500)
+    assert simulation.questions == 500 - 2 * 100
+    assert 0.84 <= simulation.coverage <= 0.95
+    assert simulation.score < analogues.score
+    by_limits, _ = plan_errors(history, "submission", 500, 50)
+    assert simulation.error <= by_limits / 2
+
+
+CODE = """
+from memory_tools import peak_mb
+from allocsolve import Budget
+from allocsolve.heuristics import Easy
+from allocsolve.instances import lublin1999
+from allocsolve.judge import confirm
+
+problem = lublin1999(0, num_jobs=300_000)
+generated = peak_mb()
+result = confirm(problem, Easy()(problem, Budget()), ("turnaround",))
+print(result.objective is not None, generated, peak_mb())
+"""
+
+
+def test_easy_on_300_000_jobs_takes_less_than_1_gb() -> None:
+    """About .2 GB for the problem, .3 GB with the run and the judge."""
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=where)
+    judged, generated, peak = done.stdout.split()
+    assert judged == "True"
+    assert float(generated) < 500
+    assert float(peak) < 1000

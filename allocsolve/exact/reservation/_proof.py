@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
 from allocsolve.judge.reservation.rules import reservation_violations
-from allocsolve.model import BOOKED, Limit, Result, shown_values, terms
+from allocsolve.model import BOOKED, Limit
 from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
     from allocsolve.exact.reservation._model import ReservationModel, ScaledTerm
     from allocsolve.heuristics.reservation.greedy import BestBookings
-    from allocsolve.model import Budget, ReservationObjective, ReservationSchedule
+    from allocsolve.model import Budget, ReservationObjective, ReservationSchedule, Result
 
 
 def offer_start(best: BestBookings, start: ReservationSchedule | None) -> None:
@@ -36,31 +35,10 @@ def offer_start(best: BestBookings, start: ReservationSchedule | None) -> None:
     best.offer(start)
 
 
-class Executed(NamedTuple):
-    """A schedule that was executed: no search for bookings goes on from it."""
-
-    schedule: ReservationSchedule
-    values: tuple[float, ...]
-    met: float  #: seconds since the run began
-
-    def or_better(self, result: Result[ReservationSchedule]) -> Result[ReservationSchedule]:
-        """Return the result, with this schedule in place of a worse one; no bound but 0 holds for it."""
-        if result.objective is not None and terms(result.objective) <= self.values:
-            return result
-        value = shown_values(self.values)
-        before = tuple(met for met in result.incumbents if met[0] <= self.met and terms(met[1]) > self.values)
-        return replace(result, answer=self.schedule, objective=value, incumbents=(*before, (self.met, value)))
-
-
-def offer_quick(best: BestBookings, seed: int) -> Executed | None:
-    """Offer the schedules of the quick solvers; return the best executed one, if jobs leak."""
-    executed = None
-    for schedule, values in quick_answers(best.problem, best.objective, best.clock, seed=seed):
-        if (schedule.outcomes > BOOKED).any():
-            executed = Executed(schedule, values, best.clock.elapsed)
-        else:
-            best.offer(schedule)
-    return executed
+def offer_quick(best: BestBookings, seed: int) -> None:
+    """Offer the schedules of the quick solvers."""
+    for schedule, _ in quick_answers(best.problem, best.objective, best.clock, seed=seed):
+        best.offer(schedule)
 
 
 def is_same(objective: ReservationObjective, idx: int) -> bool:
