@@ -31,7 +31,7 @@ def add_solve(parser: argparse.ArgumentParser) -> None:
     """Add the options of `solve`."""
     make_command(parser, solve.solve)
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
-    help_text = "as `allocsolve solvers` lists them, or package.module:object; name(option=value, ...)"
+    help_text = "as `allocsolve solvers` lists them, or file.py:object; name(option=value, ...)"
     parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
     _add_objective(parser)
     _add_set(parser, "solve the problem with a tighter value of a field")

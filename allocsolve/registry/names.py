@@ -59,8 +59,8 @@ def parse_name(text: str) -> SolverName:
     --------
     >>> parse_name("curve-fit(order=snake, bits=None)")
     SolverName(base='curve-fit', options=(('order', 'snake'), ('bits', None)))
-    >>> parse_name("mine.py:Search(depth=3)") == parse_name("mine:Search(depth=3)")
-    True
+    >>> print(parse_name("./solvers/mine.py:Search(depth=3)"), parse_name("mine.py:f"))
+    solvers.mine:Search(depth=3) mine:f
     """
     if not {*"()"} & {*text}:
         return SolverName(_of_module(text))
