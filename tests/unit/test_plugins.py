@@ -166,7 +166,7 @@ def test_an_objective_is_told_to_who_has_a_field_for_it(third: Site) -> None:
         ("def (", "acme:greedy", "importing acme raised SyntaxError: "),
         ("class C:\n    def __init__(self): raise SystemExit('no')", "acme:C", "C() raised SystemExit: no"),
         ("class C:\n    def __init__(self, x): ...", "acme:C", "C() raised TypeError: "),
-        ("def f(of: EvolutionProblem): ...", "acme:f", "acme.f lacks the parameter budget: it is called with"),
+        ("def f(of: EvolutionProblem): ...", "acme:f", "acme.f lacks the parameter budget: it is called"),
         ("def f(problem): ...", "acme:f", "acme.f lacks the parameter budget: it is called with a problem"),
         ("def policy(view): ...", "acme:policy", "it solves workload problems, not evolution problems"),
         ("def f(): ...", "acme:f", "acme.f is not called with a problem and a budget"),
