@@ -128,8 +128,10 @@ def run_study(args: argparse.Namespace) -> int:
 
 def export_study(args: argparse.Namespace) -> int:
     """Write the records of a study as a table for other programs."""
-    if args.out.suffix.lower() not in bench.EXPORTS:
-        raise UnknownName("format", args.out.suffix or str(args.out), bench.EXPORTS)
+    from allocsolve.bench.scores.summary import EXPORTS  # noqa: PLC0415 - when the command runs
+
+    if args.out.suffix.lower() not in EXPORTS:
+        raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
     check_outputs(args.out, inputs=[args.study], force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
