@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allocsolve.bench import PolicyEvaluator
     from allocsolve.bench.evaluation.evaluator import Evaluation
 
-_HEADS = ("policy", "score", "worst window", "regret", "finished")
+_HEADS = ("policy", "score", "worst window", "gap", "finished")
 #: From this share of jobs without a limit on, it is said what a policy sees of them.
 _MANY = 0.01
 
@@ -83,11 +83,11 @@ def _row(name: str, one: Evaluation) -> tuple[str, ...]:
     metrics = one["metrics"]
     scores = [score for name, score in metrics.items() if name.startswith("window_")]
     finished = sum(score > 0 for score in scores)
-    regret = "-"
+    gap = "-"
     if finished == len(scores):
-        regret = f"{100 * sum(1 / score - 1 for score in scores) / len(scores):.1f} %"
+        gap = f"{100 * sum(1 / score - 1 for score in scores) / len(scores):.1f} %"
     numbers = (f"{metrics['combined_score']:.4f}", f"{metrics['worst_window']:.4f}")
-    return name, *numbers, regret, f"{finished} of {len(scores)}"
+    return name, *numbers, gap, f"{finished} of {len(scores)}"
 
 
 def _failures(made: Mapping[str, Evaluation]) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _remarks(
 ) -> Iterator[str]:
     """Yield what must be known to read the table."""
     what = f"{counted(args.windows, 'window')} of {counted(args.jobs, 'job')}"
-    yield f"{what}, {args.split}. Score: bound / mean turnaround; regret: mean turnaround / bound - 1."
+    yield f"{what}, {args.split}. Score: bound / mean turnaround; gap: mean turnaround / bound - 1."
     open_share = evaluator.without_limit
     if open_share >= _MANY:
         yield f"{open_share:.0%} of the jobs have no limit: a policy sees 1.25 times their run times."

@@ -31,7 +31,7 @@ def add_solve(parser: argparse.ArgumentParser) -> None:
     """Add the options of `solve`."""
     make_command(parser, solve.solve)
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
-    help_text = "as `allocsolve solvers` lists them, or package.module:object; name(option=value, ...)"
+    help_text = "as `allocsolve solvers` lists them, or file.py:object; name(option=value, ...)"
     parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
     _add_objective(parser)
     _add_set(parser, "solve the problem with a tighter value of a field")
@@ -135,6 +135,9 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    help_text = "write gaps and pairs of solvers as LaTeX tables to this file, too"
+    parser.add_argument("--latex", type=Path, metavar="FILE.tex", help=help_text)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     opt.add_again(parser)
 
 
@@ -180,6 +183,8 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
     report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
     report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
+    text = "its gaps and pairs of solvers as LaTeX tables, too"
+    report.add_argument("--latex", type=Path, metavar="DIR", help=text)
     report.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     text = "have the judge recompute every answer, value, metric and certified bound"
     verify = add_command(steps, "verify", study.verify_study, text)

@@ -25,7 +25,7 @@ from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from allocsolve.bench import Record, RecordKey, RecordStore, Task
     from allocsolve.bench.scores.gaps import Contradiction
@@ -128,8 +128,10 @@ def run_study(args: argparse.Namespace) -> int:
 
 def export_study(args: argparse.Namespace) -> int:
     """Write the records of a study as a table for other programs."""
-    if args.out.suffix.lower() not in bench.EXPORTS:
-        raise UnknownName("format", args.out.suffix or str(args.out), bench.EXPORTS)
+    from allocsolve.bench.scores.summary import EXPORTS  # noqa: PLC0415 - when the command runs
+
+    if args.out.suffix.lower() not in EXPORTS:
+        raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
     check_outputs(args.out, inputs=[args.study], force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
@@ -208,19 +210,21 @@ def merge_studies(args: argparse.Namespace) -> int:
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study; the exit status says whether its records contradict each other."""
     check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
-    if args.figures is not None:
-        for figure in sorted(args.figures.glob("*.svg")):
-            check_absent(figure, force=args.force)
+    for folder, ending in ((args.figures, ".svg"), (args.latex, ".tex")):
+        for file in sorted(folder.glob(f"*{ending}")) if folder is not None else ():
+            check_absent(file, force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
         findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
         drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
+    tables = [] if args.latex is None else _written(report.latex(findings), args.latex, ".tex")
     if args.json:
         write_json(
             {
                 "report": args.out,
                 "markdown": args.markdown,
                 "figures": drawn,
+                "latex": tables,
                 "records": len(findings.records),
                 "headlines": findings.headlines,
                 "contradictions": [str(contradiction) for contradiction in findings.contradictions],
@@ -235,6 +239,7 @@ def report_study(args: argparse.Namespace) -> int:
         say(f"Report of {counted(len(findings.records), 'record')}: {args.out}")
         say(*([f"Tables: {args.markdown}"] if args.markdown else []))
         say(*([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []))
+        say(*([f"{counted(len(tables), 'LaTeX table')}: {args.latex}"] if args.latex else []))
     return 1 if findings.contradictions else 0
 
 
@@ -255,9 +260,13 @@ def write_report(
     out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
     if table is not None:
         table.write_text(report.markdown(findings), encoding="utf-8", errors="replace")
-    if folder is None:
-        return []
-    drawn = {folder / f"{name}.svg": figure for name, figure in report.figures(findings).items()}
-    for path, figure in drawn.items():
-        path.write_text(figure, encoding="utf-8", errors="replace")
-    return list(drawn)
+    return [] if folder is None else _written(report.figures(findings), folder, ".svg")
+
+
+def _written(documents: Mapping[str, str], folder: Path, ending: str) -> list[Path]:
+    """Write documents into a folder, which is made if it does not exist, and return their files."""
+    make_folder(folder)
+    files = {folder / f"{name}{ending}": document for name, document in documents.items()}
+    for path, document in files.items():
+        path.write_text(document, encoding="utf-8", errors="replace")
+    return list(files)

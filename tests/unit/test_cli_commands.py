@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
+from latex_tools import latex_tables
 
 from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
@@ -316,15 +317,24 @@ def test_score_counts_gaps_and_keeps_records(folder: Path, tmp_path: Path, capsy
     with (out / "scores.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9
-    for row in rows:
+    for row, told in zip(rows, found["rows"], strict=True):
         assert float(row["value"]) == float(row["metrics.makespan"])
-    text = run(capsys, *args)  # finds everything done
+        assert {name: row[name] for name in told} == {name: str(cell) for name, cell in told.items()}
+    tables = tmp_path / "gaps.tex"
+    text = run(capsys, *args, "--latex", tables)  # finds everything done
+    assert [one.rows[0][1] for one in latex_tables(tables.read_text(encoding="utf-8"))] == ["3", "noX"]
+    assert "exists; --force replaces it" in refused(capsys, *args, "--latex", tables)
     assert list(RecordStore(records)) == kept
     assert "Baseline infX" in text
     for row in found["scores"]:
         gaps = row["gap"]
         shown = next(line.split() for line in text.splitlines() if line.startswith(row["solver"]))
-        assert shown[1:4] == [f"{100 * gaps[name]:.1f}" for name in ("mean", "median", "max")]
+        assert float(shown[1]) == pytest.approx(row["mean_value"], abs=0.05)
+        assert shown[2:6] == [*(f"{100 * gaps[name]:.1f}" for name in ("mean", "median", "max")), "-"]
+    one, more = (run(capsys, *args[:1], folder / "1.json", *args[2:], *verbose) for verbose in ([], ["-v"]))
+    heads = ["solver", "value,", "s", "gap", "optimal"]
+    assert heads in [line.split()[:-1] for line in one.splitlines()]
+    assert [*heads, "on", "proven", "best", "failed"] in [line.split()[:-1] for line in more.splitlines()]
 
 
 def test_score_table_fits_80_columns(

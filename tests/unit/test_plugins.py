@@ -155,7 +155,7 @@ def test_an_objective_is_told_to_who_has_a_field_for_it(third: Site) -> None:
         ("", "acme:gredy", "module 'acme' has no attribute 'gredy'"),
         ("", "acme:", "'acme:' is not of the form package.module:object"),
         ("", ":greedy", "':greedy' is not of the form package.module:object"),
-        ("", "acme/x.py:greedy", "'acme/x.py:greedy' is not of the form package.module:object"),
+        ("", "/acme/x.py:greedy", "'/acme/x.py:greedy' is not of the form package.module:object, or file.py"),
         ("", "acme:a:b", "'acme:a:b' is not of the form package.module:object"),
         ("", "acme:Status", "Status() raised TypeError: "),
         ("seven = 7", "acme:seven", "7 is not callable"),
@@ -166,21 +166,9 @@ def test_an_objective_is_told_to_who_has_a_field_for_it(third: Site) -> None:
         ("def (", "acme:greedy", "importing acme raised SyntaxError: "),
         ("class C:\n    def __init__(self): raise SystemExit('no')", "acme:C", "C() raised SystemExit: no"),
         ("class C:\n    def __init__(self, x): ...", "acme:C", "C() raised TypeError: "),
-        (
-            "def f(problem: EvolutionProblem): ...",
-            "acme:f",
-            "acme.f is not called with a problem and a budget",
-        ),
-        (
-            "def policy(view): ...",
-            "acme:policy",
-            "acme.policy is not called with a problem and a budget; docs/policy.md shows how a queue policy",
-        ),
-        (
-            "class P:\n    def decide(self, view): ...\n    def __repr__(self): return 'P()'",
-            "acme:P",
-            "P() is not callable; docs/policy.md shows how a queue policy becomes a solver",
-        ),
+        ("def f(of: EvolutionProblem): ...", "acme:f", "acme.f lacks the parameter budget: it is called"),
+        ("def f(problem): ...", "acme:f", "acme.f lacks the parameter budget: it is called with a problem"),
+        ("def policy(view): ...", "acme:policy", "it solves workload problems, not evolution problems"),
         ("def f(): ...", "acme:f", "acme.f is not called with a problem and a budget"),
         (
             "def f(problem, budget): ...",
@@ -270,7 +258,7 @@ def test_a_broken_entry_point_breaks_nothing_else(third: Site) -> None:
     assert solve(EVOLUTION, "noX").answer is not None
     assert solve(EVOLUTION, "fine").answer is not None
     assert _refused("broken") == "importing acme raised SystemExit: 1"
-    assert _refused("malformed") == "'no colon' is not of the form package.module:object"
+    assert _refused("malformed").startswith("'no colon' is not of the form package.module:object")
 
 
 def test_a_name_that_several_use_is_nobodys(third: Site) -> None:

@@ -166,7 +166,7 @@ def test_runs_are_measured_as_the_thesis_does(small: tuple[Reproduction, RecordS
         assert one.run == window.turnaround - window.wait
         assert one.all_turnaround == record.value
         assert 0 < one.bound <= one.all_turnaround
-        assert one.regret == pytest.approx(one.all_turnaround / one.bound - 1)
+        assert one.gap == pytest.approx(one.all_turnaround / one.bound - 1)
         assert (one.expansions, one.shrinks, one.nodes_lost) == (0, 0, 0)
     (bound,) = found.bounds
     assert bound.best is not None

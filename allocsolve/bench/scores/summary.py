@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.scores.gap_rows import GapRow, gap_rows
 from allocsolve.bench.scores.gaps import relative_difference
 from allocsolve.bench.scores.statistics import (
     STATISTICS,
@@ -257,9 +258,10 @@ def export(
 ) -> None:
     """Write records as one table, in the format that the end of the file's name tells.
 
-    One column per field, feature (``features.NAME``), metric (``metrics.NAME``) and machine fact
-    (``machine.NAME``), and what is stated of the instance (``stated.bound``, ``stated.value``,
-    ``stated.by``); the terms of a lexicographic value are separated by semicolons, incumbents are JSON.
+    The columns of `GapRow` first, then one per further field, feature (``features.NAME``), metric
+    (``metrics.NAME``) and machine fact (``machine.NAME``), and what is stated of the instance
+    (``stated.bound``, ``stated.value``, ``stated.by``); the terms of a lexicographic value are separated by
+    semicolons, incumbents are JSON.
     The file appears whole or not at all.
 
     Parameters
@@ -276,7 +278,10 @@ def export(
         raise UnknownName("format", ending or target.name, EXPORTS)
     listed = list(records)
     known = library_statements(listed) if catalogue is None else catalogue
-    rows = [_cells(row) | _stated(known.reference(row.digest, row.objective)) for row in listed]
+    rows = [
+        _cells(tidy) | _cells(row) | _cells(tidy) | _stated(known.reference(row.digest, row.objective))
+        for row, tidy in zip(listed, gap_rows(listed, known), strict=True)
+    ]
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         EXPORTS[ending](rows, draft)
@@ -287,10 +292,10 @@ def export(
         draft.unlink(missing_ok=True)
 
 
-def _cells(record: Record) -> dict[str, Any]:
+def _cells(row: Record | GapRow) -> dict[str, Any]:
     cells: dict[str, Any] = {}
-    for field in fields(record):
-        value = getattr(record, field.name)
+    for field in fields(row):
+        value = getattr(row, field.name)
         if isinstance(value, Mapping):
             cells |= {f"{field.name}.{name}": term for name, term in value.items()}
         elif field.name == "incumbents":
