@@ -57,7 +57,7 @@ SOLVERS: Final = {
 #: The figures of one version: its name, where they are from, and the rows of its suites.
 Version = dict[str, Any]
 
-INTRODUCTION: Final = """# Gaps of each version
+INTRODUCTION: Final = """# Gaps by version
 
 How good is this version on the [instance library](solvers.md), and was the one before it as good?
 `python docs/quality.py` measures it before each release and writes this page from `docs/quality.json`.
