@@ -151,7 +151,7 @@ def _page(task: dict[str, Any], names: dict[tuple[str, str], list[str]]) -> str:
     for heading in task["parts"]:
         lines += [heading, "-" * len(heading), ""]
         for name in names[task["page"], heading]:
-            thing = pkgutil.resolve_name(name)
+            thing = _thing(name)
             lines += [f".. currentmodule:: {name.rpartition('.')[0]}", ""]
             if isclass(thing):
                 lines += [f".. autoclass:: {name}", "   :members:", ""]
@@ -171,12 +171,20 @@ def _summary(names: list[str]) -> list[str]:
 
 
 def _first_sentence(name: str) -> str:
-    """Return the summary of what a public name describes: the first lines of its docstring or comment."""
+    """Return the summary of a public name: of its docstring or comment, else its value or its type."""
     room, _dot, bare = name.rpartition(".")
-    thing = pkgutil.resolve_name(name)
+    thing = _thing(name)
     if isclass(thing) or isroutine(thing):
         return cleandoc(thing.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-    return " ".join(_comments(_source(sys.modules[room], bare), bare)).split(". ")[0]
+    if comments := _comments(_source(sys.modules[room], bare), bare):
+        return " ".join(comments).split(". ")[0]
+    return f"``{thing!r}``" if isinstance(thing, int | str | tuple) else f"`{type(thing).__name__}`"
+
+
+def _thing(name: str) -> object:
+    """Return what a public name stands for; a module below its room may be called like it."""
+    room, _dot, bare = name.rpartition(".")
+    return getattr(importlib.import_module(room), bare)
 
 
 def _title(title: str) -> list[str]:
