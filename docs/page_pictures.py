@@ -116,7 +116,7 @@ def reservation_problem() -> Drawing:
         DeadlineJob(60 * arrival, count, 60 * run, 60 * (arrival + 2 * run))
         for arrival, count, run in zip(arrivals, nodes, minutes, strict=True)
     ]
-    return solved(ReservationProblem(Mesh((16, 8)), jobs, name="Forty jobs with deadlines"), "static")
+    return solved(ReservationProblem(Mesh((16, 8)), tuple(jobs), name="Forty jobs with deadlines"), "static")
 
 
 def placement_problem() -> Drawing:
