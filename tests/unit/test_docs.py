@@ -113,11 +113,13 @@ of_the_site = pytest.mark.xdist_group("site")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site from a copy, warnings being errors."""
-    for needed in ("sphinx", "myst_nb", "furo"):
+    for needed in ("sphinx", "sphinx_copybutton", "myst_nb", "furo"):
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed")
     folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("_build", "reference"))
+    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("_build", "pictures", "reference"))
+    for included in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        shutil.copy(DOCS.parent / included, folder)
     (folder / "tests").mkdir()
     shutil.copy(DOCS.parent / "tests" / "toy_family.py", folder / "tests")  # a page shows it
     options = ["--builder", "html", "--quiet", "--fail-on-warning", "--keep-going"]
@@ -171,7 +173,7 @@ def _module(name: str) -> Any:
 
 @of_the_site
 def test_every_page_is_two_steps_from_the_index(site: Path) -> None:
-    """The steps are links in the text of pages; the list beside it is none."""
+    """The steps are links in the text of pages, not in the list beside it; sources are a step further."""
     near = {site / "index.html"}
     for _ in range(2):
         near |= {target for page in near for target in _linked(page)}
@@ -180,7 +182,10 @@ def test_every_page_is_two_steps_from_the_index(site: Path) -> None:
         for page in site.rglob("*.html")
         if page.name not in ("genindex.html", "search.html", "py-modindex.html")
     }
-    assert {str(page.relative_to(site)) for page in pages - near} == set()
+    sources = {page for page in pages if page.parent == site / "_modules" or "_modules" in page.parts}
+    assert {str(page.relative_to(site)) for page in pages - near - sources} == set()
+    linked = {target for page in near for target in _linked(page)}
+    assert {str(page.relative_to(site)) for page in sources - linked} == {"_modules/index.html"}
 
 
 def _linked(page: Path) -> set[Path]:
@@ -189,6 +194,70 @@ def _linked(page: Path) -> set[Path]:
     article = re.search(r"<article\b.*?</article>", text, re.DOTALL)
     links = re.findall(r'href="([^":#]+\.html)', article[0] if article else "")
     return {target for link in links if (target := (page.parent / link).resolve()).exists()}
+
+
+#: What a page shows of what it describes: pictures drawn at each build, and pages made by its commands.
+SHOWN = {
+    "index": ["first-picture"],
+    "problems": ["evolution", "partition", "workload", "reservation", "placement"],
+    "whatif": ["whatif-waits", "whatif-time", "examples/whatif.html"],
+    "report": ["report-gaps", "report-profile", "examples/report.html"],
+    "when": ["when"],
+    "networks": ["networks"],
+    "gap": ["gaps"],
+}
+
+
+@of_the_site
+@pytest.mark.parametrize("page", SHOWN)
+def test_a_page_shows_what_it_describes(site: Path, page: str) -> None:
+    text = (site / f"{page}.html").read_text(encoding="utf-8")
+    for shown in SHOWN[page]:
+        if shown.endswith(".html"):
+            assert f'href="{shown}"' in text
+            assert "</html>" in (site / shown).read_text(encoding="utf-8")
+            continue
+        (picture,) = re.findall(rf'src="([^"]*/{shown}\.svg)"', text)
+        assert "<title>" in (site / picture).read_text(encoding="utf-8")
+
+
+@of_the_site
+def test_each_page_of_the_reference_begins_with_a_table_of_its_names(site: Path) -> None:
+    for task in _module("conf").TASKS:
+        text = (site / "reference" / f"{task['page']}.html").read_text(encoding="utf-8")
+        (table,) = re.findall(r'<table class="summary.*?</table>', text, re.DOTALL)
+        listed = re.findall(
+            r'<tr class="row-\w+"><td>.*?href="#([^"]+)".*?<td><p>(.*?)</p>', table, re.DOTALL
+        )
+        described = re.findall(r'<dt class="[^"]*" id="(allocsolve\.\w+\.\w+)"', text)
+        assert sorted(name for name, _ in listed) == sorted(described)
+        assert [name for name, words in listed if not words] == []
+
+
+@of_the_site
+def test_the_first_page_has_four_cards(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    (cards,) = re.findall(r'<ul class="cards[^"]*">.*?</ul>', text, re.DOTALL)
+    assert re.findall(r'href="(\w+)\.html"', cards) == ["heuristic", "clients", "whatif", "gate"]
+
+
+@of_the_site
+def test_code_has_buttons_that_copy_it_without_prompts(site: Path) -> None:
+    assert "copybutton.js" in (site / "start.html").read_text(encoding="utf-8")
+    prompt = re.compile(_module("conf").copybutton_prompt_text)
+    for line, typed in ((">>> f(1)", "f(1)"), ("... 2)", "2)"), ("$ ls", "ls"), ("> -l", "-l")):
+        assert prompt.sub("", line, count=1) == typed
+
+
+def test_terms_of_the_glossary_are_used() -> None:
+    """Sphinx finds a term that the glossary lacks; this one finds terms that lead nowhere from any page."""
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\{glossary\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    terms = {line for block in blocks for line in block.splitlines() if line and not line.startswith(" ")}
+    pages = [page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")]
+    used = {term.lower() for page in pages for term in re.findall(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`", page)}
+    assert {"solution", "verifier", "maintenance window", "reconfiguration point"} <= terms
+    assert used <= {term.lower() for term in terms}
 
 
 @of_the_site
