@@ -103,4 +103,10 @@ from .workload import (
     SlurmBackfill as SlurmBackfill,
     SrptArea as SrptArea,
     StaticPrice as StaticPrice,
+    conservative_starts as conservative_starts,
+    easy_starts as easy_starts,
+    fcfs_starts as fcfs_starts,
+    first_fit_starts as first_fit_starts,
+    queue_order as queue_order,
+    slurm_backfill_starts as slurm_backfill_starts,
 )
