@@ -20,13 +20,14 @@ from allocsolve.model import Amdahl, Job, WorkloadProblem
 from allocsolve.simulation import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Mapping
 
 NUM_NODES = 64
 END, SUBMIT, WAKE = range(3)  # what happens first at one instant
 
-#: By job: since when it held which nodes, in seconds and numbers of nodes.
-Held: TypeAlias = list[list[tuple[float, list[int]]]]
+#: What you call your jobs by, and since when each held which nodes, in seconds and numbers of nodes.
+Key: TypeAlias = "Hashable"
+Held: TypeAlias = "dict[Key, list[tuple[float, list[int]]]]"
 
 
 @dataclass
@@ -56,13 +57,13 @@ def described(job: Job) -> dict[str, Any]:
 
 
 # the loop
-def run(jobs: list[Job], policy: str, choose: Callable[[set[int], int], list[int] | None]) -> Held:
+def run(jobs: Mapping[Key, Job], policy: str, choose: Callable[[set[int], int], list[int] | None]) -> Held:
     """Run all jobs under a policy, on nodes that an allocator chooses."""
     driver, idle = PolicyDriver(policy, NUM_NODES), set(range(NUM_NODES))
-    queue: list[int] = []
-    running: dict[int, Running] = {}
-    held: Held = [[] for _ in jobs]
-    events: list[tuple[float, int, Any]] = [(job.submit, SUBMIT, key) for key, job in enumerate(jobs)]
+    queue: list[Key] = []
+    running: dict[Key, Running] = {}
+    held: Held = {key: [] for key in jobs}
+    events: list[tuple[float, int, Any]] = [(job.submit, SUBMIT, key) for key, job in jobs.items()]
     heapq.heapify(events)
     while events:
         now, called = events[0][0], False
@@ -119,10 +120,10 @@ def main() -> None:
     jobs, choose = drawn_jobs(300, seed=1), node_chooser("curve-fit(method=best-fit)", NUM_NODES)
     rigid = [job for job in jobs if job.speedup is None]
     for policy, those in (("easy", rigid), ("slurm-backfill", rigid), ("malleable-min", jobs)):
-        held = run(those, policy, choose)
+        held = run(dict(enumerate(those)), policy, choose)
         engine = simulate(WorkloadProblem(NUM_NODES, those), named_policy(policy)).first_starts
-        same = np.isclose([pieces[0][0] for pieces in held], engine).sum()
-        resizes = sum(len(pieces) - 1 for pieces in held)
+        same = np.isclose([pieces[0][0] for pieces in held.values()], engine).sum()
+        resizes = sum(len(pieces) - 1 for pieces in held.values())
         print(f"{policy:14}  {resizes:3} changes of size, {same} of {len(those)} jobs start as in the engine")
 
 
