@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.model import RIGID, ClosedWindow, Jobs, WorkloadProblem, frozen, packed_machine
 from allocsolve.simulation.forecast import starts_in_scenarios
+from allocsolve.simulation.stateless import stateless_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, eq=False)
 class QueueSnapshot:
     """The rigid jobs that run or wait at an instant, without the future of any.
+
+    This is the one way from a state of your own to what policies and forecasts take: `view` is what a policy
+    sees, `allocsolve.prediction.when` and `starts` take the snapshot itself.
 
     `InvalidProblem` if shapes do not belong together, running jobs hold more nodes than there are, a queued
     job asks for more, or a time or limit is impossible; the message names the job.
@@ -46,6 +51,16 @@ class QueueSnapshot:
         Counted resources beside the nodes, and how much there is of each.
     running_needs, needs
         What each job needs of them, for all running and all queued jobs; nothing if left out.
+
+    Examples
+    --------
+    >>> from allocsolve.heuristics import Easy
+    >>> state = QueueSnapshot(
+    ...     num_nodes=4, now=5, running_nodes=[3], running_starts=[0], running_limits=[100],
+    ...     nodes=[4, 1], submits=[1, 2], limits=[10, 50], eligible=[1, 2],
+    ... )
+    >>> [(start.job, start.nodes) for start in Easy().decide(state.view())]
+    [(1, 1)]
     """
 
     num_nodes: int
@@ -122,6 +137,28 @@ class QueueSnapshot:
             jobs.estimate[queue],
             jobs.submit[queue],
         )
+
+    def view(self) -> QueueView:
+        """Return what a policy sees of it. Jobs have the numbers of their places in the queue; others run.
+
+        Who must not start yet is not in the queue. `InvalidOption` if the machine has counted resources or
+        closed windows, which a view does not show. O(running jobs log running jobs + queued jobs).
+        """
+        if self.closed or self.resources:
+            raise InvalidOption("a view shows neither closed windows nor counted resources")
+        ends = np.maximum(self.running_starts + self.running_limits, self.now)
+        order = np.argsort(ends, kind="stable")
+        queue = np.column_stack([self.submits, self.nodes, self.nodes, self.limits])
+        running = np.column_stack([ends, self.running_nodes])[order]
+        idle = self.num_nodes - int(self.running_nodes.sum())
+        view = stateless_view(self.now, self.num_nodes, idle, queue, running)
+        jobs = view.jobs._replace(
+            estimate=frozen(np.append(self.limits, self.running_limits[order])),
+            runtime=frozen(np.full(len(view.jobs.submit), np.nan)),
+            start=frozen(np.append(np.full(len(queue), np.nan), self.running_starts[order])),
+        )
+        eligible = frozen(np.flatnonzero(self.eligible <= self.now))
+        return dataclasses.replace(view, queue=eligible, jobs=jobs)
 
     def starts(self, policy: PolicyLike, running_times: FloatArray, run_times: FloatArray) -> FloatArray:
         """Return when each queued job starts if jobs run so long, and no more are submitted.
