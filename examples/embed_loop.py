@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 NUM_NODES = 64
 END, SUBMIT, WAKE = range(3)  # what happens first at one instant
 
-#: What you call your jobs by, and since when each held which nodes, in seconds and numbers of nodes.
+#: What you call your jobs by, and which nodes each held from when on, in seconds.
 Key: TypeAlias = "Hashable"
-Held: TypeAlias = "dict[Key, list[tuple[float, list[int]]]]"
+Held: TypeAlias = "dict[Key, dict[float, list[int]]]"
 
 
 @dataclass
@@ -62,7 +62,7 @@ def run(jobs: Mapping[Key, Job], policy: str, choose: Callable[[set[int], int], 
     driver, idle = PolicyDriver(policy, NUM_NODES), set(range(NUM_NODES))
     queue: list[Key] = []
     running: dict[Key, Running] = {}
-    held: Held = {key: [] for key in jobs}
+    held: Held = {key: {} for key in jobs}
     events: list[tuple[float, int, Any]] = [(job.submit, SUBMIT, key) for key, job in jobs.items()]
     heapq.heapify(events)
     while events:
@@ -87,13 +87,13 @@ def run(jobs: Mapping[Key, Job], policy: str, choose: Callable[[set[int], int], 
                 running[key] = Running(now, jobs[key].runtime, now)
             one = running[key]
             if order.nodes > len(one.nodes):
-                one.nodes += choose(idle, order.nodes - len(one.nodes)) or []
+                one.nodes = one.nodes + (choose(idle, order.nodes - len(one.nodes)) or [])
             idle = idle.union(one.nodes[order.nodes :]).difference(one.nodes[: order.nodes])
             one.left -= (now - one.since) * one.speed
             one.since, one.speed, one.nodes = now, speed(jobs[key], order.nodes), one.nodes[: order.nodes]
             one.end = now + one.left / one.speed
             heapq.heappush(events, (one.end, END, key))
-            held[key].append((now, one.nodes[:]))
+            held[key][now] = one.nodes
         if driver.wake < math.inf:
             heapq.heappush(events, (driver.wake, WAKE, -1))
     return held
@@ -122,7 +122,7 @@ def main() -> None:
     for policy, those in (("easy", rigid), ("slurm-backfill", rigid), ("malleable-min", jobs)):
         held = run(dict(enumerate(those)), policy, choose)
         engine = simulate(WorkloadProblem(NUM_NODES, those), named_policy(policy)).first_starts
-        same = np.isclose([pieces[0][0] for pieces in held.values()], engine).sum()
+        same = np.isclose([min(pieces) for pieces in held.values()], engine).sum()
         resizes = sum(len(pieces) - 1 for pieces in held.values())
         print(f"{policy:14}  {resizes:3} changes of size, {same} of {len(those)} jobs start as in the engine")
 

@@ -140,9 +140,7 @@ class ForeignJobs:
         if not low <= size <= high:
             raise InvalidProblem(f"{name} nodes {size} are not from {low} to {high}")
         if self.num_nodes is not None and low > self.num_nodes:
-            raise InvalidProblem(
-                f"{name} can never start: it needs {low} nodes, the machine has {self.num_nodes}"
-            )
+            raise InvalidProblem(f"{name} it needs {low} of {self.num_nodes} nodes, and can never start")
         moment, expected = _moment(f"{name} submit", submit), _least(f"{name} estimate", estimate)
         code = JOB_KINDS.index(choice(f"{name} kind", kind, JOB_KINDS))
         step = POWERS_OF_TWO if size_set == "powers-of-two" else _size(f"{name} size_set", size_set)
