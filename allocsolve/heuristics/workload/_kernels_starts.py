@@ -95,6 +95,8 @@ def starts_now(
     if rule.kind == RESERVING:
         reserving_pass(jobs, state, estimates, rule, room.free)
     elif rule.kind == SLURM:
+        for job in range(len(nodes)):
+            limits[job] = min(limits[job], 2.0**53)  # a plan has whole steps, which infinite times have not
         slurm_pass(jobs, state, estimates, rule, room.free)
     else:
         one_pass(jobs, state, estimates, rule, Blocked(room.zeros, room.scores, room.zeros), 0)
