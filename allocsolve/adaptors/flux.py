@@ -14,7 +14,7 @@ from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import shown
 from allocsolve.simulation import IllegalDecision, Start, forecast
-from allocsolve.simulation.stateless import stateless_view
+from allocsolve.simulation.snapshot import stateless_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

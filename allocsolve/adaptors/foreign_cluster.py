@@ -10,7 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.model import DEFAULT_LIMIT_FACTOR
 from allocsolve.model.arrays import frozen, read_only_view
-from allocsolve.model.checks import choice, in_range, integer, real, shown
+from allocsolve.model.checks import choice, in_range, integer, moment, real, shown
 from allocsolve.model.columns import packed_speedups
 from allocsolve.model.evolving import REQUESTED
 from allocsolve.model.job_kinds import (
@@ -141,7 +141,7 @@ class ForeignJobs:
             raise InvalidProblem(f"{name} nodes {size} are not from {low} to {high}")
         if self.num_nodes is not None and low > self.num_nodes:
             raise InvalidProblem(f"{name} it needs {low} of {self.num_nodes} nodes, and can never start")
-        moment, expected = _moment(f"{name} submit", submit), _least(f"{name} estimate", estimate)
+        came, expected = moment(f"{name} submit", submit), _least(f"{name} estimate", estimate)
         code = JOB_KINDS.index(choice(f"{name} kind", kind, JOB_KINDS))
         step = POWERS_OF_TWO if size_set == "powers-of-two" else _size(f"{name} size_set", size_set)
         row = self._new_row()
@@ -150,14 +150,14 @@ class ForeignJobs:
         self._offsets[row + 1] = max(self._offsets[row], self._offsets[row + 1])
         actual = self.knowledge == "actual"
         self._floats[:7, row] = (
-            *(moment, length if actual else math.nan, expected),
+            *(came, length if actual else math.nan, expected),
             *(weight, self._floats[_PARAMETER, row], math.nan, math.nan),
         )
         self._ints[:9, row] = (
             *(size, low, high, self._ints[_SPEEDUP, row], code, points, step),
             *(self._users.setdefault(user, len(self._users)) if user else -1, REQUESTED * (code == EVOLVING)),
         )
-        if row and moment < self._floats[_SUBMIT, row - 1]:
+        if row and came < self._floats[_SUBMIT, row - 1]:
             self.in_order = False
         self.elastic = self.elastic or code in {MALLEABLE, EVOLVING}
         self.index[key] = row
@@ -231,13 +231,6 @@ def _size(what: str, value: object) -> int:
     number = integer(what, value)
     if number < 1:
         raise InvalidProblem(f"{what} {number} is not at least 1")
-    return number
-
-
-def _moment(what: str, value: object) -> float:
-    number = real(what, value)
-    if not math.isfinite(number):
-        raise InvalidProblem(f"{what} {number} is no time")
     return number
 
 

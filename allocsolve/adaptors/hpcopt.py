@@ -10,7 +10,7 @@ from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, shown
 from allocsolve.simulation import EngineRules, IllegalDecision, Knowledge, Start
-from allocsolve.simulation.stateless import stateless_view
+from allocsolve.simulation.snapshot import stateless_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,22 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES
-from allocsolve.heuristics.workload._kernels_starts import REFUSED, Room, queue_scores, starts_now
-from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, Easy, Fcfs, FirstFit, QueueOrder
+from allocsolve.heuristics.workload._kernels_starts import REFUSED, SCORES, Room, starts_now
+from allocsolve.heuristics.workload.policies import (
+    ALL_JOBS,
+    QUEUE_ORDERS,
+    Easy,
+    Fcfs,
+    FirstFit,
+    QueueOrder,
+    queue_rule,
+)
 from allocsolve.heuristics.workload.slurm_backfill import SlurmBackfill
 from allocsolve.kernels.free_nodes import new_free_nodes
-from allocsolve.model.checks import choice, integer, real, shown
+from allocsolve.model.checks import choice, integer, moment, shown
 from allocsolve.simulation.kernels import initial_state
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike as Array, NDArray
 
     from allocsolve.heuristics.workload._kernels_queue import QueueRule
     from allocsolve.model import FloatArray, IntArray
@@ -31,10 +38,10 @@ if TYPE_CHECKING:
 def easy_starts(
     now: float,
     free: int,
-    queue_nodes: ArrayLike,
-    queue_limits: ArrayLike,
-    running_nodes: ArrayLike,
-    running_ends: ArrayLike,
+    queue_nodes: Array,
+    queue_limits: Array,
+    running_nodes: Array,
+    running_ends: Array,
     *,
     reservations: int | Literal["all"] = 1,
     extra_nodes: bool = True,
@@ -44,8 +51,8 @@ def easy_starts(
     """Return who starts now under EASY backfilling, as `Easy` decides.
 
     `InvalidProblem`, in one line, if columns differ in length or hold what cannot be, or if a job asks for
-    more than is free and held together: it could never start, and others would wait for it. Who has nodes that
-    are down leaves out the jobs that need them.
+    more than is free and held together: it could never start, and others would wait for it. Who has nodes
+    that are down leaves out the jobs that need them.
 
     Parameters
     ----------
@@ -84,24 +91,18 @@ def easy_starts(
 
 
 def conservative_starts(
-    now: float,
-    free: int,
-    queue_nodes: ArrayLike,
-    queue_limits: ArrayLike,
-    running_nodes: ArrayLike,
-    running_ends: ArrayLike,
+    now: float, free: int, queue_nodes: Array, queue_limits: Array, running_nodes: Array, running_ends: Array
 ) -> IntArray:
-    """Return who starts now under conservative backfilling, the plan made anew: ``Easy(reservations="all")``.
+    """Return who starts now under conservative backfilling, as `Easy` decides with ``reservations="all"``.
 
-    Parameters, result and errors are those of `easy_starts`.
+    Parameters, result and errors are those of `easy_starts`. No reservation is kept from call to call, so a
+    job may get later than an earlier plan had it: `allocsolve.adaptors.PolicyDriver` remembers reservations.
 
     Notes
     -----
     *Guarantee*: no job that starts delays one before it in the queue, as far as is known now. Called at each
     event, where no job runs longer than expected, it gives the schedule of `Conservative` with compression
-    ``replan``. No reservation is kept from call to call, so a job may get later than an earlier plan had it;
-    `allocsolve.adaptors.PolicyDriver` keeps those of `Conservative`. *Complexity*: O(running jobs + queue x
-    steps of the plan).
+    ``replan``. *Complexity*: O(running jobs + queue x steps of the plan).
 
     Examples
     --------
@@ -119,10 +120,10 @@ def conservative_starts(
 def slurm_backfill_starts(
     now: float,
     free: int,
-    queue_nodes: ArrayLike,
-    queue_limits: ArrayLike,
-    running_nodes: ArrayLike,
-    running_ends: ArrayLike,
+    queue_nodes: Array,
+    queue_limits: Array,
+    running_nodes: Array,
+    running_ends: Array,
     *,
     bf_interval: int = 30,
     bf_window: int = 1440,
@@ -144,22 +145,12 @@ def slurm_backfill_starts(
     >>> [slurm_backfill_starts(now, 1, [4, 1], [10, 25], [3], [100]).tolist() for now in (1, 30)]
     [[], [1]]
     """
-    rule = _slurm(
-        bf_interval=bf_interval,
-        bf_window=bf_window,
-        bf_resolution=bf_resolution,
-        bf_max_job_test=bf_max_job_test,
-    )
+    rule = _slurm(bf_interval, bf_window, bf_resolution, bf_max_job_test)
     return _starts(rule, now, free, queue_nodes, queue_limits, running_nodes, running_ends)
 
 
 def first_fit_starts(
-    now: float,
-    free: int,
-    queue_nodes: ArrayLike,
-    queue_limits: ArrayLike,
-    running_nodes: ArrayLike,
-    running_ends: ArrayLike,
+    now: float, free: int, queue_nodes: Array, queue_limits: Array, running_nodes: Array, running_ends: Array
 ) -> IntArray:
     """Return who starts now if every job starts that fits, in the order of the queue, as `FirstFit` decides.
 
@@ -174,12 +165,7 @@ def first_fit_starts(
 
 
 def fcfs_starts(
-    now: float,
-    free: int,
-    queue_nodes: ArrayLike,
-    queue_limits: ArrayLike,
-    running_nodes: ArrayLike,
-    running_ends: ArrayLike,
+    now: float, free: int, queue_nodes: Array, queue_limits: Array, running_nodes: Array, running_ends: Array
 ) -> IntArray:
     """Return who starts now if nobody overtakes: jobs from the head on, while they fit, as `Fcfs` decides.
 
@@ -193,9 +179,7 @@ def fcfs_starts(
     return _starts(_FCFS, now, free, queue_nodes, queue_limits, running_nodes, running_ends)
 
 
-def queue_order(
-    order: QueueOrder, now: float, nodes: ArrayLike, limits: ArrayLike, submits: ArrayLike
-) -> IntArray:
+def queue_order(order: QueueOrder, now: float, nodes: Array, limits: Array, submits: Array) -> IntArray:
     """Return the queue in an order of the engine: the places of jobs among those given, the first one first.
 
     Parameters
@@ -218,15 +202,16 @@ def queue_order(
     >>> order, order[easy_starts(1, 1, nodes[order], limits[order], [3], [100])]
     (array([0, 2, 1]), array([2]))
     """
-    code = ORDER_CODES[choice("order", order, QUEUE_ORDERS)]
+    rule = queue_rule(SCORES, order=ORDER_CODES[choice("order", order, QUEUE_ORDERS)])
     wide, long = _jobs(nodes=nodes, limits=limits)
     _, since = _jobs(nodes=nodes, submits=submits)
-    room = _taken(len(wide))
-    count = queue_scores(_moment(now), wide, long, since, code, room)
+    clock, nobody, room = moment("now", now), (wide[:0], long[:0], wide[:0]), _taken(len(wide))
+    count = starts_now(clock, ALL_JOBS, wide, long, since, *nobody, rule, room)
     places: IntArray = np.lexsort((since, room.scores[: len(wide)]))
     _rooms.append(room)
     if count == REFUSED:
-        _refuse_jobs("nodes", wide, "limits", long)
+        _refuse("nodes", wide, wide < 1, "is not at least 1")
+        _refuse("limits", long, ~(long > 0), "is not above 0")
     return places
 
 
@@ -240,18 +225,18 @@ def _easy(**options: Any) -> QueueRule:  # noqa: ANN401 - `Easy` checks them
 
 
 @functools.lru_cache(typed=True)
-def _slurm(**options: Any) -> QueueRule:  # noqa: ANN401 - `SlurmBackfill` checks them
-    return SlurmBackfill(**options).queue_policy.rule
+def _slurm(*options: Any) -> QueueRule:  # noqa: ANN401 - `SlurmBackfill` checks them
+    return SlurmBackfill(*options).queue_policy.rule
 
 
-def _starts(rule: QueueRule, now: float, free: int, *columns: ArrayLike) -> IntArray:
+def _starts(rule: QueueRule, now: float, free: int, *columns: Array) -> IntArray:
     """Return who starts now under a rule; the columns are those of `easy_starts`."""
     queue_nodes, queue_limits, running_nodes, running_ends = columns
     nodes, limits = _jobs(queue_nodes=queue_nodes, queue_limits=queue_limits)
     held, ends = _jobs(running_nodes=running_nodes, running_ends=running_ends)
-    clock, idle = _moment(now), integer("free", free)
+    clock, idle = moment("now", now), integer("free", free)
     room = _taken(len(nodes) + len(held))
-    count = starts_now(clock, idle, nodes, limits, held, ends, ends.argsort(), rule, room)
+    count = starts_now(clock, idle, nodes, limits, limits, held, ends, ends.argsort(), rule, room)
     starts: IntArray = room.state.started[: max(count, 0)].copy()
     _rooms.append(room)
     if count == REFUSED:
@@ -259,7 +244,8 @@ def _starts(rule: QueueRule, now: float, free: int, *columns: ArrayLike) -> IntA
             raise InvalidProblem(f"free {idle} is negative")
         _refuse("running_nodes", held, held < 0, "is negative")
         _refuse("running_ends", ends, np.isnan(ends), "is no time")
-        _refuse_jobs("queue_nodes", nodes, "queue_limits", limits)
+        _refuse("queue_nodes", nodes, nodes < 1, "is not at least 1")
+        _refuse("queue_limits", limits, ~(limits > 0), "is not above 0")
         most = idle + int(held.sum())
         _refuse("queue_nodes", nodes, nodes > most, f"can never start: {most} are free or held")
     return starts
@@ -270,11 +256,6 @@ def _refuse(name: str, column: NDArray[Any], is_wrong: NDArray[np.bool_], fault:
     if is_wrong.any():
         at = int(np.argmax(is_wrong))
         raise InvalidProblem(f"{name}[{at}] {column[at]} {fault}")
-
-
-def _refuse_jobs(nodes_name: str, nodes: IntArray, limits_name: str, limits: FloatArray) -> None:
-    _refuse(nodes_name, nodes, nodes < 1, "is not at least 1")
-    _refuse(limits_name, limits, ~(limits > 0), "is not above 0")
 
 
 #: Rooms that no call works in: a call takes one and puts it back, so that two threads never share one.
@@ -297,7 +278,7 @@ def _taken(count: int) -> Room:
     )
 
 
-def _jobs(**columns: ArrayLike) -> tuple[IntArray, FloatArray]:
+def _jobs(**columns: Array) -> tuple[IntArray, FloatArray]:
     """Return the nodes of jobs and their seconds, as kernels take them."""
     (nodes_name, nodes), (seconds_name, seconds) = columns.items()
     first, second = _column(nodes_name, nodes, "iu"), _column(seconds_name, seconds, "iuf")
@@ -306,7 +287,7 @@ def _jobs(**columns: ArrayLike) -> tuple[IntArray, FloatArray]:
     return first.astype(np.int64), second.astype(np.float64)  # copies: kernels take what can be written
 
 
-def _column(name: str, values: ArrayLike, kinds: str) -> NDArray[Any]:
+def _column(name: str, values: Array, kinds: str) -> NDArray[Any]:
     """Return a column whose numbers are of one of these kinds of numpy."""
     try:
         column = np.asarray(values)
@@ -316,10 +297,3 @@ def _column(name: str, values: ArrayLike, kinds: str) -> NDArray[Any]:
         what = "numbers" if "f" in kinds else "whole numbers"
         raise InvalidProblem(f"{name} {shown(values)} is no column of {what}")
     return column
-
-
-def _moment(now: float) -> float:
-    clock = real("now", now)
-    if not math.isfinite(clock):
-        raise InvalidProblem(f"now {clock} is no time")
-    return clock
