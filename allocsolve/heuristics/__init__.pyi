@@ -103,6 +103,8 @@ from .workload import (
     SlurmBackfill as SlurmBackfill,
     SrptArea as SrptArea,
     StaticPrice as StaticPrice,
+)
+from .workload.starts import (
     conservative_starts as conservative_starts,
     easy_starts as easy_starts,
     fcfs_starts as fcfs_starts,
