@@ -91,3 +91,11 @@ from .workload import (
     SrptArea as SrptArea,
     StaticPrice as StaticPrice,
 )
+from .workload.starts import (
+    conservative_starts as conservative_starts,
+    easy_starts as easy_starts,
+    fcfs_starts as fcfs_starts,
+    first_fit_starts as first_fit_starts,
+    queue_order as queue_order,
+    slurm_backfill_starts as slurm_backfill_starts,
+)

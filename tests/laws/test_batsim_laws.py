@@ -18,7 +18,7 @@ from allocsolve.model import Job, SpeedupTable, WorkloadProblem
 CASES = 40
 
 
-def run(problem: WorkloadProblem, policy: object, **options: Any) -> BatsimFake:
+def run(problem: WorkloadProblem, policy: Any, **options: Any) -> BatsimFake:
     """Run a workload under pybatsim and a policy of ours; all of it in one process."""
     told = {name: options.pop(name) for name in ("acknowledged", "first_machine") if name in options}
     fake = BatsimFake(problem, **told)

@@ -118,10 +118,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             pytest.skip(f"{needed} is not installed")
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("_build", "pictures", "reference"))
-    for included in ("CHANGELOG.md", "CONTRIBUTING.md"):
-        shutil.copy(DOCS.parent / included, folder)
-    (folder / "tests").mkdir()
-    shutil.copy(DOCS.parent / "tests" / "toy_family.py", folder / "tests")  # a page shows it
+    shown = ("CHANGELOG.md", "CONTRIBUTING.md", "tests/toy_family.py", "examples/embed_loop.py")
+    for name in (*shown, "examples/embed_simpy.py"):  # pages show them
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(DOCS.parent / name, folder / name)
     options = ["--builder", "html", "--quiet", "--fail-on-warning", "--keep-going"]
     options += ["--define", "nb_execution_mode=off"]  # `make docs` executes them
     python("-m", "sphinx", *options, "docs", "html", cwd=folder)
@@ -465,6 +465,15 @@ def test_without_a_learner_the_example_says_so(tmp_path: Path) -> None:
     printed = _output("-c", code, cwd=tmp_path, PYTHONPATH=os.pathsep.join(sys.path))
     expected = "MaskablePPO: skipped, sb3-contrib is not installed (pip install sb3-contrib)"
     assert printed.splitlines() == [expected, "None"]
+
+
+@pytest.mark.parametrize("name", ["embed_loop.py", "embed_simpy.py"])
+def test_simulators_start_jobs_when_the_engine_does(name: str, tmp_path: Path) -> None:
+    printed = _shown(name, tmp_path)
+    assert f"```text\n{printed}```" in (DOCS / "embed.md").read_text(encoding="utf-8")
+    started = re.findall(r"(\d+) of (\d+) (?:jobs )?start as in the engine\n", printed)
+    assert started
+    assert all(same == of for same, of in started)
 
 
 def test_simpy_starts_jobs_when_the_engine_does(tmp_path: Path) -> None:

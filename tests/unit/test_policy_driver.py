@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,6 +144,28 @@ def test_a_job_that_was_not_started_after_all_waits_again() -> None:
     driver = PolicyDriver("fcfs", 4)
     driver.jobs.add("a", submit=0, nodes=4, estimate=1)
     assert driver.decide(0, free=4, queue=["a"]) == driver.decide(1, free=4, queue=["a"])
+
+
+def test_who_does_not_look_at_wake_is_told_once() -> None:
+    driver = PolicyDriver(lambda view: [Wake(view.now + 10)], 4)
+    driver.decide(0, free=4, queue=[])
+    driver.decide(10, free=4, queue=[])
+    with pytest.warns(
+        UserWarning, match=r"asked to be called at 20 s, and is called at 20\.5 s: call"
+    ) as told:
+        driver.decide(20.5, free=4, queue=[])
+    driver.decide(99, free=4, queue=[])
+    assert [Path(warning.filename).name for warning in told] == [Path(__file__).name]
+
+
+def test_a_job_that_can_never_start_is_refused_and_so_is_a_machine_without_nodes() -> None:
+    driver = PolicyDriver("fcfs", 4)
+    with pytest.raises(InvalidProblem, match="job 'wide': it needs 5 of 4 nodes, and can never start"):
+        driver.jobs.add("wide", submit=0, nodes=5, estimate=1)
+    driver.jobs.add("moldable", submit=0, nodes=5, min_nodes=4, max_nodes=8, kind="moldable", estimate=1)
+    assert driver.decide(0, free=4, queue=["moldable"]) == [Order("start", "moldable", 4)]
+    with pytest.raises(InvalidOption, match="num_nodes 0 is not in 1"):
+        PolicyDriver("fcfs", 0)
 
 
 def test_wake_ups_are_told_and_forgotten() -> None:
