@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from allocsolve.model import FloatArray
+
 P = TypeVar("P")
 A = TypeVar("A")
 
@@ -39,6 +41,46 @@ class Exhibit(NamedTuple):
     heads: tuple[str, ...] = ()
     #: For each cell the shown text, and the number or text by which it is sorted.
     rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
+
+
+class Piece(NamedTuple):
+    """How many nodes a job holds from one instant to another, in seconds."""
+
+    start: float
+    end: float
+    nodes: int
+    #: Whether they are held longer than the job asked for.
+    is_extra: bool = False
+
+
+class GanttRow(NamedTuple):
+    """A job, or an application, over time."""
+
+    name: str
+    #: Seconds: from when on it may start.
+    ready: float
+    #: In order of time; none for a job that never runs.
+    pieces: tuple[Piece, ...]
+
+
+class ResourceUse(NamedTuple):
+    """How much of a resource is there and in use: a step function, 0 at first and at last."""
+
+    name: str
+    number: int
+    #: Seconds at which the use changes, in any order, and by how much; both of the shape (changes,).
+    times: FloatArray
+    changes: FloatArray
+    #: From which to which second how much is closed.
+    closed: tuple[tuple[float, float, int], ...] = ()
+
+
+class Timeline(NamedTuple):
+    """An answer over time: who holds how many nodes when, and how much of each resource is in use."""
+
+    rows: tuple[GanttRow, ...]
+    #: The nodes first.
+    uses: tuple[ResourceUse, ...]
 
 
 def nothing(problem: object) -> str:
@@ -96,6 +138,9 @@ class View(Generic[P, A]):
     exports: Mapping[str, Export] = field(default_factory=dict)
     #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.
     plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None
+    #: An answer over time, of which `allocsolve.figures` makes Gantt charts; left out where answers have no
+    #: time.
+    timeline: Callable[[P, A], Timeline] | None = None
 
     def about(self, problem: P) -> str:
         """Return a problem in a few words, and what it leaves out of what it is made of."""

@@ -10,9 +10,9 @@ import numpy as np
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
 from allocsolve.model.machine import NODES
 from allocsolve.model.packed_machine import packed_machine
-from allocsolve.pictures._time import binned, time_unit
 from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
+from allocsolve.pictures.time_axis import binned, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,10 +47,15 @@ def span(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> tup
     return first, max((float(schedule.ends.max(initial=first)) for schedule in schedules), default=first)
 
 
+def node_changes(schedule: WorkloadSchedule) -> tuple[FloatArray, FloatArray]:
+    """Return when how many more nodes are held: times in seconds, and changes."""
+    changes = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
+    return np.concatenate([schedule.starts, schedule.ends]), changes
+
+
 def busy_nodes(schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:
     """Return how many nodes are held, as means over the bins between edges (seconds)."""
-    times = np.concatenate([schedule.starts, schedule.ends])
-    return binned(times, np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64), edges)
+    return binned(*node_changes(schedule), edges)
 
 
 def waiting_jobs(problem: WorkloadProblem, schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:

@@ -116,6 +116,33 @@ def _distribution(values: Sequence[float], shift: float) -> Distribution | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What a box plot shows of some numbers."""
+
+    low: float  #: the lower quartile
+    median: float
+    high: float  #: the upper quartile
+    mean: float
+    #: The furthest numbers within 1.5 times `high` - `low` of the box.
+    whiskers: tuple[float, float]
+    beyond: tuple[float, ...]  #: those outside of the whiskers, in increasing order
+
+
+def box_of(values: Iterable[float]) -> Box:
+    """Return the box of at least one number; some may be infinite. O(n log n).
+
+    >>> box_of([1, 2, 2, 3, 9])
+    Box(low=2, median=2, high=3, mean=3.4, whiskers=(1, 3), beyond=(9,))
+    """
+    ordered = sorted(values)
+    low, median, high = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
+    reach = 1.5 * (high - low) if math.isfinite(high) else 0.0
+    inside = [value for value in ordered if low - reach <= value <= high + reach]
+    beyond = tuple(value for value in ordered if not low - reach <= value <= high + reach)
+    return Box(low, median, high, fmean(ordered), (inside[0], inside[-1]), beyond)
+
+
 def summaries(comparison: Comparison) -> tuple[Summary, ...]:
     """Return the summary of each entrant, over the instances that it was run on."""
     return tuple(_summary(entrant, results, comparison) for entrant, results in comparison.cells.items())
