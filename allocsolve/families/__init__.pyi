@@ -34,8 +34,6 @@ from .view import (
     GanttRow as GanttRow,
     Line as Line,
     Picture as Picture,
-    Piece as Piece,
-    ResourceUse as ResourceUse,
     Timeline as Timeline,
     View as View,
 )

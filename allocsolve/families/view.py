@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from allocsolve.model import FloatArray
-
 P = TypeVar("P")
 A = TypeVar("A")
 
@@ -43,44 +41,23 @@ class Exhibit(NamedTuple):
     rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
 
 
-class Piece(NamedTuple):
-    """How many nodes a job holds from one instant to another, in seconds."""
-
-    start: float
-    end: float
-    nodes: int
-    #: Whether they are held longer than the job asked for.
-    is_extra: bool = False
-
-
 class GanttRow(NamedTuple):
     """A job, or an application, over time."""
 
     name: str
     #: Seconds: from when on it may start.
     ready: float
-    #: In order of time; none for a job that never runs.
-    pieces: tuple[Piece, ...]
-
-
-class ResourceUse(NamedTuple):
-    """How much of a resource is there and in use: a step function, 0 at first and at last."""
-
-    name: str
-    number: int
-    #: Seconds at which the use changes, in any order, and by how much; both of the shape (changes,).
-    times: FloatArray
-    changes: FloatArray
-    #: From which to which second how much is closed.
-    closed: tuple[tuple[float, float, int], ...] = ()
+    #: In order of time: from which to which second how many nodes are held, and whether longer than asked.
+    pieces: tuple[tuple[float, float, int, bool], ...]
 
 
 class Timeline(NamedTuple):
-    """An answer over time: who holds how many nodes when, and how much of each resource is in use."""
+    """An answer over time."""
 
     rows: tuple[GanttRow, ...]
-    #: The nodes first.
-    uses: tuple[ResourceUse, ...]
+    num_nodes: int
+    #: From which to which second how many nodes are closed.
+    closed: tuple[tuple[float, float, int], ...] = ()
 
 
 def nothing(problem: object) -> str:

@@ -47,15 +47,10 @@ def span(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> tup
     return first, max((float(schedule.ends.max(initial=first)) for schedule in schedules), default=first)
 
 
-def node_changes(schedule: WorkloadSchedule) -> tuple[FloatArray, FloatArray]:
-    """Return when how many more nodes are held: times in seconds, and changes."""
-    changes = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
-    return np.concatenate([schedule.starts, schedule.ends]), changes
-
-
 def busy_nodes(schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:
     """Return how many nodes are held, as means over the bins between edges (seconds)."""
-    return binned(*node_changes(schedule), edges)
+    times = np.concatenate([schedule.starts, schedule.ends])
+    return binned(times, np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64), edges)
 
 
 def waiting_jobs(problem: WorkloadProblem, schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.families import GanttRow, Piece, ResourceUse, Timeline, View
+from allocsolve.families import GanttRow, Timeline, View
 from allocsolve.pictures.chart import Axis, Chart, counted, limit_text, percent
 
 if TYPE_CHECKING:
@@ -129,14 +129,12 @@ def _stack(
 def _timeline(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Timeline:
     apps, starts, ends = _step_times(schedule)
     asked = np.minimum(starts + problem.packed.durations, ends)
-    rows: list[list[Piece]] = [[] for _ in schedule.starts]
+    pieces: list[list[tuple[float, float, int, bool]]] = [[] for _ in schedule.starts]
     columns = (column.tolist() for column in (apps, starts, asked, ends, schedule.nodes))
     for app, start, until, end, nodes in zip(*columns, strict=True):
-        rows[app] += [Piece(start, until, nodes)] + [Piece(until, end, nodes, is_extra=True)] * (until < end)
+        pieces[app] += [(start, until, nodes, False), (until, end, nodes, True)][: 1 + (until < end)]
     names, releases = problem.application_names, problem.packed.releases.tolist()
-    changes = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
-    use = ResourceUse("nodes", problem.num_nodes, np.concatenate([starts, ends]).astype(np.float64), changes)
-    return Timeline(tuple(map(GanttRow, names, releases, map(tuple, rows))), (use,))
+    return Timeline(tuple(map(GanttRow, names, releases, map(tuple, pieces))), problem.num_nodes)
 
 
 def _metric_fields(problem: EvolutionProblem, metrics: EvolutionMetrics) -> list[tuple[str, str]]:

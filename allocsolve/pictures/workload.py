@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import Exhibit, Export, GanttRow, Piece, ResourceUse, Timeline, View
+from allocsolve.families import Exhibit, Export, GanttRow, Timeline, View
 from allocsolve.instances.formats.logs.log import nodes_not_modelled
 from allocsolve.instances.formats.simulators.swf import swf_text
 from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
-from allocsolve.model.machine import NODES
-from allocsolve.pictures._workload_machine import PANELS, closed_parts, panels, use_changes
+from allocsolve.pictures._workload_machine import PANELS, closed_parts
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,
     Mark,
@@ -21,7 +20,6 @@ from allocsolve.pictures._workload_series import (
     busiest_window,
     gantt,
     level_axis,
-    node_changes,
     node_prices,
     span,
     timeline,
@@ -331,24 +329,14 @@ def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedul
 
 
 def _timeline(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Timeline:
-    submits = problem.jobs.packed.submit.tolist()
     rows = (
-        GanttRow(name, submit, tuple(Piece(*piece) for piece in schedule.pieces(job)))
-        for job, (name, submit) in enumerate(zip(problem.jobs.names, submits, strict=True))
+        GanttRow(name, submit, tuple((*piece, False) for piece in schedule.pieces(job)))
+        for job, (name, submit) in enumerate(
+            zip(problem.jobs.names, problem.jobs.packed.submit.tolist(), strict=True)
+        )
     )
-    changes = {NODES: node_changes(schedule)}
-    changes |= {name: use_changes(problem, schedule, name) for name, _ in problem.resources}
-    numbers = {NODES: problem.num_nodes, **dict(problem.resources)}
-    shown = [NODES, *(name for name, _ in (panels(problem) if problem.resources else ()))]
-    return Timeline(
-        tuple(rows),
-        tuple(
-            ResourceUse(
-                name, numbers[name], *changes[name], tuple(part[:3] for part in closed_parts(problem, name))
-            )
-            for name in shown
-        ),
-    )
+    closed = tuple((part.start, part.end, part.closed) for part in closed_parts(problem))
+    return Timeline(tuple(rows), problem.num_nodes, closed)
 
 
 def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from allocsolve.bench.library.references import library_statements
 from allocsolve.bench.scores.gaps import relative_difference
@@ -116,25 +116,19 @@ def _distribution(values: Sequence[float], shift: float) -> Distribution | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """What a box plot shows of some numbers."""
 
     low: float  #: the lower quartile
     median: float
     high: float  #: the upper quartile
     mean: float
-    #: The furthest numbers within 1.5 times `high` - `low` of the box.
-    whiskers: tuple[float, float]
+    whiskers: tuple[float, float]  #: the furthest numbers within 1.5 times `high` - `low` of the box
     beyond: tuple[float, ...]  #: those outside of the whiskers, in increasing order
 
 
 def box_of(values: Iterable[float]) -> Box:
-    """Return the box of at least one number; some may be infinite. O(n log n).
-
-    >>> box_of([1, 2, 2, 3, 9])
-    Box(low=2, median=2, high=3, mean=3.4, whiskers=(1, 3), beyond=(9,))
-    """
+    """Return the box of at least one number; some may be infinite. O(n log n)."""
     ordered = sorted(values)
     low, median, high = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
     reach = 1.5 * (high - low) if math.isfinite(high) else 0.0

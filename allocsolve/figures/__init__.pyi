@@ -1,0 +1,8 @@
+from .plot import (
+    FORMATS as FORMATS,
+    FigureFormat as FigureFormat,
+    plot as plot,
+    write_figures as write_figures,
+)
+from .study import gap_boxes as gap_boxes, primal_gaps as primal_gaps, profile_curves as profile_curves
+from .timeline import gantt as gantt, node_use as node_use
