@@ -11,14 +11,8 @@ from allocsolve.backends.verified_checker import find_checker
 from allocsolve.bench.runs.tasks import again
 from allocsolve.bench.runs.verified import mark_verified
 from allocsolve.bench.scores.catalogue import Catalogue, select
-from allocsolve.cli.files import (
-    check_absent,
-    check_outputs,
-    failure_fields,
-    failure_lines,
-    made_by,
-    make_folder,
-)
+from allocsolve.cli.figures import check_figures, figure_files
+from allocsolve.cli.files import check_outputs, failure_fields, failure_lines, made_by
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.chart import counted
@@ -208,13 +202,12 @@ def merge_studies(args: argparse.Namespace) -> int:
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study; the exit status says whether its records contradict each other."""
     check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
-    if args.figures is not None:
-        for figure in sorted(args.figures.glob("*.svg")):
-            check_absent(figure, force=args.force)
+    check_figures(args, force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
         findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
-        drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
+        write_report(store, findings, args.out, table=args.markdown)
+        drawn = figure_files(args, findings, store)
     if args.json:
         write_json(
             {
@@ -243,21 +236,8 @@ def struck_out(contradiction: Contradiction) -> str:
     return f"{contradiction}; {counted(len(contradiction.struck), 'record')} struck out"
 
 
-def write_report(
-    study: StudyRecords, findings: Findings, out: Path, *, table: Path | None, folder: Path | None
-) -> list[Path]:
-    """Write a report as an HTML page, and as Markdown and single figures if asked for.
-
-    Returns the files of the figures, which are SVG; their folder is made if it does not exist.
-    """
-    if folder is not None:
-        make_folder(folder)
+def write_report(study: StudyRecords, findings: Findings, out: Path, *, table: Path | None) -> None:
+    """Write a report as an HTML page, and as Markdown if asked for."""
     out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
     if table is not None:
         table.write_text(report.markdown(findings), encoding="utf-8", errors="replace")
-    if folder is None:
-        return []
-    drawn = {folder / f"{name}.svg": figure for name, figure in report.figures(findings).items()}
-    for path, figure in drawn.items():
-        path.write_text(figure, encoding="utf-8", errors="replace")
-    return list(drawn)

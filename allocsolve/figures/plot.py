@@ -12,6 +12,7 @@ from allocsolve.figures.study import gap_boxes, primal_gaps, profile_curves
 from allocsolve.figures.style import SERIES, style
 from allocsolve.figures.timeline import gantt, node_use
 from allocsolve.report import Findings, Section, examine
+from allocsolve.report.parts import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,7 +115,7 @@ def write_figures(
                 from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
                 draw(ax=(figure := Figure()))
-                key = section.file_name(kind, written)
+                key = unused_name(f"{section.name} {kind}", written)
                 written[key] = folder / f"{key}.{file_format}"
                 figure.savefig(written[key], metadata=undated)
     return [*written.values()]
@@ -125,7 +126,10 @@ def _of_only_instance(section: Section, study: StudyRecords) -> dict[str, partia
     if len(section.comparison.best_by_digest) != 1:
         return {}
     (digest,) = section.comparison.best_by_digest
-    problem = study.problem(digest)
+    try:
+        problem = study.problem(digest)
+    except KeyError:  # it is damaged
+        return {}
     runs = {
         entrant: section.comparison.cells[entrant][digest].best_run for entrant in section.leading(SERIES)
     }

@@ -14,7 +14,7 @@ from allocsolve.families import family_of
 from allocsolve.judge.quantiles import quantile
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, seconds_tick
 from allocsolve.report.instances import InstanceExhibits, shown_instances
-from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
+from allocsolve.report.parts import document, escape, figure_html, isolated, table_html, unused_name
 from allocsolve.report.tables import Table, TableCell, contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def figures(findings: Findings) -> dict[str, str]:
     documents: dict[str, str] = {}
     for section in findings.sections:
         for figure in section_figures(section):
-            documents[section.file_name(figure.name, documents)] = str(figure.drawing)
+            documents[unused_name(f"{section.name} {figure.name}", documents)] = str(figure.drawing)
     return documents
 
 

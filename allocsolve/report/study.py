@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,7 +24,7 @@ from allocsolve.errors import InvalidOption
 from allocsolve.report.headline import headline
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from allocsolve.bench.scores.catalogue import Catalogue
     from allocsolve.model import Answer, Problem
@@ -79,13 +78,6 @@ class Section:
         """Return the gaps of an entrant to the best known bounds, of the instances on which it has one."""
         cells = self.comparison.cells[entrant].values()
         return [cell.gap for cell in cells if cell.gap is not None]
-
-    def file_name(self, figure: str, taken: Container[str]) -> str:
-        """Return a name for a file of a figure that is not taken: letters, digits and hyphens only."""
-        name = re.sub(r"[^A-Za-z0-9]+", "-", f"{self.name} {figure}").strip("-")
-        while name in taken:
-            name += "-2"
-        return name
 
 
 @dataclass(frozen=True, slots=True)
