@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve import report
+from allocsolve import figures, report
 from allocsolve.cli.files import check_absent, make_folder
 from allocsolve.errors import InvalidOption
-from allocsolve.figures import FORMATS, write_figures
-from allocsolve.figures.style import style
+from allocsolve.figures.style import FORMATS, style
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +42,7 @@ def figure_files(args: argparse.Namespace, findings: Findings, study: StudyRecor
     make_folder(args.figures)
     if args.format is None:
         return page_figures(findings, args.figures)
-    return write_figures(findings, args.figures, args.format, study=study)
+    return figures.write_figures(findings, args.figures, args.format, study=study)
 
 
 def page_figures(findings: Findings, folder: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.figures.study import gap_boxes, primal_gaps, profile_curves
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from allocsolve.bench import Record
+    from allocsolve.figures.style import FigureFormat
     from allocsolve.model import Problem
     from allocsolve.report import StudyRecords
-
-#: In which figures can be written.
-FigureFormat: TypeAlias = Literal["pdf", "svg", "png"]
-FORMATS: Final[tuple[FigureFormat, ...]] = get_args(FigureFormat)
 
 _OF_STUDIES: Final[Mapping[str, Callable[..., Axes]]] = {
     "gaps": gap_boxes,

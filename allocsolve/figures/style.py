@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from allocsolve.errors import SolverUnavailable
 from allocsolve.pictures.chart import Axis, visible
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: In which figures can be written.
+FigureFormat: TypeAlias = Literal["pdf", "svg", "png"]
+FORMATS: Final[tuple[FigureFormat, ...]] = get_args(FigureFormat)
 
 #: Inches: the width of a column of a paper with two of them, and that of its page.
 COLUMN: Final = 3.4
