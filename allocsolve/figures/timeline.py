@@ -38,8 +38,8 @@ _TALL: Final = 0.4
 #: Of the width of a Gantt chart: a digit.
 _DIGIT: Final = 0.009
 
-#: Of bars whose colour is that of another row.
-_HATCHES: Final = ("", "....", "xxxx", "\\\\\\\\", "||||", "++++", "oooo")
+#: Of bars whose colour is that of another row; lines only, as dots make large files.
+_HATCHES: Final = ("", "\\\\\\\\", "||||", "xxxx", "----", "++++", "////")
 
 #: Means over more parts of the time cannot be told apart.
 _PARTS: Final = 300
@@ -96,7 +96,7 @@ def gantt(
         axes.set_yticks([idx + 0.5 for idx in range(len(rows))], [style.name(row.name, 24) for row in rows])
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(f"time [{unit.name}]")
-        axes.set_title(f"{_title(problem, len(rows))}; height of a bar: nodes, at most {most}")
+        axes.set_title(f"{_title(problem, len(rows))}; bars and numbers: nodes, at most {most}")
         style.legend(axes, style.PAGE)
     return axes
 
