@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.figures.study import gap_boxes, primal_gaps, profile_curves
@@ -76,20 +76,21 @@ def plot(
     UnknownName
         If there is no such kind.
     """
-    kinds = _OF_STUDIES if isinstance(what, Section | Findings | Iterable) else _OF_ANSWERS
+    is_study = answer is None and isinstance(what, Section | Findings | Iterable)
+    kinds = _OF_STUDIES if is_study else _OF_ANSWERS
     draw = kinds.get(kind or next(iter(kinds)))
     if draw is None:
         raise UnknownName("kind of figure", kind, kinds)
-    if not isinstance(what, Section | Findings | Iterable):
-        return draw(what, answer, ax=ax)
-    return draw(what if isinstance(what, Section) else _only_section(what), ax=ax)
+    return draw(_section(what), ax=ax) if is_study else draw(what, answer, ax=ax)
 
 
-def _only_section(study: Findings | Iterable[Record]) -> Section:
+def _section(study: Any) -> Section:  # noqa: ANN401 - records, findings, or a section of them
+    if isinstance(study, Section):
+        return study
     findings = study if isinstance(study, Findings) else examine(study)
     if len(findings.sections) != 1:
         names = "; ".join(section.name for section in findings.sections)
-        raise InvalidOption(f"a figure is of one section of a study, which has {names}")
+        raise InvalidOption(f"a figure is of one section of a study, which has {names or 'none'}")
     return findings.sections[0]
 
 

@@ -68,7 +68,7 @@ def gap_boxes(section: Section, *, ax: Axes | Figure | None = None) -> Axes:
             axes.text(*corner, label, transform=axes.get_yaxis_transform(), fontsize=style.LETTERS_PT)
         axes.set_xlim(0, end if everything[-1] > end else None)
         if everything[-1] > end:
-            ticks = [tick for tick in axes.get_xticks() if tick < end / 1.1]
+            ticks = [tick for tick in axes.get_xticks() if 0 <= tick < end / 1.1]
             axes.set_xticks([*ticks, end], [*(f"{tick:g}" for tick in ticks), "inf"])
         axes.set_yticks([])
         axes.set_ylim(0.5, len(gaps) + 0.8)
@@ -136,7 +136,7 @@ def primal_gaps(section: Section, *, ax: Axes | Figure | None = None) -> Axes:
     first, end = min(times) / 2, max(*times, *(curve.end for curve in section.primal_curves))
     curves = {}
     for one in section.primal_curves:
-        steps = [(first, 100.0), *((time, max(100 * gap, _LEAST_GAP)) for time, gap in one.steps)]
+        steps = [(first, 100.0), *((max(time, first), max(100 * gap, _LEAST_GAP)) for time, gap in one.steps)]
         curves[one.entrant] = [*steps, (end, steps[-1][1])]
     known = sum(best.value is not None for best in section.comparison.best_by_digest.values())
     with _with_curves(section, curves, f"primal gap over time, n = {known}", ax) as axes:

@@ -62,6 +62,7 @@ _STYLE: Final[Any] = {
     "font.size": 8,
     "axes.titlesize": "medium",
     "axes.linewidth": 0.6,
+    "axes.formatter.useoffset": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.fontsize": LETTERS_PT,

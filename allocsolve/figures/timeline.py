@@ -51,7 +51,7 @@ def _timeline(problem: Problem, answer: object) -> Timeline:
     if held is None:
         raise InvalidOption("there is no answer to draw")
     if family.view.timeline is None:
-        raise InvalidOption(f"answers of the family {family.kind} have no time that could be drawn")
+        raise InvalidOption(f"figures over time are not of the family {family.kind}")
     return family.view.timeline(problem, held)
 
 
@@ -71,10 +71,12 @@ def gantt(
     Jobs that hold nothing from the first to the last second of `window` are left out.
     """
     first, last = window or (-np.inf, np.inf)
+    if not first < last:
+        raise InvalidOption(f"no window of time from {first:.10g} to {last:.10g}")
     rows = [
         row
         for row in _timeline(problem, answer).rows
-        if any(nodes and start < min(last, end) and end > first for start, end, nodes, _ in row.pieces)
+        if any(nodes and max(start, first) < min(end, last) for start, end, nodes, _ in row.pieces)
     ]
     if not 0 < len(rows) <= _ROWS:
         msg = f"a Gantt chart has room for 1 to {_ROWS} jobs, not {len(rows)}: choose a window of time"
