@@ -17,7 +17,7 @@ from allocsolve.instances.formats.files import parse, read_stream
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from allocsolve.bench import Record
     from allocsolve.model import Problem
@@ -111,6 +111,15 @@ def make_folder(path: Path) -> None:
         raise FormatError(str(path), [fault]) from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise FormatError(str(path), ["cannot be written: permission denied"])
+
+
+def write_texts(texts: Mapping[str, str], folder: Path, ending: str) -> list[Path]:
+    """Write texts by name into a folder, which is made if it does not exist, and return their files."""
+    make_folder(folder)
+    files = {folder / f"{name}{ending}": text for name, text in texts.items()}
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8", errors="replace")
+    return list(files)
 
 
 def made_by(args: argparse.Namespace) -> str:

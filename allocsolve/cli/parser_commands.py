@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli import library, options as opt, score, solve, solvers, study
 from allocsolve.cli.convert import add_exports, convert, import_log
+from allocsolve.cli.figures import add_figures
 from allocsolve.cli.machine_options import add_machine_options
 from allocsolve.cli.network import add_network_import
 from allocsolve.cli.parser import add_command, commands_of, make_command
@@ -137,6 +138,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
     help_text = "write gaps and pairs of solvers as LaTeX tables to this file, too"
     parser.add_argument("--latex", type=Path, metavar="FILE.tex", help=help_text)
+    add_figures(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     opt.add_again(parser)
 
@@ -182,9 +184,9 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     text = "the page: one file that needs nothing else"
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
     report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
-    report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
     text = "its gaps and pairs of solvers as LaTeX tables, too"
     report.add_argument("--latex", type=Path, metavar="DIR", help=text)
+    add_figures(report)
     report.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     text = "have the judge recompute every answer, value, metric and certified bound"
     verify = add_command(steps, "verify", study.verify_study, text)

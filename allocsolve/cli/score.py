@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from allocsolve import bench, report
 from allocsolve.bench.runs.given import given_answer
 from allocsolve.bench.scores.catalogue import Catalogue
+from allocsolve.cli.figures import check_figures, figure_files
 from allocsolve.cli.files import check_outputs, check_writable, failure_fields, failure_lines, make_folder
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
 from allocsolve.cli.study import Reused, keys_again, selected, struck_out, with_resume_hint
@@ -58,10 +59,7 @@ def score(args: argparse.Namespace) -> int:
     stated = Catalogue(references=references_of(args.files))
     given = bench.plan(problems, answers, objective=args.objective, budgets=[budget])
     tasks = [*bench.plan(problems, solvers, objective=args.objective, budgets=[budget]), *given]
-    check_outputs(args.latex, inputs=args.answers, force=args.force)
-    make_folder(args.out)
-    rows, table = args.out / "records.sqlite", args.out / "scores.csv"
-    check_writable(table)
+    rows, table = _outputs(args)
     with bench.RecordStore(rows, tell=remark) as store:
         store.add_catalogue(stated)
         again = keys_again(args, tasks, store)
@@ -88,6 +86,7 @@ def score(args: argparse.Namespace) -> int:
     bench.export(records, table, known)
     if args.latex is not None:
         _write_latex(args.latex, records, known)
+    drawn = _figures(args, rows, records, known)
     tidy = bench.gap_rows(records, known) if args.json else ()
     counting, known, contradictions = consistent(records, known)
     scores, best_by_digest = bench.solver_scores(counting, known), bench.best(counting, known)
@@ -113,6 +112,7 @@ def score(args: argparse.Namespace) -> int:
                 "contradictions": [str(contradiction) for contradiction in contradictions],
                 "records": rows,
                 "csv": table,
+                "figures": drawn,
                 "reused": reused.fields,
             }
         )
@@ -130,8 +130,25 @@ def score(args: argparse.Namespace) -> int:
             f"{' or stated by a suite' if bounds_stated else ''}.",
             *filter(None, [stated_remark(best_by_digest.values(), "these runs")]),
             f"Records: {rows}, CSV: {table}{'' if args.latex is None else f', LaTeX: {args.latex}'}",
+            *([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []),
         )
     return 1 if failed or contradictions else 0
+
+
+def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
+    """Return the files of the records and of the table, both of which can be written."""
+    check_outputs(args.latex, inputs=args.answers, force=args.force)
+    check_figures(args, force=True)  # as the table, they are those of the last call
+    make_folder(args.out)
+    check_writable(args.out / "scores.csv")
+    return args.out / "records.sqlite", args.out / "scores.csv"
+
+
+def _figures(args: argparse.Namespace, rows: Path, records: Sequence[Record], known: Catalogue) -> list[Path]:
+    if args.figures is None:
+        return []
+    with bench.RecordStore(rows, read_only=True, tell=remark) as store:
+        return figure_files(args, report.examine(records, catalogue=known), store)
 
 
 def _named(args: argparse.Namespace) -> list[str]:

@@ -11,13 +11,14 @@ from allocsolve.backends.verified_checker import find_checker
 from allocsolve.bench.runs.tasks import again
 from allocsolve.bench.runs.verified import mark_verified
 from allocsolve.bench.scores.catalogue import Catalogue, select
+from allocsolve.cli.figures import check_figures, figure_files
 from allocsolve.cli.files import (
     check_absent,
     check_outputs,
     failure_fields,
     failure_lines,
     made_by,
-    make_folder,
+    write_texts,
 )
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
@@ -25,7 +26,7 @@ from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from allocsolve.bench import Record, RecordKey, RecordStore, Task
     from allocsolve.bench.scores.gaps import Contradiction
@@ -210,14 +211,15 @@ def merge_studies(args: argparse.Namespace) -> int:
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study; the exit status says whether its records contradict each other."""
     check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
-    for folder, ending in ((args.figures, ".svg"), (args.latex, ".tex")):
-        for file in sorted(folder.glob(f"*{ending}")) if folder is not None else ():
-            check_absent(file, force=args.force)
+    check_figures(args, force=args.force)
+    for file in sorted(args.latex.glob("*.tex")) if args.latex is not None else ():
+        check_absent(file, force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
         findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
-        drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
-    tables = [] if args.latex is None else _written(report.latex(findings), args.latex, ".tex")
+        write_report(store, findings, args.out, table=args.markdown)
+        drawn = figure_files(args, findings, store)
+    tables = [] if args.latex is None else write_texts(report.latex(findings), args.latex, ".tex")
     if args.json:
         write_json(
             {
@@ -248,25 +250,8 @@ def struck_out(contradiction: Contradiction) -> str:
     return f"{contradiction}; {counted(len(contradiction.struck), 'record')} struck out"
 
 
-def write_report(
-    study: StudyRecords, findings: Findings, out: Path, *, table: Path | None, folder: Path | None
-) -> list[Path]:
-    """Write a report as an HTML page, and as Markdown and single figures if asked for.
-
-    Returns the files of the figures, which are SVG; their folder is made if it does not exist.
-    """
-    if folder is not None:
-        make_folder(folder)
+def write_report(study: StudyRecords, findings: Findings, out: Path, *, table: Path | None) -> None:
+    """Write a report as an HTML page, and as Markdown if asked for."""
     out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
     if table is not None:
         table.write_text(report.markdown(findings), encoding="utf-8", errors="replace")
-    return [] if folder is None else _written(report.figures(findings), folder, ".svg")
-
-
-def _written(documents: Mapping[str, str], folder: Path, ending: str) -> list[Path]:
-    """Write documents into a folder, which is made if it does not exist, and return their files."""
-    make_folder(folder)
-    files = {folder / f"{name}{ending}": document for name, document in documents.items()}
-    for path, document in files.items():
-        path.write_text(document, encoding="utf-8", errors="replace")
-    return list(files)

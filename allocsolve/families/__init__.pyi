@@ -28,4 +28,12 @@ from .table import (
     family_of as family_of,
     unusable_families as unusable_families,
 )
-from .view import Exhibit as Exhibit, Export as Export, Line as Line, Picture as Picture, View as View
+from .view import (
+    Exhibit as Exhibit,
+    Export as Export,
+    GanttRow as GanttRow,
+    Line as Line,
+    Picture as Picture,
+    Timeline as Timeline,
+    View as View,
+)

@@ -41,6 +41,25 @@ class Exhibit(NamedTuple):
     rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
 
 
+class GanttRow(NamedTuple):
+    """A job, or an application, over time."""
+
+    name: str
+    #: Seconds: from when on it may start.
+    ready: float
+    #: In order of time: from which to which second how many nodes are held, and whether longer than asked.
+    pieces: tuple[tuple[float, float, int, bool], ...]
+
+
+class Timeline(NamedTuple):
+    """An answer over time."""
+
+    rows: tuple[GanttRow, ...]
+    num_nodes: int
+    #: From which to which second how many nodes are closed.
+    closed: tuple[tuple[float, float, int], ...] = ()
+
+
 def nothing(problem: object) -> str:
     """Return nothing: most problems have nothing that files and certificates do not know."""
     del problem
@@ -96,6 +115,9 @@ class View(Generic[P, A]):
     exports: Mapping[str, Export] = field(default_factory=dict)
     #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.
     plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None
+    #: An answer over time, of which `allocsolve.figures` makes Gantt charts; left out where answers have no
+    #: time.
+    timeline: Callable[[P, A], Timeline] | None = None
 
     def about(self, problem: P) -> str:
         """Return a problem in a few words, and what it leaves out of what it is made of."""

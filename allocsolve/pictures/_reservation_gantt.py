@@ -9,8 +9,8 @@ import numpy as np
 from allocsolve.judge.reservation.rules import curve_bits
 from allocsolve.model import CANCELLED, OUTCOMES, node_order
 from allocsolve.pictures._partition_machine import mask_runs, slices
-from allocsolve.pictures._time import binned, time_unit
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
+from allocsolve.pictures.time_axis import binned, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

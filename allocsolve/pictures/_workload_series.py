@@ -10,9 +10,9 @@ import numpy as np
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
 from allocsolve.model.machine import NODES
 from allocsolve.model.packed_machine import packed_machine
-from allocsolve.pictures._time import binned, time_unit
 from allocsolve.pictures._workload_machine import SHADE, closed_parts, panels, shade, use_changes
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
+from allocsolve.pictures.time_axis import binned, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,8 +18,8 @@ from allocsolve.pictures._reservation_gantt import (
     reservation_gantt,
     time_span,
 )
-from allocsolve.pictures._time import time_unit
 from allocsolve.pictures.chart import Axis, Chart, counted, duration, percent, size_classes, too_many_nodes
+from allocsolve.pictures.time_axis import time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -35,7 +35,7 @@ MOST_LINES = 700
 ROOMS = (
     *("errors", "version", "kernels", "model", "families", "judge", "bounds", "simulation", "heuristics"),
     *("backends", "exact", "instances", "prediction", "pictures", "registry", "adaptors", "bench", "report"),
-    *("testing", "cli"),
+    *("figures", "testing", "cli"),
 )
 LINKS = ("exact", "heuristics", "instances", "bench")
 

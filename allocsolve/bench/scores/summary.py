@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from allocsolve.bench.library.references import library_statements
 from allocsolve.bench.scores.gap_rows import GapRow, gap_rows
@@ -115,6 +115,27 @@ def _distribution(values: Sequence[float], shift: float) -> Distribution | None:
         max=max(values),
         shifted_mean=shifted_geometric_mean(values, shift),
     )
+
+
+class Box(NamedTuple):
+    """What a box plot shows of some numbers."""
+
+    low: float  #: the lower quartile
+    median: float
+    high: float  #: the upper quartile
+    mean: float
+    whiskers: tuple[float, float]  #: the furthest numbers within 1.5 times `high` - `low` of the box
+    beyond: tuple[float, ...]  #: those outside of the whiskers, in increasing order
+
+
+def box_of(values: Iterable[float]) -> Box:
+    """Return the box of at least one number; some may be infinite. O(n log n)."""
+    ordered = sorted(values)
+    low, median, high = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
+    reach = 1.5 * (high - low) if math.isfinite(high) else 0.0
+    inside = [value for value in ordered if low - reach <= value <= high + reach]
+    beyond = tuple(value for value in ordered if not low - reach <= value <= high + reach)
+    return Box(low, median, high, fmean(ordered), (inside[0], inside[-1]), beyond)
 
 
 def summaries(comparison: Comparison) -> tuple[Summary, ...]:

@@ -1,0 +1,45 @@
+"""The figures of `score` and `study report` as files: as the page has them, or for print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allocsolve import figures, report
+from allocsolve.cli.files import check_absent, make_folder, write_texts
+from allocsolve.errors import InvalidOption
+from allocsolve.figures.style import FORMATS, style
+
+if TYPE_CHECKING:
+    import argparse
+
+    from allocsolve.report import Findings, StudyRecords
+
+
+def add_figures(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask for figures."""
+    text = "its figures as single files, too: SVG as in reports, or with --format for print"
+    parser.add_argument("--figures", type=Path, metavar="DIR", help=text)
+    text = "figures for print, a column wide: pdf, svg or png (pip install 'allocsolve[plots]')"
+    parser.add_argument("--format", choices=FORMATS, help=text)
+
+
+def check_figures(args: argparse.Namespace, *, force: bool) -> None:
+    """Refuse figures that could not be made, or that would replace files unasked."""
+    if args.format is not None:
+        if args.figures is None:
+            raise InvalidOption("--format is that of --figures, which names their folder")
+        with style():
+            pass  # there is a matplotlib
+    for figure in sorted(args.figures.glob(f"*.{args.format or 'svg'}")) if args.figures else ():
+        check_absent(figure, force=force)
+
+
+def figure_files(args: argparse.Namespace, findings: Findings, study: StudyRecords) -> list[Path]:
+    """Write the figures that are asked for, in a folder that is made if it does not exist."""
+    if args.figures is None:
+        return []
+    if args.format is None:
+        return write_texts(report.figures(findings), args.figures, ".svg")
+    make_folder(args.figures)
+    return figures.write_figures(findings, args.figures, args.format, study=study)
