@@ -6,9 +6,8 @@ import copy
 import dataclasses
 import json
 import pickle
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,6 +18,9 @@ from tiers import examples
 from allocsolve.cli.schema import schemas
 from allocsolve.instances import digest, read_problem, read_solution, write_problem, write_solution
 from allocsolve.instances.formats.own.envelope import parse_problem, parse_solution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NAMES = {kind: names_in(schemas()[kind]) for kind in DRAWS}
 
