@@ -43,8 +43,6 @@ from allocsolve.simulation import EngineRules, Reason, Simulation, run_policy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.simulation import Simulation
-
 
 QueuePolicy: TypeAlias = Fcfs | FirstFit | Easy
 

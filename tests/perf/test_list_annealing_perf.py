@@ -33,7 +33,7 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from allocsolve.model import Result, Solver, WorkloadSchedule
+    from allocsolve.model import Result, Solver
 
 
 LAWS = (PowerLaw(1), PowerLaw(0.7), PowerLaw(0.5), Amdahl(0.9), Amdahl(0.99), Amdahl(1))

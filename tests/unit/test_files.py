@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from cli_tools import Capture
-
 
 def test_absent_fields_have_their_defaults(tmp_path: Path) -> None:
     """A file may say where its schema is."""
@@ -474,7 +472,7 @@ def test_no_more_is_unpacked_than_may_be_read(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [2**20 + 1]
 
 
-PROBLEM = EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]), EvolutionProfile([(90, 4)])), (0, 10), 2)
+TABLED = EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]), EvolutionProfile([(90, 4)])), (0, 10), 2)
 TABLE = """application,duration,nodes,num_nodes,release,expand_limit
 a0,60,2,8,,2
 a0,30,8,8,,2
@@ -530,7 +528,7 @@ def test_a_table_of_bytes_is_refused(tmp_path: Path) -> None:
 def test_columns_that_may_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(TABLE, encoding="utf-8")
-    assert read_problem(path) == PROBLEM
+    assert read_problem(path) == TABLED
     path.write_text(MESH, encoding="utf-8")
     assert read_problem(path) == PartitionProblem.of(Mesh((2, 2)), busy=[2], size=2)
 
@@ -539,7 +537,7 @@ def test_single_values_stand_for_columns() -> None:
     columns = {"application": [1, 1, 2], "duration": np.array([60.0, 30, 90]), "nodes": [2, 8, 4]}
     problem = problem_from_columns({**columns, "num_nodes": 8, "release": [0, 0, 10], "expand_limit": 2})
     assert isinstance(problem, EvolutionProblem)
-    assert problem.applications == PROBLEM.applications
+    assert problem.applications == TABLED.applications
     assert problem.application_names == ("1", "2")
     with pytest.raises(FormatError, match=r"^table: 3 rows, but 2 of nodes$"):
         problem_from_columns({**columns, "nodes": [1, 2], "num_nodes": 8})
@@ -549,9 +547,9 @@ def test_single_values_stand_for_columns() -> None:
 
 def test_data_frames_are_columns_and_columns_are_data_frames() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    frame = pandas.DataFrame(problem_columns(PROBLEM))
+    frame = pandas.DataFrame(problem_columns(TABLED))
     assert list(frame["duration"]) == [60, 30, 90]
-    assert problem_from_columns(frame) == PROBLEM
+    assert problem_from_columns(frame) == TABLED
 
 
 def test_what_has_no_rows_is_no_table(tmp_path: Path) -> None:
@@ -560,7 +558,7 @@ def test_what_has_no_rows_is_no_table(tmp_path: Path) -> None:
     assert not (tmp_path / "empty.csv").exists()
 
 
-SCHEDULE = EvolutionSchedule.of([0, 60], PROBLEM.applications)
+SCHEDULE = EvolutionSchedule.of([0, 60], TABLED.applications)
 
 
 @pytest.mark.parametrize(
@@ -573,9 +571,9 @@ SCHEDULE = EvolutionSchedule.of([0, 60], PROBLEM.applications)
     ],
 )
 def test_schedules_that_say_what_cannot_be_are_refused(changed: dict[str, object], fault: str) -> None:
-    columns = {**solution_columns(PROBLEM, SCHEDULE), **changed}
+    columns = {**solution_columns(TABLED, SCHEDULE), **changed}
     with pytest.raises(FormatError) as refusal:
-        solution_from_columns(columns, PROBLEM)
+        solution_from_columns(columns, TABLED)
     assert fault in refusal.value.faults
 
 
@@ -588,6 +586,6 @@ def test_tables_on_the_command_line(tmp_path: Path, capsys: Capture) -> None:
     with answer.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["application"], row["step"]) for row in rows] == [("a0", "0"), ("a0", "1"), ("a1", "0")]
-    assert isinstance(read_solution(answer, PROBLEM), EvolutionSchedule)
+    assert isinstance(read_solution(answer, TABLED), EvolutionSchedule)
     problem.write_text(TABLE.replace("a0,60", "a0,-60"), encoding="utf-8")
     assert "jobs.csv: line 2: duration -60 is below 1" in refused(capsys, "check", problem, answer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 from typing import TYPE_CHECKING
 
 import naive_partition as naive
@@ -16,7 +15,6 @@ from partition_tools import WALLS, random_problem
 from strategies import topologies
 
 from allocsolve.backends import cpsat as backend
-from allocsolve.errors import SolverUnavailable
 from allocsolve.exact.partition import cpsat, milp
 from allocsolve.exact.partition.cpsat import PartitionCpSat
 from allocsolve.exact.partition.milp import PartitionMilp
@@ -210,16 +208,6 @@ def test_rows_for_parts_allow_every_connected_set(data: st.DataObject) -> None:
         assert fits(nodes) or not naive.is_connected(topology, nodes)
 
 
-@pytest.mark.parametrize("contiguous", [False, True])
-@pytest.mark.parametrize("seconds", [1e-9, 0.5])
-def test_a_time_limit_is_a_result_of_cbc(seconds: float, *, contiguous: bool) -> None:
-    problem = random_problem(Mesh((16, 16)), 70, 40, 1, contiguous=contiguous)
-    result = solved_by_cbc(problem, Budget(seconds=seconds))
-    assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
-    assert result.limit is Limit.TIME
-    assert result.bound == 40 * 39 // 2
-
-
 def test_a_problem_that_is_too_large_ends_at_once() -> None:
     for topology in (Mesh((128, 128)), Torus((9999,))):
         result = solved_by_cbc(PartitionProblem.of(topology, size=64))
@@ -269,12 +257,3 @@ def test_a_relaxation_that_is_solved_is_a_bound(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(milp, "run_cbc", lambda model, *_: answering(next(runs), (0, 1, 3))(model))
     result = solved_by_cbc(PartitionProblem.of(Mesh((4,)), size=3, contiguous=True))
     assert (result.status, result.bound, result.limit) == (Status.UNKNOWN, 6, Limit.TIME)
-
-
-def test_a_broken_cbc_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*args: object, **_: object) -> None:
-        raise subprocess.CalledProcessError(1, str(args))
-
-    monkeypatch.setattr(subprocess, "run", fail)
-    with pytest.raises(SolverUnavailable, match="CBC that comes with PuLP does not run"):
-        PartitionMilp()(PartitionProblem.of(Mesh((5,)), size=3), Budget())
