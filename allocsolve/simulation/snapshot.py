@@ -237,12 +237,8 @@ class QueueSnapshot:
 _MOMENT_S = 1.0
 #: 77 days, a multiple of all whole seconds up to 12 and of all that divide a day.
 _SHIFT_S = 6_652_800
-
-#: What bare columns do not tell of jobs, and is counted in seconds or shares.
-_NAUGHTS = (
-    *("parameter", "stall_fixed", "stall_per_node", "stall_shared"),
-    *("join_start", "join_grow", "join_shrink"),
-)
+#: Of what the columns of jobs are arrays.
+_KINDS = JobColumns.__annotations__
 
 
 def stateless_view(
@@ -275,7 +271,8 @@ def stateless_view(
     submit, _, _, expected, start = frozen(rows)
     nodes, largest = frozen(rows[1:3].astype(np.int64))
     zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
-    columns: dict[str, Any] = {**dict.fromkeys(JobColumns._fields, zeros), **dict.fromkeys(_NAUGHTS, naughts)}
+    # What such columns do not tell is 0.
+    columns: Any = {name: zeros if kind == "IntArray" else naughts for name, kind in _KINDS.items()}
     jobs = JobColumns(**columns)._replace(
         submit=submit,
         nodes=nodes,

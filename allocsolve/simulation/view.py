@@ -119,7 +119,8 @@ class JobColumns(NamedTuple):
 class QueueView:
     """The state of the cluster at an instant at which a policy is called: a snapshot.
 
-    All arrays are read-only. Lists of jobs hold indices of the problem.
+    All arrays are read-only. Lists of jobs hold indices of the problem. A state of your own becomes a view by
+    `allocsolve.simulation.QueueSnapshot.view`.
     """
 
     #: Seconds.

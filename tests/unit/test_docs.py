@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,12 +30,10 @@ from allocsolve.adaptors import named_policy
 from allocsolve.bench import Record
 from allocsolve.cli import main
 from allocsolve.cli.schema import schema_text, schemas
+from allocsolve.heuristics import Conservative
 from allocsolve.instances import lublin1999, read_problem, write_problem
+from allocsolve.model import Job
 from allocsolve.simulation import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -531,46 +529,16 @@ def test_the_table_of_the_r_example_is_read(tmp_path: Path) -> None:
 
 
 EXAMPLE: dict[str, Any] = runpy.run_path(str(EXAMPLES / "backfilling.py"), run_name="example")
-NODES = 4
 times = st.integers(1, 9)
-jobs = st.lists(st.tuples(st.integers(0, 12), times, times, st.integers(1, NODES)), min_size=1, max_size=8)
-
-
-def _planned(rows: Sequence[tuple[int, int, int, int]]) -> list[int]:
-    """Starts of (submit, run, asked, nodes), by looking at every second."""
-    starts: dict[int, int] = {}
-    plans: dict[int, int] = {}
-    now = 0
-    while len(starts) < len(rows):
-        ended = {idx for idx, start in starts.items() if start + rows[idx][1] <= now}
-        running = [(start, start + rows[idx][2], rows[idx][3]) for idx, start in starts.items()]
-        held = [window for idx, window in zip(starts, running, strict=True) if idx not in ended]
-        early = any(starts[idx] + rows[idx][1] == now < starts[idx] + rows[idx][2] for idx in ended)
-        arrived = [idx for idx, row in enumerate(rows) if row[0] == now]
-        for idx in [*(list(plans) if early else []), *arrived]:
-            others = [(plans[j], plans[j] + rows[j][2], rows[j][3]) for j in plans if j != idx]
-            plans[idx] = _earliest(now, rows[idx], held + others)
-        for idx in [idx for idx, start in plans.items() if start == now]:
-            starts[idx] = plans.pop(idx)
-        now += 1
-    return [starts[idx] for idx in range(len(rows))]
-
-
-def _earliest(now: int, row: tuple[int, int, int, int], held: list[tuple[int, int, int]]) -> int:
-    _, _, asked, nodes = row
-    while any(
-        sum(n for begin, end, n in held if begin <= second < end) + nodes > NODES
-        for second in range(now, now + asked)
-    ):
-        now += 1
-    return now
+jobs = st.lists(st.tuples(st.integers(0, 12), times, times, st.integers(1, 4)), min_size=1, max_size=8)
 
 
 @given(jobs)
-def test_jobs_start_when_planning_by_the_second_says(drawn: list[tuple[int, int, int, int]]) -> None:
+def test_jobs_start_when_the_engine_says(drawn: list[tuple[int, int, int, int]]) -> None:
     rows = sorted((submit, run, max(run, asked), nodes) for submit, run, asked, nodes in drawn)
-    starts, _ = EXAMPLE["simulate"](NODES, [EXAMPLE["Job"](*row) for row in rows])
-    assert starts == _planned(rows)
+    starts, _ = EXAMPLE["simulate"](4, [EXAMPLE["Job"](*row) for row in rows])
+    problem = WorkloadProblem(4, [Job(submit, nodes, run, asked) for submit, run, asked, nodes in rows])
+    assert starts == simulate(problem, Conservative()).first_starts.tolist()
 
 
 def test_random_jobs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from allocsolve.adaptors import ForeignJobs, IllegalOrder, Order, PolicyDriver, RunningJob, named_policy
 from allocsolve.errors import InvalidOption, InvalidProblem, PluginError, UnknownName
 from allocsolve.model import Amdahl, SpeedupTable
-from allocsolve.simulation import Answer, EngineRules, Promise, Resize, Start, Wake
+from allocsolve.simulation import Answer, Promise, Resize, Start, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,35 +176,6 @@ def test_wake_ups_are_told_and_forgotten() -> None:
     assert driver.wake == 10
     driver.decide(10.5, free=4, queue=[])
     assert driver.wake == 11
-
-
-def _no_job(_: QueueView) -> tuple[Decision, ...]:
-    return ()
-
-
-class Remembering:
-    """A policy that counts its calls."""
-
-    rules = EngineRules(coalesce=False)
-
-    def __init__(self) -> None:
-        self.seed = -1
-
-    def reset(self, seed: int) -> None:
-        """Begin a new run."""
-        self.seed = seed
-
-    decide = staticmethod(_no_job)
-
-
-def test_policies_come_by_name_as_objects_as_classes_and_as_functions() -> None:
-    assert named_policy("easy(like=hpcopt)").rules.knowledge == "actual"
-    assert named_policy(_no_job).decide is _no_job
-    remembering = Remembering()
-    assert not named_policy(remembering, seed=7).rules.coalesce
-    assert remembering.seed == 7
-    assert named_policy(Remembering).decide is _no_job
-    assert named_policy("bad_policies:fcfs").rules == EngineRules()
 
 
 @pytest.mark.parametrize(
