@@ -81,8 +81,10 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 
 
 #: What draws, with what it needs besides a seed; sequences and limits of expansion are not stated as options.
-DRAWS = (made.amr, klein2011, linnert2024, lublin, made.downey1997, elastic, lina, made.evotree, tree_batch)
-DRAWS += (tree_stream, mesh_stream)
+DRAWS: tuple[Callable[..., object], ...] = (
+    *(made.amr, klein2011, linnert2024, lublin, made.downey1997, elastic, lina, made.evotree),
+    *(tree_batch, tree_stream, mesh_stream),
+)
 
 
 def test_values_that_no_option_takes_are_refused() -> None:
@@ -93,7 +95,7 @@ def test_values_that_no_option_takes_are_refused() -> None:
             names = {*inspect.signature(function).parameters} - {"seed", "problem", "expand_limit"}
             for option in options._parameters(function, tuple(sorted(names))):
                 for value in option.invalid_examples():
-                    given_ = {"seed": 1, option.name: value}
+                    given_: dict[str, Any] = {"seed": 1, option.name: value}
                     with (
                         offender(f"{function.__name__}({option.name}={value!r})"),
                         pytest.raises(AllocsolveError, match=option.name),
