@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,17 +25,14 @@ from hypothesis import given, strategies as st
 from process_tools import environment, python
 
 import allocsolve
-from allocsolve import Jobs, WorkloadProblem, solve
+from allocsolve import Job, Jobs, WorkloadProblem, solve
 from allocsolve.adaptors import named_policy
 from allocsolve.bench import Record
 from allocsolve.cli import main
 from allocsolve.cli.schema import schema_text, schemas
+from allocsolve.heuristics import Conservative
 from allocsolve.instances import lublin1999, read_problem, write_problem
 from allocsolve.simulation import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -256,15 +253,6 @@ def test_my_heuristic_is_between_the_optimum_and_the_published_one(tmp_path: Pat
     assert 0 < gaps["my_heuristic:LongestFirst"][0] < gaps["noX"][0]
 
 
-def test_the_heuristic_is_scored_by_name(tmp_path: Path) -> None:
-    name = "examples.my_heuristic:LongestFirst"
-    program = ("-P", "-c", "from allocsolve.cli import entry; entry()")
-    command = ("score", "tiny", "--solvers", f"noX,{name}", "--out", tmp_path)
-    table = _output(*program, *command, cwd=EXAMPLES.parent)
-    assert f"\n{name}" in table
-    assert "Baseline cpsat: 11 of 11 optima proven." in table
-
-
 def test_event_loop_trades_waste_for_waiting(tmp_path: Path) -> None:
     lines = _shown("event_loop.py", tmp_path).splitlines()
     assert re.match(r" *\d+ s  job 0 arrives, starts in 0 s", lines[0])
@@ -288,27 +276,26 @@ def test_who_knows_more_of_the_future_waits_less(tmp_path: Path) -> None:
     assert seconds["safe, all steps"] < reserved
 
 
-def test_bounds_are_below_the_optimum_and_schedules_above(tmp_path: Path) -> None:
-    options = ("--jobs", "6", "--nodes", "8", "--loads", "1.2", "--walls", "0", "0.3", "--seeds", "1")
-    head, _, *rows, versions = _shown("gap_to_optimum.py", tmp_path, *options).splitlines()
+@pytest.mark.parametrize(
+    ("options", "firsts"),
+    [
+        (("--walls", "0", "0.3"), ["1.2, 0%", "1.2, 30%"]),
+        (("--resources", "1", "2", "--windows", "2"), ["1, 2, 1.2", "2, 2, 1.2"]),
+    ],
+    ids=["plain", "machines"],
+)
+def test_bounds_are_below_the_optimum_and_schedules_above(
+    options: tuple[str, ...], firsts: list[str], tmp_path: Path
+) -> None:
+    small = ("--jobs", "6", "--nodes", "8", "--loads", "1.2", "--seeds", "1", *options)
+    head, _, *rows, versions = _shown("gap_to_optimum.py", tmp_path, *small).splitlines()
     names = [name.strip() for name in head.strip("|").split("|")][1:]
-    assert [row.split("|")[1].strip() for row in rows] == ["1.2, 0%", "1.2, 30%"]
+    assert [row.split("|")[1].strip() for row in rows] == firsts
     for row in rows:
         for name, cell in zip(names, row.strip("|").split("|")[1:], strict=True):
             mean, worst = (float(part.strip(" ()")) for part in cell.split("("))
             assert worst <= mean <= 1 if name.startswith("bound") else 1 <= mean <= worst
     assert "ortools" in versions
-
-
-def test_bounds_on_machines_are_below_the_optimum_and_schedules_above(tmp_path: Path) -> None:
-    options = ("--jobs", "6", "--nodes", "8", "--loads", "1.2", "--resources", "1", "2", "--windows", "2")
-    head, _, *rows, _ = _shown("gap_to_optimum.py", tmp_path, *options, "--seeds", "1").splitlines()
-    names = [name.strip() for name in head.strip("|").split("|")][1:]
-    assert [row.split("|")[1].strip() for row in rows] == ["1, 2, 1.2", "2, 2, 1.2"]
-    for row in rows:
-        for name, cell in zip(names, row.strip("|").split("|")[1:], strict=True):
-            worst = float(cell.split("(")[1].strip(" )"))
-            assert worst <= 1 if name.startswith("bound") else worst >= 1
 
 
 def test_no_rule_is_nearer_than_the_nearest_nodes(tmp_path: Path) -> None:
@@ -458,41 +445,12 @@ times = st.integers(1, 9)
 jobs = st.lists(st.tuples(st.integers(0, 12), times, times, st.integers(1, NODES)), min_size=1, max_size=8)
 
 
-def _planned(rows: Sequence[tuple[int, int, int, int]]) -> list[int]:
-    """Starts of (submit, run, asked, nodes), by looking at every second."""
-    starts: dict[int, int] = {}
-    plans: dict[int, int] = {}
-    now = 0
-    while len(starts) < len(rows):
-        ended = {idx for idx, start in starts.items() if start + rows[idx][1] <= now}
-        running = [(start, start + rows[idx][2], rows[idx][3]) for idx, start in starts.items()]
-        held = [window for idx, window in zip(starts, running, strict=True) if idx not in ended]
-        early = any(starts[idx] + rows[idx][1] == now < starts[idx] + rows[idx][2] for idx in ended)
-        arrived = [idx for idx, row in enumerate(rows) if row[0] == now]
-        for idx in [*(list(plans) if early else []), *arrived]:
-            others = [(plans[j], plans[j] + rows[j][2], rows[j][3]) for j in plans if j != idx]
-            plans[idx] = _earliest(now, rows[idx], held + others)
-        for idx in [idx for idx, start in plans.items() if start == now]:
-            starts[idx] = plans.pop(idx)
-        now += 1
-    return [starts[idx] for idx in range(len(rows))]
-
-
-def _earliest(now: int, row: tuple[int, int, int, int], held: list[tuple[int, int, int]]) -> int:
-    _, _, asked, nodes = row
-    while any(
-        sum(n for begin, end, n in held if begin <= second < end) + nodes > NODES
-        for second in range(now, now + asked)
-    ):
-        now += 1
-    return now
-
-
 @given(jobs)
-def test_jobs_start_when_planning_by_the_second_says(drawn: list[tuple[int, int, int, int]]) -> None:
+def test_jobs_start_when_they_do_in_the_engine(drawn: list[tuple[int, int, int, int]]) -> None:
     rows = sorted((submit, run, max(run, asked), nodes) for submit, run, asked, nodes in drawn)
     starts, _ = EXAMPLE["simulate"](NODES, [EXAMPLE["Job"](*row) for row in rows])
-    assert starts == _planned(rows)
+    problem = WorkloadProblem(NODES, [Job(submit, nodes, run, asked) for submit, run, asked, nodes in rows])
+    assert starts == simulate(problem, Conservative()).first_starts.tolist()
 
 
 def test_random_jobs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
