@@ -53,7 +53,7 @@ def make_command(parser: argparse.ArgumentParser, run: Callable[[argparse.Namesp
     parser.set_defaults(run=run)
     common = parser.add_argument_group("with every command")
     common.add_argument("--json", action="store_true", help="print one JSON object")
-    help_text = "say more: columns of score, the traceback of a solver that raised"
+    help_text = "say more: of a solver that raised, the traceback"
     common.add_argument("-v", "--verbose", action="store_true", help=help_text)
 
 

@@ -146,8 +146,15 @@ def _plugin_rows() -> Iterator[Row]:
         except PluginError as error:
             yield Row(name, "-", "plug-in", f"unusable, {error}", source)
             continue
-        summary = _documentation(solver).splitlines()[0]
+        summary = _documentation(_written(solver)).splitlines()[0]
         yield from (Row(name, family.kind, "plug-in", summary, source) for family in solved)
+
+
+def _written(solver: Any) -> Any:  # noqa: ANN401 - any solver
+    """Return what the author of a plug-in has written: the policy of a solver that runs one."""
+    from allocsolve.simulation.compiled import PolicySolver  # noqa: PLC0415 - imports numba
+
+    return solver.policy if isinstance(solver, PolicySolver) else solver
 
 
 def _documentation(solver: Any) -> str:  # noqa: ANN401 - any solver
@@ -167,7 +174,9 @@ def _pages(name: str) -> Iterator[Page]:
         row = registry.solver_row(name, family)
         default: Any
         if row is None:
-            method, default, stands_for, aliases = "plug-in", type(solver), name, []
+            solver = _written(solver)
+            default = solver if isinstance(solver, type) else type(solver)
+            method, stands_for, aliases = "plug-in", name, []
         else:
             method, default, stands_for = row.method, row.load(), canonical(row, solver)
             named = (a for a in family.aliases if a.stands_for.partition("(")[0].strip() == row.name)

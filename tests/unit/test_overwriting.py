@@ -100,15 +100,18 @@ def test_problems_are_not_drawn_over_others(folder: Path, capsys: Capture) -> No
     assert all(path.read_bytes() != content for path, content in files.items())
 
 
-def test_figures_of_a_report_are_not_replaced(folder: Path, capsys: Capture) -> None:
-    own = folder / "figures" / "own.svg"
+@pytest.mark.parametrize(("option", "ending"), [("--figures", "svg"), ("--latex", "tex")])
+def test_figures_and_tables_of_a_report_are_not_replaced(
+    option: str, ending: str, folder: Path, capsys: Capture
+) -> None:
+    own = folder / option / f"own.{ending}"
     own.parent.mkdir()
     own.write_text(OLD)
-    argv = ["study", "report", folder / "study.sqlite", "--out", folder / "r.html", "--figures", own.parent]
+    argv = ["study", "report", folder / "study.sqlite", "--out", folder / "r.html", f"{option}={own.parent}"]
     assert f"{own}: exists; --force replaces it" in refused(capsys, *argv)
     assert not (folder / "r.html").exists()
     run(capsys, *argv, "--force")
-    assert own.read_text() == OLD, "the report has no figure of this name"
+    assert own.read_text() == OLD, "the report has nothing of this name"
 
 
 def test_a_baseline_is_not_written_over_anything_else(folder: Path, capsys: Capture) -> None:

@@ -134,13 +134,13 @@ def _by_solver(runs: list[dict[str, str]], column: str) -> dict[str, list[float]
 def _gaps(runs: list[dict[str, str]]) -> list[list[str]]:
     optimal = _by_solver([one | {"optimal": str(int(one["optimal"] == "True"))} for one in runs], "optimal")
     times = _by_solver(runs, "runtime_s")
-    rows = [
-        (fmean(gaps), solver, len(gaps), *(f"{100 * of(gaps):.2f}" for of in (fmean, median, max)))
-        for solver, gaps in _by_solver(runs, "gap").items()
-    ]
+    ranked = sorted(_by_solver(runs, "gap").items(), key=lambda item: fmean(item[1]))
     return [
-        [solver, str(n), *told, str(optimal[solver].count(1)), time_text(fmean(times[solver]), exact=True)]
-        for _, solver, n, *told in sorted(rows)
+        [
+            *(solver, str(len(gaps)), *(f"{100 * of(gaps):.2f}" for of in (fmean, median, max))),
+            *(str(optimal[solver].count(1)), time_text(fmean(times[solver]), exact=True)),
+        ]
+        for solver, gaps in ranked
     ]
 
 
