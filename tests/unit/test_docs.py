@@ -32,7 +32,6 @@ from allocsolve.cli import main
 from allocsolve.cli.schema import schema_text, schemas
 from allocsolve.heuristics import Conservative
 from allocsolve.instances import lublin1999, read_problem, write_problem
-from allocsolve.model import Job
 from allocsolve.simulation import simulate
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
