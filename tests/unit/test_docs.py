@@ -154,7 +154,7 @@ def test_every_part_of_the_reference_has_names() -> None:
 def test_a_public_name_that_no_task_takes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     conf = _module("conf")
     monkeypatch.setattr(conf, "TASKS", [task for task in conf.TASKS if task["page"] != "draw"])
-    with pytest.raises(KeyError, match=r"takes allocsolve\.pictures\.Drawing,"):
+    with pytest.raises(KeyError, match=r"takes allocsolve\.figures\.FORMATS,"):
         conf.by_task()
 
 
