@@ -9,6 +9,7 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from allocsolve.cli.old_names import translated
 from allocsolve.cli.output import only_json, remark
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
@@ -55,10 +56,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        words = sys.argv[1:] if argv is None else argv
+        words, lines, then = translated(sys.argv[1:] if argv is None else argv)
+        for line in lines:
+            remark(line)
         args = make_parser(words).parse_args(words, argparse.Namespace(words=words))
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
+    if then:
+        return max(_run(words), *(_run(command) for command in then))
     with only_json() if getattr(args, "json", False) else nullcontext():
         status: int = args.run(args)
     return status

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -265,30 +266,73 @@ def count_lines(what: str) -> Iterator[Callable[[int, int], None]]:
         yield (lambda done, total: update(done, total, what)) if is_shown else tell
 
 
-@contextmanager
-def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how many things are done, how fast, and the time that is left; yields the function to update it.
+class _Left(TimeRemainingColumn):
+    """The time that is left; nothing as soon as what is done now takes longer than what was done before."""
 
-    That is a function of (done, total, what comes next or was just done). What was done before the bar is
-    not counted into the rate.
+    def render(self, task: Task) -> Text:
+        late = task.get_time() - task.fields["since"] > 1 + 2 / (task.speed or math.inf)
+        return Text("") if late else super().render(task)
 
-    Nothing is shown if stderr is no terminal.
+
+class _Announcement:
+    """Says once that kernels are compiled; on a terminal, a bar follows how far they are."""
+
+    def __init__(self, bar: CountBar) -> None:
+        self.follow = bar.follow
+        self._is_shown = bar.is_shown
+
+    def __call__(self, line: str) -> None:
+        if not self._is_shown:
+            remark(line)
+
+
+class CountBar:
+    """Shows how many things are done, and below that which kernels are compiled meanwhile.
+
+    It is called with (done, total, what comes next or was just done). What was done before the bar is not
+    counted into the rate. As an argument `announce` of `allocsolve.bench.run` it shows kernels as a bar; or
+    as one line, where stderr is no terminal.
     """
+
+    def __init__(self, bar: Progress, what: str) -> None:
+        self._bar = bar
+        self.is_shown = not bar.disable
+        self._task = bar.add_task(visible(what), total=None, since=0.0)
+        self._kernels = bar.add_task("", total=None, since=0.0, visible=False)
+        self._started = False
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """Show what is done."""
+        if not self._started:  # rows of an earlier run took no time in this one
+            self._bar.reset(self._task, completed=done, total=total)
+            self._started = True
+        since = self._bar.get_time()
+        self._bar.update(self._task, completed=done, total=total, description=visible(what), since=since)
+
+    @property
+    def announce(self) -> _Announcement:
+        """What is told of kernels that are compiled."""
+        return _Announcement(self)
+
+    def follow(self, line: str) -> None:
+        """Show how far kernels are: a line of `allocsolve.registry.ready`, empty when they are done."""
+        count = re.search(r"(\d+) of (\d+) functions", line)
+        begun, functions = map(int, count.groups()) if count else (0, None)
+        what = visible(line.partition(";")[0])
+        shown = {"completed": begun, "total": functions, "description": what, "visible": bool(line)}
+        self._bar.update(self._kernels, **shown, since=self._bar.get_time())
+
+
+@contextmanager
+def count_bar(what: str) -> Iterator[CountBar]:
+    """Show how many things are done, how fast, and the time that is left; not if stderr is no terminal."""
     text = TextColumn("{task.description}", markup=False)
-    left = TimeRemainingColumn(compact=True)
-    bar = _progress(text, BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn(), left)
-    task = bar.add_task(visible(what), total=None)
-    started = False
-
-    def update(done: int, total: int, what: str) -> None:
-        nonlocal started
-        if not started:  # rows of an earlier run took no time in this one
-            bar.reset(task, completed=done, total=total)
-            started = True
-        bar.update(task, completed=done, total=total, description=visible(what))
-
+    bar = _progress(
+        text, BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn(), _Left(compact=True)
+    )
+    counted = CountBar(bar, what)
     with _shown(bar):
-        yield update
+        yield counted
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from allocsolve import bench
 from allocsolve.bench.runs.given import given_answer
 from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.cli.files import check_writable, failure_fields, failure_lines, make_folder
+from allocsolve.cli.options import settings_of
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
 from allocsolve.cli.study import Reused, keys_again, selected, struck_out, with_resume_hint
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
@@ -45,7 +46,7 @@ def score(args: argparse.Namespace) -> int:
     described = {solver.name: solver for solver in bench.describe(_named(args), [args.objective])}
     families = _families(args, described.values())
     problems = [
-        (suite, with_settings(problem, dict(args.set), source, tighten=True))
+        (suite, with_settings(problem, settings_of(args), source, tighten=True))
         for name in args.files
         for suite, source, problem in _chosen(list(bench.problems_of(name)), families)
     ]
@@ -59,9 +60,11 @@ def score(args: argparse.Namespace) -> int:
     stated = Catalogue(references=references_of(args.files))
     given = bench.plan(problems, answers, objective=args.objective, budgets=[budget])
     tasks = [*bench.plan(problems, solvers, objective=args.objective, budgets=[budget]), *given]
-    make_folder(args.out)
-    rows, table = args.out / "records.sqlite", args.out / "scores.csv"
-    check_writable(table)
+    rows = table = None
+    if args.out is not None:
+        make_folder(args.out)
+        rows, table = args.out / "records.sqlite", args.out / "scores.csv"
+        check_writable(table)
     with bench.RecordStore(rows, tell=remark) as store:
         store.add_catalogue(stated)
         again = keys_again(args, tasks, store)
@@ -82,10 +85,11 @@ def score(args: argparse.Namespace) -> int:
                 executor=cells,
                 policy_seconds=args.policy_seconds,
                 progress=progress,
-                announce=remark,
+                announce=progress.announce,
             )
     known = with_library(replace(stated, suites={task.key.digest: task.suites for task in tasks}))
-    bench.export(records, table, known)
+    if table is not None:
+        bench.export(records, table, known)
     counting, known, contradictions = consistent(records, known)
     scores, best_by_digest = bench.solver_scores(counting, known), bench.best(counting, known)
     counts = {
@@ -127,15 +131,17 @@ def score(args: argparse.Namespace) -> int:
             f"{f'{verified} of these verified, ' if verified else ''}the others as claimed by a solver"
             f"{' or stated by a suite' if bounds_stated else ''}.",
             *filter(None, [stated_remark(best_by_digest.values(), "these runs")]),
-            f"Records: {rows}, CSV: {table}",
+            f"Records: {rows}, CSV: {table}"
+            if rows
+            else "Nothing was kept: --out DIR keeps records and a table.",
         )
     return 1 if failed or contradictions else 0
 
 
 def _named(args: argparse.Namespace) -> list[str]:
     """Return the names of the solvers."""
-    if not args.solvers and not args.answers:
-        raise InvalidOption("nothing to compare: name --solvers, --answers or both")
+    if not args.solvers and not args.solution:
+        raise InvalidOption("nothing to compare: name --solvers, --solution or both")
     return [*args.solvers, *([args.baseline] if args.baseline else [])]
 
 
@@ -144,13 +150,13 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
 
     Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
-    if not args.answers:
+    if not args.solution:
         if args.tolerance:
-            raise InvalidOption("--tolerance is for --answers: what solvers answer is judged exactly")
+            raise InvalidOption("--tolerance is for --solution: what solvers return is judged exactly")
         return []
     if len(problems) != 1:
-        raise InvalidOption(f"--answers are of one problem, not of {len(problems)}")
-    return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.answers]
+        raise InvalidOption(f"--solution is for one problem, not for {len(problems)}")
+    return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.solution]
 
 
 def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:
@@ -311,7 +317,7 @@ def gate(args: argparse.Namespace) -> int:
         check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, bench.open_executor("local", jobs=1) as cells:
         report = bench.run_gate(
-            **options, update=args.update, executor=cells, progress=progress, announce=remark
+            **options, update=args.update, executor=cells, progress=progress, announce=progress.announce
         )
     if args.json:
         fields = {name: getattr(report, name) for name in report.__dataclass_fields__}

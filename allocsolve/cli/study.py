@@ -19,6 +19,7 @@ from allocsolve.cli.files import (
     made_by,
     make_folder,
 )
+from allocsolve.cli.options import FAILED, outputs
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.chart import counted
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:
-    """Have an interrupt say how many records are in the file."""
+def with_resume_hint(store: RecordStore, path: Path | None) -> Iterator[None]:
+    """Have an interrupt say how many records are in the file; None if they are in memory only."""
     try:
         yield
     except KeyboardInterrupt:
+        if path is None:
+            raise KeyboardInterrupt("nothing was kept: --out DIR keeps what is done") from None
         standing = f"{counted(len(store), 'record')} in {path}, the same command goes on from there"
         raise KeyboardInterrupt(standing if len(store) else "nothing was recorded yet") from None
 
@@ -49,7 +52,7 @@ class Reused:
     """
 
     def __init__(
-        self, tasks: Sequence[Task], store: RecordStore, path: Path, again: Collection[RecordKey]
+        self, tasks: Sequence[Task], store: RecordStore, path: Path | None, again: Collection[RecordKey]
     ) -> None:
         self._path, self._total = path, len(tasks)
         keys = {task.key for task in tasks if task.key in store} - {*again}
@@ -72,7 +75,9 @@ class Reused:
 
 def keys_again(args: argparse.Namespace, tasks: Sequence[Task], store: RecordStore) -> set[RecordKey]:
     """Return the keys of the runs that a command is asked to make again."""
-    return again(tasks, store, solvers=args.rerun, failed=args.retry_failed)
+    return again(
+        tasks, store, solvers=[name for name in args.rerun if name != FAILED], failed=FAILED in args.rerun
+    )
 
 
 def run_study(args: argparse.Namespace) -> int:
@@ -87,7 +92,7 @@ def run_study(args: argparse.Namespace) -> int:
         if reused.line and not args.json:
             say(reused.line)
         with (
-            bench.open_executor(args.executor, args.jobs) as executor,
+            bench.open_executor(args.executor, args.parallel) as executor,
             with_resume_hint(store, path),
             count_bar("starting") as progress,
         ):
@@ -99,7 +104,7 @@ def run_study(args: argparse.Namespace) -> int:
                 memory_mb=study.memory_mb,
                 policy_seconds=study.policy_seconds,
                 progress=progress,
-                announce=remark,
+                announce=progress.announce,
             )
         keys = {task.key for task in tasks}
         records = [record for record in store if record.value is None and record.key in keys]
@@ -207,19 +212,20 @@ def merge_studies(args: argparse.Namespace) -> int:
 
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study; the exit status says whether its records contradict each other."""
-    check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
+    page, tables = outputs(args.out, ".md")
+    check_outputs(page, tables, inputs=[args.study], force=args.force)
     if args.figures is not None:
         for figure in sorted(args.figures.glob("*.svg")):
             check_absent(figure, force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
         findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
-        drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
+        drawn = write_report(store, findings, page, table=tables, folder=args.figures)
     if args.json:
         write_json(
             {
-                "report": args.out,
-                "markdown": args.markdown,
+                "report": page,
+                "markdown": tables,
                 "figures": drawn,
                 "records": len(findings.records),
                 "headlines": findings.headlines,
@@ -232,8 +238,8 @@ def report_study(args: argparse.Namespace) -> int:
     else:
         say(*map(struck_out, findings.contradictions))
         say(*findings.headlines)
-        say(f"Report of {counted(len(findings.records), 'record')}: {args.out}")
-        say(*([f"Tables: {args.markdown}"] if args.markdown else []))
+        made = [f"Report of {counted(len(findings.records), 'record')}: {page}"] if page else []
+        say(*made, *([f"Tables: {tables}"] if tables else []))
         say(*([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []))
     return 1 if findings.contradictions else 0
 
@@ -244,7 +250,7 @@ def struck_out(contradiction: Contradiction) -> str:
 
 
 def write_report(
-    study: StudyRecords, findings: Findings, out: Path, *, table: Path | None, folder: Path | None
+    study: StudyRecords, findings: Findings, out: Path | None, *, table: Path | None, folder: Path | None
 ) -> list[Path]:
     """Write a report as an HTML page, and as Markdown and single figures if asked for.
 
@@ -252,7 +258,8 @@ def write_report(
     """
     if folder is not None:
         make_folder(folder)
-    out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
+    if out is not None:
+        out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
     if table is not None:
         table.write_text(report.markdown(findings), encoding="utf-8", errors="replace")
     if folder is None:
