@@ -20,7 +20,7 @@ EXAMPLES: Final = {
         "generate lublin1999 --num-jobs 50 --nodes 64 --count 2 --seed 1 --out workloads",
     ),
     "generate downey1997": (
-        "generate downey1997 --num-jobs 50 --nodes 64 --load 0.9 --out downey",
+        "generate downey1997 --num-jobs 50 --load 0.9 --out downey",
         "generate downey1997 --num-jobs 50 --job-nodes 1-16 --duration 60-3600 --seed 1 --out downey",
         "generate downey1997 --num-jobs 50 --count 2 --seed 2 --out downey",
     ),
@@ -36,18 +36,18 @@ EXAMPLES: Final = {
     ),
     "generate evotree": (
         "generate evotree --seed 42 --out batches",
-        "generate evotree --share 0.4 --kind malleable --seed 42 --out shares",
+        "generate evotree --share 0.4 --kind moldable --seed 42 --out shares",
         "generate evotree --num-jobs 50 --nodes 20 --load 0.9 --out streams",
     ),
     "generate elastic": (
         "generate elastic workloads/lublin1999-s0-0000.json --share 0.5 --out half.json",
-        "generate elastic cluster.swf --tick 60 --out cluster-elastic.json",
+        "generate elastic cluster.swf --share 1 --tick 60 --out cluster-elastic.json",
         "generate elastic cluster.swf --share 0.2 --seed 3 --out fifth.json",
     ),
     "generate lina": (
         "generate lina cluster.swf --share 0.5 --out lina.json",
-        "generate lina cluster.swf --arrivals 0.65 --out crowded.json",
-        "generate lina cluster.swf --holds old --seed 3 --out lina-old.json",
+        "generate lina cluster.swf --share 1 --arrivals 0.65 --out crowded.json",
+        "generate lina cluster.swf --share 1 --holds larger --seed 3 --out lina-old.json",
     ),
     "generate occupancy": (
         "generate occupancy --machine 16x8 --busy 0.4 --size 8 --out free",
@@ -71,12 +71,12 @@ EXAMPLES: Final = {
     ),
     "solve": (
         "solve problems/klein2011-s1-0000.json --solver infX+c --out solution.json",
-        "solve problems/klein2011-s1-0001.json --solver cpsat --seconds 1 --certificate bound.json.gz",
+        "solve workloads/lublin1999-s0-0000.json --solver prices --seconds 1 --certificate bound.json.gz",
         "solve workloads/lublin1999-s0-0000.json --solver 'easy(reservations=2)' --out schedule.json",
     ),
     "check": (
         "check problems/klein2011-s1-0000.json solution.json",
-        "check problems/klein2011-s1-0001.json bound.json.gz",
+        "check workloads/lublin1999-s0-0000.json bound.json.gz",
         "check workloads/lublin1999-s0-0000.json schedule.json --claims capacity,release",
     ),
     "convert": (
@@ -91,7 +91,7 @@ EXAMPLES: Final = {
     ),
     "when": (
         "when queue.txt --log jobs.txt --nodes 64",
-        "when queue.txt --nodes 64 --closed 2024-03-05T08:00+8h",
+        "when queue.txt --nodes 64 --closed 2026-11-08T08:00+8h",
         "when queue.txt --nodes 64 --job nodes=16,limit=4:00:00",
     ),
     "place": (
@@ -133,7 +133,7 @@ EXAMPLES: Final = {
     "evaluate": (
         "evaluate easy --log workloads --count 1 --num-jobs 20",
         "evaluate mine.py --log workloads --count 1 --num-jobs 20",
-        "evaluate mine.py:policy easy --log workloads --count 2 --num-jobs 20 --split test",
+        "evaluate mine.py:policy easy --log workloads --count 2 --num-jobs 10 --split test",
     ),
     "library list": ("library list",),
     "library verify": ("library verify tiny",),

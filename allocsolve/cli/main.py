@@ -56,7 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        words, lines, then = translated(sys.argv[1:] if argv is None else argv)
+        given = sys.argv[1:] if argv is None else argv
+        if given[:1] == ["help"]:
+            given = [*given[1:], "--help"]
+        words, lines, then = translated(given)
         for line in lines:
             remark(line)
         args = make_parser(words).parse_args(words, argparse.Namespace(words=words))

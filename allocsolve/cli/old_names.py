@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def _setting(value: str) -> str | None:
-    name, equals, _ = value.partition("=")
-    return f"--{name.replace('_', '-')} " + "{}" if equals else None
+    name, equals, set_to = value.partition("=")
+    return f"--{name.replace('_', '-')} {set_to}" if equals else None
 
 
 def _widths(value: str) -> str | None:

@@ -392,7 +392,7 @@ def test_broken_logs(kind: str, tmp_path: Path, capsys: Capture) -> None:
 def _check_import(kind: str, broken: Log, folder: Path, capsys: Capture) -> None:
     path, out, recorded = folder / f"log.{kind}", folder / "p.json", folder / "r.json"
     path.write_bytes(broken.text.encode("utf-8", "replace"))
-    argv = ["import", kind, path, "--out", out, "--recorded", recorded]
+    argv = ["import", "--format", kind, path, "--out", out, "--recorded", recorded]
     argv += ["--nodes", "8"] if kind == "sacct" else []
     if broken.counts is None:
         assert main([*map(str, argv)]) == 2
@@ -486,7 +486,15 @@ def test_broken_answers_beside_a_good_one(
     (tmp_path / "good.json").write_text(own(PIECES, problem=digest(PROBLEM)))
     for name, (text, _) in ANSWERS.items():
         (tmp_path / name).write_text(text)
-    argv = ["score", "p.json", "--answers", ",".join(["good.json", *ANSWERS]), "--baseline", "fcfs", "--json"]
+    argv = [
+        "score",
+        "p.json",
+        "--solution",
+        ",".join(["good.json", *ANSWERS]),
+        "--baseline",
+        "fcfs",
+        "--json",
+    ]
     assert main([*argv, "--out", str(tmp_path / "out")]) == 1
     told = json.loads(capsys.readouterr().out)
     scores = {row["solver"]: row for row in told["scores"]}

@@ -292,7 +292,7 @@ def test_kinds_do_not_mix(file: Path, tmp_path: Path, capsys: Capture) -> None:
     err = refused(capsys, "score", other, "--solvers", "noX", "--objective", "pairwise")
     assert "unknown objective 'pairwise'" in err
     message = f"expand_limit=inf does not go with {file}, a problem of the kind partition"
-    assert message in refused(capsys, "check", file, solution, "--set", "expand_limit=inf")
+    assert message in refused(capsys, "check", file, solution, "--expand-limit", "inf")
 
 
 def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> None:
@@ -322,7 +322,7 @@ def free(tmp_path: Path) -> Path:
 def test_a_network_becomes_a_problem(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "p.json"
     asked = ("--within", 2, "--segment", 2, "--segment-level", 1, "--balanced")
-    told = run(capsys, "import", "topology", blocks, "--free", free, "--size", 4, *asked, "--out", out)
+    told = run(capsys, "import", blocks, "--free", free, "--size", 4, *asked, "--out", out)
     assert told.startswith(
         f"{out}: 4 of 5 free nodes on a tree of 8 nodes, 2 switches of level 1, within level 2"
     )
@@ -330,7 +330,7 @@ def test_a_network_becomes_a_problem(blocks: Path, free: Path, tmp_path: Path, c
     assert (problem.name, problem.size, problem.busy) == ("topology", 4, (3, 6, 7))
     assert (problem.within, problem.segment, problem.segment_level, problem.balanced) == (2, 2, 1, True)
     assert problem.meta == {"nodes": "c[01-08]", "switches": ["(cluster)", "b1", "b2"], "block_sizes": [4, 8]}
-    again = ("import", "topology", blocks, "--free", free, "--size", 4, "--out", out)
+    again = ("import", blocks, "--free", free, "--size", 4, "--out", out)
     assert "exists; --force replaces it" in refused(capsys, *again)
     document = run_json(capsys, *again, "--force")
     assert document["notes"] == []
@@ -347,13 +347,13 @@ def test_free_nodes_of_stdin(
     blocks: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"c[02-07] idle\nc04 mixed\nx1 down\n")))
-    run(capsys, "import", "topology", blocks, "--free", "-", "--size", 2, "--out", tmp_path / "p.json")
+    run(capsys, "import", blocks, "--free", "-", "--size", 2, "--out", tmp_path / "p.json")
     assert placement(tmp_path / "p.json").busy == (0, 3, 7)
 
 
 def test_chosen_nodes_by_their_names(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
     problem, answer, hosts = (tmp_path / name for name in ("p.json", "s.json", "hosts.txt"))
-    run(capsys, "import", "topology", blocks, "--free", free, "--size", 4, "--out", problem)
+    run(capsys, "import", blocks, "--free", free, "--size", 4, "--out", problem)
     solved = run(capsys, "solve", problem, "--solver", "first-free", "--out", answer, "--hosts", hosts)
     assert f"hosts written to {hosts}" in solved
     assert hosts.read_text() == "c[01-03,05]\n"
@@ -385,7 +385,7 @@ def test_objects_of_kueue_tell_which_nodes_are_free(tmp_path: Path, capsys: Capt
     objects, _, rows = SAMPLES["kueue-1"].text.partition("---\n")
     topology.write_text(objects)
     nodes.write_text(rows)
-    assert main(["import", "topology", str(topology), str(nodes), "--size", "2", "--out", str(out)]) == 0
+    assert main(["import", str(topology), str(nodes), "--size", "2", "--out", str(out)]) == 0
     told = capsys.readouterr()
     assert told.err == f"allocsolve: {topology}: nodes that lack a label of the levels, left out: h4\n"
     assert placement(out).busy == (1,)
@@ -397,7 +397,7 @@ def test_a_torus_becomes_a_partition_problem(tmp_path: Path, free: Path, capsys:
         "- topology: a\n  flat: true\n- topology: t\n  torus3d:\n    toruses:\n"
         "    - {name: pod, dims: {x: 2, y: 2, z: 2}, nodes: 'c[01-08]'}\n"
     )
-    command = ("import", "topology", path, "--free", free, "--size", 4, "--out", out)
+    command = ("import", path, "--free", free, "--size", 4, "--out", out)
     run(capsys, *command, "--topology", "t")
     problem = read_problem(out)
     assert isinstance(problem, PartitionProblem)
@@ -412,7 +412,7 @@ def test_what_is_refused(blocks: Path, free: Path, tmp_path: Path, capsys: Captu
     out = tmp_path / "p.json"
 
     def said(*options: object) -> str:
-        return refused(capsys, "import", "topology", blocks, "--out", out, *options)
+        return refused(capsys, "import", blocks, "--out", out, *options)
 
     assert f"{blocks} does not tell which nodes are free: --free names the file" in said("--size", 2)
     assert "size 6 is above the 5 free nodes" in said("--size", 6, "--free", free)

@@ -114,16 +114,16 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 DOWNEY: dict[str, Any] = {"num_jobs": 20, "num_nodes": 100, "nodes": (2, 50), "runtime": (60, 60)}
 #: What is typed behind `generate` in a folder with `rigid.json`, a file that it writes, and what is in that.
 DRAWN: dict[str, tuple[str, Problem]] = {
-    "downey1997 --count 2 --seed 17 --jobs 20 --load .5 --nodes 2-50 --runtime 60 --num-nodes 100": (
+    "downey1997 --count 2 --seed 17 --num-jobs 20 --load .5 --job-nodes 2-50 --duration 60 --nodes 100": (
         "downey1997-s17-0001",
         made.downey1997([17, 1], load=0.5, **DOWNEY),
     ),
-    "lublin1999 --count 2 --seed 3 --jobs 5 --num-nodes 256": (
+    "lublin1999 --count 2 --seed 3 --num-jobs 5 --nodes 256": (
         "lublin1999-s3-0001",
         lublin1999([3, 1], num_jobs=5, num_nodes=256),
     ),
-    "linnert2024 --count 2 --seed 5 --jobs 20": ("linnert2024-s5-0001", linnert2024(6, num_jobs=20)),
-    "linnert2024 --count 2 --seed 5 --jobs 20 --gap 1.5 --stream feitelson96 --program 2": (
+    "linnert2024 --count 2 --seed 5 --num-jobs 20": ("linnert2024-s5-0001", linnert2024(6, num_jobs=20)),
+    "linnert2024 --count 2 --seed 5 --num-jobs 20 --gap 1.5 --kind feitelson96 --program 2": (
         "linnert2024-s5-0000",
         linnert2024(5, gap=1.5, num_jobs=20, stream="feitelson96", program=2),
     ),
@@ -131,30 +131,30 @@ DRAWN: dict[str, tuple[str, Problem]] = {
         "evotree-s42-0001",
         tree_batch(43, share=0.6, release_delay=5),
     ),
-    "evotree --count 1 --seed 3 --jobs 4 --num-nodes 20 --load 1.2 --kind moldable": (
+    "evotree --count 1 --seed 3 --num-jobs 4 --nodes 20 --load 1.2 --kind moldable": (
         "evotree-s3-0000",
         made.evotree_stream([3, 0], num_jobs=4, num_nodes=20, load=1.2, kind="moldable"),
     ),
-    "amr --count 1 --seed 3 --jobs 4 --peak 20-30 --expand-limit 2": (
+    "amr --count 1 --seed 3 --num-jobs 4 --job-nodes 20-30 --expand-limit 2": (
         "amr-s3-0000",
         made.amr_stream([3, 0], num_jobs=4, peak=(20, 30), expand_limit=2),
     ),
-    "klein2011 --count 3 --seed 9 --apps 2-3 --steps 1 --duration 5-6 --nodes 1-9": (
+    "klein2011 --count 3 --seed 9 --apps 2-3 --steps 1 --duration 5-6 --job-nodes 1-9": (
         "klein2011-s9-0002",
         klein2011([9, 2], num_apps=(2, 3), num_steps=(1, 1), duration=(5, 6), nodes=(1, 9)),
     ),
     "klein2011 --count 1 --seed 3": ("klein2011-s3-0000", klein2011([3, 0])),
-    "klein2011 --count 1 --seed 0 --nodes 2-8 --num-nodes 8 --expand-limit 1.5": (
+    "klein2011 --count 1 --seed 0 --job-nodes 2-8 --nodes 8 --expand-limit 1.5": (
         "klein2011-s0-0000",
         klein2011([0, 0], nodes=(2, 8), num_nodes=8, expand_limit=1.5),
     ),
-    "elastic --from rigid.json --share .4 --seed 1": ("out", made.elastic_workload(RIGID, share=0.4, seed=1)),
-    "elastic --from rigid.json --share .4 --seed 1 --tick 0": (
+    "elastic rigid.json --share .4 --seed 1": ("out", made.elastic_workload(RIGID, share=0.4, seed=1)),
+    "elastic rigid.json --share .4 --seed 1 --tick 0": (
         "out",
         made.elastic_workload(RIGID, share=0.4, seed=1, tick=0),
     ),
-    "lina --from rigid.json --share .4 --seed 1": ("out", made.lina_workload(RIGID, share=0.4, seed=1)),
-    "lina --from rigid.json --share .4 --seed 1 --arrivals .65 --flexibility full --moments recursive "
+    "lina rigid.json --share .4 --seed 1": ("out", made.lina_workload(RIGID, share=0.4, seed=1)),
+    "lina rigid.json --share .4 --seed 1 --arrivals .65 --flexibility full --moments recursive "
     "--holds larger": (
         "out",
         made.lina_workload(
@@ -193,18 +193,18 @@ def test_a_command_draws_what_its_generator_does(
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("lublin1999 --count 2 --seed 3 --jobs 5 --num-nodes 9", "argument --num-nodes: '9' is below 32"),
+        ("lublin1999 --count 2 --seed 3 --num-jobs 5 --nodes 9", "argument --nodes: '9' is below 32"),
         ("linnert2024 --count 2 --seed 5 --gap 0", "--gap"),
-        ("linnert2024 --count 2 --seed 5 --stream lublin", "--stream"),
+        ("linnert2024 --count 2 --seed 5 --kind lublin", "--kind"),
         ("linnert2024 --count 2 --seed 5 --program 4", "--program"),
         ("evotree --count 2 --seed 42 --load .5", "--load is of a stream"),
-        ("elastic --from rigid.json --share .4 --seed 1 --tick -1", "--tick: -1 is below 0"),
-        ("elastic --from elastic.json --share .4 --seed 1", "only rigid jobs"),
+        ("elastic rigid.json --share .4 --seed 1 --tick -1", "--tick: -1 is below 0"),
+        ("elastic elastic.json --share .4 --seed 1", "only rigid jobs"),
         (
-            "elastic --from other.json --share .4 --seed 1",
+            "elastic other.json --share .4 --seed 1",
             "is a problem of the kind evolution, not a ",
         ),
-        ("lina --from rigid.json --share .4 --seed 1 --arrivals 0", "factor 0 of the times"),
+        ("lina rigid.json --share .4 --seed 1 --arrivals 0", "factor 0 of the times"),
     ],
 )
 def test_a_command_refuses_what_cannot_be_drawn(

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 SOLVE = ("solve", "problem.json", "--solver", "noX")
-SWF = ("import", "swf", "log.swf", "--jobs", "2")
+SWF = ("import", "log.swf", "--num-jobs", "2")
 EXPORT = ("study", "export", "study.sqlite")
 REPORT = ("study", "report", "study.sqlite")
 WRITERS = [
@@ -39,7 +39,7 @@ WRITERS = [
     (*SWF, "--out", "new.json", "--recorded"),
     (*EXPORT, "--out"),
     (*REPORT, "--out"),
-    (*REPORT, "--out", "new.html", "--markdown"),
+    (*REPORT, "--out", "new.html", "--out"),
 ]
 
 

@@ -98,7 +98,7 @@ def test_a_format_of_logs_is_one_value(tmp_path: Path, capsys: Capture) -> None:
     log, problem = tmp_path / "toy.csv", tmp_path / "jobs.json"
     log.write_text(toy_log.LOG)
     recorded = tmp_path / "recorded.json"
-    told = run_json(capsys, "import", "toy", log, "--nodes", "4", "--out", problem, "--recorded", recorded)
+    told = run_json(capsys, "import", log, "--nodes", "4", "--out", problem, "--recorded", recorded)
     assert told["problem"] == str(problem)
     jobs: Any = read_problem(problem)
     assert [(job.nodes, job.runtime, job.limit) for job in jobs.jobs] == [(3, 300, 600), (4, 60, 1200)]

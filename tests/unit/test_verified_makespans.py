@@ -232,7 +232,7 @@ def test_a_schedule_and_a_refutation_are_an_optimum(
         tmp_path, replace(klein2011([8, 0], num_apps=(8, 8)), expand_limit=1)
     )
     assert "verified: makespan is at least 51642 s" in run(capsys, "check", problem, bound, "--verified")
-    both = ("check", problem, answer, "--proof", bound, "--verified")
+    both = ("check", problem, answer, "--certificate", bound, "--verified")
     assert "verified: makespan is 51642 s" in run(capsys, *both)
     printed = run_json(capsys, *both)
     assert printed["verified_bound"] == "51642"

@@ -43,7 +43,7 @@ def asked(
     if answer is None:
         return [files[0], files[2]]
     write_solution(files[1], problem, answer, {})
-    return [*files[:2], "--proof", files[2]]  # type: ignore[list-item]  # a word among files
+    return [*files[:2], "--certificate", files[2]]  # type: ignore[list-item]  # a word among files
 
 
 def stand_in(

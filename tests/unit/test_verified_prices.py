@@ -336,4 +336,4 @@ def test_a_solution_alone_is_no_certificate(tmp_path: Path, capsys: Capture) -> 
     answer = tmp_path / "answer.json"
     run(capsys, "solve", problem, "--solver", "fcfs", "--out", answer)
     said = refused(capsys, "check", problem, answer, "--export", tmp_path / "proof.txt")
-    assert "is no certificate; --proof names the one that belongs to it" in said
+    assert "is no certificate; --certificate names the one that belongs to it" in said

@@ -91,7 +91,7 @@ def test_bounds_are_marked_and_shown(study: Path, stand_in: Path, tmp_path: Path
     assert best(rows[:2])[rows[0].digest].standing == "verified"
     assert best([replace(row, verified_bound="") for row in rows[:2]])[rows[0].digest].standing == "certified"
     page, table = tmp_path / "report.html", tmp_path / "report.md"
-    run(capsys, "study", "report", study, "--out", page, "--markdown", table)
+    run(capsys, "study", "report", study, "--out", page, "--out", table)
     assert "bounds verified" in table.read_text(encoding="utf-8")
     out = tmp_path / "records.csv"
     run(capsys, "study", "export", study, "--out", out)
