@@ -74,8 +74,6 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str | Callable[[str], str | None]]]] =
     },
     "generate churn": {"--jobs": "--job-nodes {}", "--steps": "--num-jobs {}"},
 }
-#: Options of `solve` and `check` that wrote files for other programs, which `convert` does.
-_EXPORTS: Final = ("hosts", "perfetto", "evalys", "swf")
 
 
 class Translated(NamedTuple):
@@ -140,14 +138,17 @@ def _without_format(words: list[str], lines: list[str]) -> tuple[list[str], list
 
 
 def _exports(words: list[str], lines: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Return a command without the files that `convert` writes, and the commands that write them."""
+    """Return `solve` or `check` without the files that `convert` writes, and the commands that write them."""
+    from allocsolve.cli.convert import known_exports  # noqa: PLC0415 - for two commands
+
+    exports = known_exports() if any(word.startswith("--") for word in words) else {}
     kept, asked, window = list[str](), list[tuple[str, str]](), list[str]()
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
         if name == "--window":
             window = [name, value if equals else next(rest, "")]
-        elif name.removeprefix("--") in _EXPORTS and name.startswith("--"):
+        elif name.startswith("--") and name[2:] in exports:
             asked.append((name[2:], value if equals else next(rest, "")))
         else:
             kept.append(word)

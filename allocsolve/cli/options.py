@@ -65,16 +65,25 @@ def add_objective(parser: argparse.ArgumentParser, options: Options) -> None:
 
 def add_settings(options: Options, help_text: str) -> None:
     """Add an option for each field of a problem that commands may set."""
-    for family in families():
-        for name, setting in family.settings.items():
-            text = f"{help_text} of {name}, {setting.values} ({family.kind} problems)"
-            options.add_argument(f"--{name.replace('_', '-')}", type=_setting(name), metavar="V", help=text)
+    for name, takes in _settings().items():
+        option = f"--{name.replace('_', '-')}"
+        text = f"{help_text} of {name}, {'; '.join(takes)}"
+        options.add_argument(option, type=_setting(name), dest=f"set_{name}", metavar="V", help=text)
 
 
 def settings_of(args: argparse.Namespace) -> dict[str, object]:
     """Return the fields of problems that a command is asked to set, by name."""
-    names = (name for family in families() for name in family.settings)
-    return {name: value for name in names if (value := getattr(args, name)) is not None}
+    values = {name: getattr(args, f"set_{name}") for name in _settings()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _settings() -> dict[str, list[str]]:
+    """Return by field of any family what it takes."""
+    takes: dict[str, list[str]] = {}
+    for family in families():
+        for name, setting in family.settings.items():
+            takes.setdefault(name, []).append(f"{setting.values} ({family.kind} problems)")
+    return takes
 
 
 def _setting(name: str) -> Callable[[str], str]:

@@ -256,7 +256,7 @@ def test_solvers_of_one_name_are_all_shown(capsys: Capture) -> None:
     assert "It has no options." in run(capsys, "solvers", "gen-alg")
     said = refused(capsys, "solvers", "grwth")
     assert said.endswith(
-        "argument NAME: unknown solver 'grwth'; did you mean growth or growth-best or static-growth?\n"
+        "argument NAME|FAMILY: unknown solver 'grwth'; did you mean growth or growth-best or static-growth?\n"
     )
 
 

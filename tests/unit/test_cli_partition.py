@@ -51,11 +51,11 @@ def file(tmp_path: Path) -> Path:
 
 
 MESHES = {
-    "--shape 7": Mesh((7,)),
-    "--shape 3x3x3 --torus": Torus((3, 3, 3)),
-    "--shape 3x4 --complete 1,1": HyperX((3, 4)),
-    "--shape 3x4 --complete 0,1 --wrap 1,0": Topology((3, 4), (True, False), (False, True)),
-    "--shape 6x5 --wrap 1,0": Topology((6, 5), (True, False)),
+    "--machine 7": Mesh((7,)),
+    "--machine 3x3x3 --wrap all": Torus((3, 3, 3)),
+    "--machine 3x4 --complete 1,1": HyperX((3, 4)),
+    "--machine 3x4 --complete 0,1 --wrap 1,0": Topology((3, 4), (True, False), (False, True)),
+    "--machine 6x5 --wrap 1,0": Topology((6, 5), (True, False)),
     "--machine titan": MACHINES["titan"],
     "--machine hlrn-ii": Mesh((16, 8)),
 }
@@ -80,7 +80,7 @@ def test_generate_occupancy(options: str, tmp_path: Path, capsys: Capture) -> No
 def test_generate_boxes(
     option: list[str], box: bool | tuple[int, ...], tmp_path: Path, capsys: Capture
 ) -> None:
-    args = ("--count", 1, "--seed", 3, "--shape", "4x4", "--busy", 0.2, "--size", 6, *option)
+    args = ("--count", 1, "--seed", 3, "--machine", "4x4", "--busy", 0.2, "--size", 6, *option)
     for words, out in ((["occupancy"], "u"), (["churn", "--allocator", "growth"], "c")):
         run(capsys, "generate", *words, *args, "--out", tmp_path / out)
         (file,) = (tmp_path / out).iterdir()
@@ -98,8 +98,8 @@ def test_generate_churn(allocator: str, tmp_path: Path, capsys: Capture) -> None
     tree = allocator.startswith("kueue")
     machine, size, jobs = (SWITCH_TREES["nvl72"], 40, (9, 300)) if tree else (Mesh((8, 8)), 6, (2, 5))
     args = ("generate", "churn", "--count", 2, "--seed", 3, "--out", tmp_path, "--busy", 0.5, "--size", size)
-    where = ("--machine", "nvl72") if tree else ("--shape", "8x8")
-    options = ("--allocator", allocator, "--jobs", f"{jobs[0]}-{jobs[1]}", "--steps", 20)
+    where = ("--machine", "nvl72") if tree else ("--machine", "8x8")
+    options = ("--allocator", allocator, "--job-nodes", f"{jobs[0]}-{jobs[1]}", "--num-jobs", 20)
     run(capsys, *args, *where, *options)
     for idx in range(2):
         chosen = partial(kueue, mode="balanced") if tree else make_allocator(allocator, seed=3 + idx)
@@ -321,7 +321,7 @@ def free(tmp_path: Path) -> Path:
 
 def test_a_network_becomes_a_problem(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "p.json"
-    asked = ("--within", 2, "--segment", 2, "--segment-level", 1, "--balanced")
+    asked = ("--within", 2, "--segment", "2,1", "--balanced")
     told = run(capsys, "import", blocks, "--free", free, "--size", 4, *asked, "--out", out)
     assert told.startswith(
         f"{out}: 4 of 5 free nodes on a tree of 8 nodes, 2 switches of level 1, within level 2"
@@ -354,17 +354,15 @@ def test_free_nodes_of_stdin(
 def test_chosen_nodes_by_their_names(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
     problem, answer, hosts = (tmp_path / name for name in ("p.json", "s.json", "hosts.txt"))
     run(capsys, "import", blocks, "--free", free, "--size", 4, "--out", problem)
-    solved = run(capsys, "solve", problem, "--solver", "first-free", "--out", answer, "--hosts", hosts)
-    assert f"hosts written to {hosts}" in solved
+    run(capsys, "solve", problem, "--solver", "first-free", "--out", answer)
+    convert = ("convert", problem, hosts, "--solution", answer, "--format", "hosts", "--force")
+    assert f"{hosts}: the hostlist of the chosen nodes" in run(capsys, *convert)
     assert hosts.read_text() == "c[01-03,05]\n"
-    check = ("check", problem, answer, "--hosts", hosts, "--force")
-    run(capsys, *check)
-    assert hosts.read_text() == "c[01-03,05]\n"
-    assert "--window is for --perfetto and --evalys and --swf" in refused(capsys, *check, "--window", "0:1")
+    assert "a window is not written for" in refused(capsys, *convert, "--window", "0:1")
+    assert "--solution FILE names it" in refused(capsys, *convert[:3], "--format", "hosts", "--force")
     document = json.loads(answer.read_text())
     answer.write_text(json.dumps({**document, "nodes": [0, 1, 2, 99]}))
-    assert main([*map(str, check)]) == 2
-    assert "--hosts: node 99 is not in 0..7" in capsys.readouterr().err
+    assert "hosts: node 99 is not in 0..7" in refused(capsys, *convert)
 
 
 def test_nodes_without_names_are_told_by_their_ids(tmp_path: Path, capsys: Capture) -> None:
@@ -373,11 +371,14 @@ def test_nodes_without_names_are_told_by_their_ids(tmp_path: Path, capsys: Captu
     document |= {"topology": {"shape": [4, 2]}, "busy": [1]}
     for meta, expected in (({}, ["0", "4", "5"]), ({"nodes": "n[1-8]"}, ["n1", "n5", "n6"])):
         problem.write_text(json.dumps({**document, "meta": meta}))
-        run(capsys, "solve", problem, "--solver", "manhattan-median", "--hosts", hosts, "--force")
+        answer = tmp_path / "s.json"
+        run(capsys, "solve", problem, "--solver", "manhattan-median", "--out", answer, "--force")
+        convert = ("convert", problem, hosts, "--solution", answer, "--format", "hosts", "--force")
+        run(capsys, *convert)
         assert expand_hostlist(hosts.read_text()) == expected
     problem.write_text(json.dumps({**document, "meta": {"nodes": "n[1-7]"}}))
-    said = refused(capsys, "solve", problem, "--solver", "manhattan-median", "--hosts", hosts, "--force")
-    assert "meta.nodes of the problem has 7 names for 8 nodes" in said
+    run(capsys, "solve", problem, "--solver", "manhattan-median", "--out", answer, "--force")
+    assert "meta.nodes of the problem has 7 names for 8 nodes" in refused(capsys, *convert)
 
 
 def test_objects_of_kueue_tell_which_nodes_are_free(tmp_path: Path, capsys: Capture) -> None:

@@ -134,7 +134,7 @@ def test_a_log_in_processors(queue: Path, tmp_path: Path, capsys: Capture) -> No
 def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> None:
     waiting = saved(tmp_path, as_text(good()[1:2]), "waiting.txt")
     unlimited = saved(tmp_path, as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]), "unlimited.txt")
-    new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4")
+    new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4")
     refusals: list[tuple[str, Path, *tuple[object, ...]]] = [
         ("--nodes, or --log", queue),
         ("hold 4 nodes of a machine of 3", queue, "--nodes", 3),
@@ -142,7 +142,6 @@ def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> No
         ("unknown queued job '999'", queue, *SIX, "--job", 999),
         ("unknown", queue, *SIX, "--policy", "eazy"),
         *(("--job", queue, *SIX, "--job", one) for one in new),
-        ("not allowed with", queue, *SIX, "--job", "nodes=4,limit=30", "--job", 802),
         ("--now", queue, *SIX, "--now", "noon"),
         ("--now", queue, *SIX, "--now", "N/A"),
         ("no time zone", queue, *SIX, "--timezone", "Mars"),

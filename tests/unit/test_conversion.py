@@ -117,7 +117,7 @@ def test_every_format(files: tuple[Path, Path], name: str, capsys: Capture) -> N
     out = problem.parent / f"out.{name}" if not CONVERSIONS[name].is_folder else problem.parent / "folder"
     given = [] if CONVERSIONS[name].answer == "never" else ["--solution", answer]
     if CONVERSIONS[name].answer == "needed":
-        assert "shows a schedule: --solution FILE" in refused(
+        assert "shows a solution: --solution FILE" in refused(
             capsys, "convert", problem, out, "--format", name
         )
     if CONVERSIONS[name].answer == "never":
@@ -599,7 +599,7 @@ def test_answers_are_of_one_problem(tmp_path: Path, capsys: Capture) -> None:
     for idx in range(2):
         write_problem(FAMILIES["evolution"][0], tmp_path / f"p{idx}.json")
     err = refused(capsys, "score", tmp_path, "--solution", tmp_path / "p0.json", "--out", tmp_path / "out")
-    assert "--solution are of one problem, not of 2" in err
+    assert "--solution is for one problem, not for 2" in err
     one = ("score", tmp_path / "p0.json", "--out", tmp_path / "out")
     err = refused(capsys, *one, "--solution", tmp_path / "gone")
     assert "gone: cannot be read: No such file or directory" in err

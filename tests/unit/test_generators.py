@@ -197,7 +197,7 @@ def test_a_command_draws_what_its_generator_does(
         ("linnert2024 --count 2 --seed 5 --gap 0", "--gap"),
         ("linnert2024 --count 2 --seed 5 --kind lublin", "--kind"),
         ("linnert2024 --count 2 --seed 5 --program 4", "--program"),
-        ("evotree --count 2 --seed 42 --load .5", "--load is of a stream"),
+        ("evotree --count 2 --seed 42 --load .5", "--load is for streams"),
         ("elastic rigid.json --share .4 --seed 1 --tick -1", "--tick: -1 is below 0"),
         ("elastic elastic.json --share .4 --seed 1", "only rigid jobs"),
         (
@@ -222,13 +222,13 @@ def test_workloads_to_change_are_logs_or_come_by_stdin(
     log, out = tmp_path / "log.swf", tmp_path / "elastic.json"
     log.write_text("; MaxNodes: 64\n; MaxProcs: 64\n1 0 0 600 4 -1 -1 4 700 -1 1 1 1 1 1 1 -1 -1\n")
     options = ("--share", 1, "--seed", 1, "--out", out, "--force")
-    run(capsys, "generate", "elastic", "--from", log, *options)
+    run(capsys, "generate", "elastic", log, *options)
     found: Any = read_problem(out)
     assert [(job.nodes, job.max_nodes, job.limit) for job in found.jobs] == [(4, 20, 700)]
     write_problem(WorkloadProblem(8, [Job(0, 1, 60)]), tmp_path / "one.json")
     stdin = io.TextIOWrapper(io.BytesIO((tmp_path / "one.json").read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
-    run(capsys, "generate", "elastic", "--from", "-", *options)
+    run(capsys, "generate", "elastic", "-", *options)
     found = read_problem(out)
     assert found.jobs[0].max_nodes == 8
 

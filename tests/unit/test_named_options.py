@@ -144,12 +144,12 @@ def test_what_does_not_exist_is_found() -> None:
     assert found("`allocsolve library list --seconds 5`") == [
         "here: allocsolve library list has no --seconds"
     ]
-    assert found("`allocsolve library improve --solver x`") == []
-    assert found("$ allocsolve solve problem.json --windows 3") == ["here: allocsolve solve has no --windows"]
+    assert found("`allocsolve library improve --solvers x`") == []
+    assert found("$ allocsolve solve problem.json --window 3") == ["here: allocsolve solve has no --window"]
     assert found("`allocsolve frobnicate x`, as allocsolve is") == ["here: allocsolve has no frobnicate"]
-    assert found("`allocsolve import papers x`") == ["here: allocsolve import has no papers"]
-    assert found("`allocsolve import FORMAT FILE --out P`, `allocsolve --version`") == []
-    assert found("`allocsolve import FORMAT FILE --solver P`") == ["here: allocsolve import has no --solver"]
+    assert found("`allocsolve study papers x`") == ["here: allocsolve study has no papers"]
+    assert found("`allocsolve import FILE --out P`, `allocsolve --version`") == []
+    assert found("`allocsolve import FILE --solver P`") == ["here: allocsolve import has no --solver"]
 
 
 def test_options_of_others_are_named_somewhere() -> None:

@@ -44,7 +44,7 @@ def contributed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             family: Any = getattr(module, name)
             patched.setattr(module, name, replace(family, solvers=(*family.solvers, row)))
         formats = MappingProxyType({**LOG_TABLES, toy_log.TABLE.name: toy_log.TABLE})
-        for place in ("instances.formats.logs.tables", "instances.formats.logs.jobs", "cli.parser_commands"):
+        for place in ("instances.formats.logs.tables", "instances.formats.logs.jobs", "cli.import_file"):
             patched.setattr(f"allocsolve.{place}.LOG_TABLES", formats)
         _forget()
         yield

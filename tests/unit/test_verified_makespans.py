@@ -241,7 +241,7 @@ def test_a_schedule_and_a_refutation_are_an_optimum(
 
 def test_what_has_no_theorem_is_refused_in_one_line(tmp_path: Path, capsys: Capture) -> None:
     problem, _, bound = makespan_proof_files(tmp_path, klein2011([5, 0], num_apps=(5, 5)))
-    said = refused(capsys, "check", problem, bound, "--export", tmp_path / "proof.txt")
+    said = refused(capsys, "check", problem, bound, "--out", tmp_path / "proof.txt")
     assert "not verified" in said
 
 

@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Problem, dict[str, Any], str, Answer | None]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("more", [(), ("--verified",), ("--export",)])
+@pytest.mark.parametrize("more", [(), ("--verified",), ("--out",)])
 def test_no_line_of_check_holds_another_line(
     case: str, more: tuple[str, ...], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +80,7 @@ def test_no_line_of_check_holds_another_line(
     words = asked(tmp_path, problem, certificate, term, answer)
     checker = stand_in(tmp_path, problem, certificate, term, answer)
     monkeypatch.setenv(VARIABLE, str(checker))
-    out = [tmp_path / "proof.txt"] if "--export" in more else []
+    out = [tmp_path / "proof.txt"] if "--out" in more else []
     status = int(case in ("one that is not feasible", "a schedule of a workload"))
     lines = run(capsys, "check", *words, *more, *out, status=status).splitlines()
     assert [line for line in lines if "\\n" in line] == []
@@ -134,7 +134,7 @@ def test_where_nothing_counts_there_is_nothing_to_verify(
     shown = run_json(capsys, "check", *words, "--verified")
     assert (shown["certified_bound"], shown["verified_bound"]) == (0, None)
     assert shown["nothing_counts"].endswith(why)
-    assert f"{why}, so the bound is 0" in refused(capsys, "check", *words, "--export", tmp_path / "text")
+    assert f"{why}, so the bound is 0" in refused(capsys, "check", *words, "--out", tmp_path / "text")
 
 
 @needs_checker
