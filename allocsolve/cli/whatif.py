@@ -140,9 +140,12 @@ def whatif(args: argparse.Namespace) -> int:
     else:
         say(*answer.remarks)
         _show(answer.figures)
+        if out is not None:
+            say(f"Page: {out} (records: {rows})")
+        elif prometheus is None:
+            say("No page was written: --out FILE.html writes one.")
         if prometheus is not None:
             say(f"For Prometheus: {prometheus}")
-        say(f"Page: {out} (records: {rows})" if out else "No page was written: --out FILE.html writes one.")
     if interrupted and out is None:
         raise KeyboardInterrupt("what is known is above; --out FILE.html keeps it and goes on from there")
     if interrupted:

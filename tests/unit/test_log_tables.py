@@ -207,7 +207,9 @@ def test_the_machine_of_a_data_set_is_known(tmp_path: Path, capsys: Capture) -> 
         with pytest.raises(FormatError, match="size of the machine"):
             read_table_log(path, name, unit="processors")
     path = write("hpcopt", tmp_path / "h", titled("hpcopt", good("hpcopt")))
-    assert "jobs held up to 20 at a time" in refused(capsys, "import", path, "--out", tmp_path / "p")
+    assert "jobs held up to 20 at a time" in refused(
+        capsys, "import", path, "--format", "hpcopt", "--out", tmp_path / "p"
+    )
 
 
 def test_columns_that_are_not_asked_for_are_not_unpacked(tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ def test_seconds_that_begin_with_the_log(tmp_path: Path, capsys: Capture) -> Non
     log = read_table_log(path, "hpcopt", num_nodes=100, unit="processors")
     assert (log.epoch, log.submits.tolist()) == (None, [0, 200, 300, 400])
     assert counted(log) == {"job_lines": 5, "cancelled": 1, "kept": 4, "no_limit": 2}
-    argv = ("import", path, "--unit", "processors", "--nodes", 100, "--from-job", 2)
+    argv = ("import", path, "--format", "hpcopt", "--unit", "processors", "--nodes", 100, "--from-job", 2)
     for origin, submit in (("first", 0), ("header", 200)):
         out = tmp_path / f"{origin}.json"
         run_json(capsys, *argv, "--origin", origin, "--out", out)
@@ -272,7 +274,7 @@ def test_metadata_beside_a_log_must_be_its_own(tmp_path: Path, capsys: Capture) 
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     told = {"dataset_id": "log", "dataset_sha256": digest, "source_trace_filename": "KTH.swf", "row_count": 5}
     beside.write_text(json.dumps(told))
-    argv = ("import", path, "--nodes", 100, "--out", tmp_path / "p.json", "--force")
+    argv = ("import", path, "--format", "hpcopt", "--nodes", 100, "--out", tmp_path / "p.json", "--force")
     run_json(capsys, *argv, "--report", report)
     written = json.loads(report.read_text())
     assert written["header"] == {key: str(value) for key, value in told.items()}

@@ -53,7 +53,7 @@ def test_clusters_of_gpus(case: Case, capsys: Capture) -> None:
     assert [job[1] for job in _imported(capsys, "helios", acme, *gpus)] == [8, 32]
     for log in (helios, acme):
         assert "its format is helios, not sacct" in refused(
-            capsys, "import", log, "--nodes", 8, "--out", "no.json"
+            capsys, "import", "--format", "sacct", log, "--nodes", 8, "--out", "no.json"
         )
 
 

@@ -46,7 +46,7 @@ def commands(path: Path | str, folder: Path) -> list[list[object]]:
         ["score", path, "--solvers", "noX"],
         ["study", "run", path, "--out", folder / "s.sqlite"],
         ["gate", "--baseline", path, "--suite", "tiny"],
-        ["import", path, "--out", folder / "o.json"],
+        ["import", "--format", "swf", path, "--out", folder / "o.json"],
     ]
 
 

@@ -276,7 +276,7 @@ def test_the_report(tmp_path: Path, capsys: Capture) -> None:
     assert (told["changed"]["resized"], told["dropped"]["steps"], told["dropped"]["faulty"]) == (1, 1, 1)
     lines = told["kept"] + sum(told["dropped"].values()) + told["changed"]["resized"]
     assert told["job_lines"] == lines == 7
-    assert "exists; --force replaces it" in refused(capsys, *argv[:6], tmp_path / "q.json", *argv[7:])
+    assert "exists; --force replaces it" in refused(capsys, *argv[:5], tmp_path / "q.json", *argv[6:])
     assert "writes it twice" in refused(capsys, *argv[:-1], out, "--force")
 
 

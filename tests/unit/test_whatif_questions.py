@@ -273,7 +273,7 @@ def test_what_cannot_be_asked_gets_one_line(tmp_path: Path, capsys: Capture) -> 
         (("--nodes", "16,"), "argument --nodes: '' is not an integer"),
         (("--order", "fastest"), "argument --order: unknown order 'fastest'"),
         (("--order", "submit,submission"), "argument --order: submission is named twice"),
-        (("--estimates", "none"), "argument --estimates: unknown limits 'none'"),
+        (("--estimates", "none"), "argument --estimates: unknown source of estimates 'none'"),
         (("--closed", "tomorrow"), "closed window 'tomorrow': "),
         (
             ("--closed", "2024-01-10T21:00+2h,nodes=17"),
