@@ -10,47 +10,44 @@ from allocsolve.cli import options as opt
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection
 
 
-def add_machine_options(parser: opt.Options, fields: Collection[str]) -> None:
-    """Add what can be asked of a format whose logs tell these fields of jobs."""
-    add_field_options(parser, fields)
+def add_windows(options: opt.Options) -> None:
+    """Add when parts of the machine are closed: windows, and the file of times in which nodes were down."""
     help_text = (
         "maintenance window in which a part of the machine is closed, as 2022-11-08T08:00+8h,nodes=50 or "
         "START/END; may be given several times"
     )
-    parser.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
-    add_events(parser)
+    options.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
+    add_events(options)
 
 
-def add_field_options(parser: opt.Options, fields: Collection[str]) -> None:
-    """Add what can be asked of jobs beside nodes and times, of a log that tells these fields."""
-    if "needs" in fields:
-        help_text = "consumable resources and how much there is of each, such as gpus=32 (default: none)"
-        parser.add_argument("--resources", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
-    if "partition" in fields:
-        help_text = "partitions and the most nodes that the jobs of each hold at once (default: none)"
-        parser.add_argument(
-            "--partitions", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text
-        )
-    if "eligible" in fields:
-        help_text = "no job starts before it was eligible (default: before its submission)"
-        parser.add_argument("--eligible", action="store_true", help=help_text)
-    if "priority" in fields:
-        help_text = (
-            "use priorities as head starts: Slurm's PriorityWeightAge and PriorityMaxAge in days, as 1000,7"
-        )
-        parser.add_argument("--priority-age", type=opt.priority_age, metavar="WEIGHT,DAYS", help=help_text)
+def add_partitions(options: opt.Options) -> None:
+    """Add the partitions of the machine."""
+    help_text = "partitions and the most nodes that the jobs of each hold at once (default: none)"
+    options.add_argument("--partitions", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
 
 
-def add_events(parser: opt.Options) -> None:
+def add_field_options(options: opt.Options) -> None:
+    """Add what can be asked of jobs of a log beside nodes and times."""
+    help_text = "consumable resources and how much there is of each, such as gpus=32 (default: none)"
+    options.add_argument("--resources", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
+    add_partitions(options)
+    help_text = "no job starts before it was eligible (default: before its submission)"
+    options.add_argument("--eligible", action="store_true", help=help_text)
+    help_text = (
+        "use priorities as head starts: Slurm's PriorityWeightAge and PriorityMaxAge in days, as 1000,7"
+    )
+    options.add_argument("--priority-age", type=opt.priority_age, metavar="WEIGHT,DAYS", help=help_text)
+
+
+def add_events(options: opt.Options) -> None:
     """Add the file of times in which nodes were down."""
     help_text = (
         "close nodes while they are down, drained or reserved, by what sacctmgr -P show event or "
         "scontrol show reservation printed"
     )
-    parser.add_argument("--events", type=Path, metavar="FILE", help=help_text)
+    options.add_argument("--events", type=Path, metavar="FILE", help=help_text)
 
 
 def asked_fields(args: argparse.Namespace, **more: bool) -> instances.LogFields:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from allocsolve.cli import options as opt
 from allocsolve.cli.convert import convert, known_exports
 from allocsolve.cli.import_file import import_file
-from allocsolve.cli.machine_options import add_machine_options
+from allocsolve.cli.machine_options import add_field_options, add_windows
 from allocsolve.cli.network import NETWORK_FILES, add_request
 from allocsolve.cli.parser import make_command
 from allocsolve.instances import LOG_FORMATS
-from allocsolve.instances.formats.logs.fields import ASKED_FIELDS
 from allocsolve.instances.formats.logs.log import LIMITS, ORIGINS, UNITS
+from allocsolve.instances.formats.logs.tables import LOG_TABLES
 from allocsolve.instances.formats.simulators.conversion import CONVERSIONS
 
 if TYPE_CHECKING:
@@ -87,5 +87,8 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     machine.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
     help_text = "what sizes count (default: nodes, if the log has them)"
     machine.add_argument("--unit", choices=UNITS, help=help_text)
-    add_machine_options(machine, ASKED_FIELDS)
+    add_field_options(machine)
+    add_windows(machine)
     add_request(parser)
+    tables = {name: table.summary for name, table in LOG_TABLES.items()}
+    opt.add_notes(parser, "formats of logs", {"swf": "the Standard Workload Format", **tables})

@@ -13,7 +13,6 @@ from allocsolve.cli.parser import make_command
 from allocsolve.families import family_named
 from allocsolve.instances import LOG_FORMATS
 from allocsolve.instances.formats.files import replace_file
-from allocsolve.instances.formats.logs.fields import ASKED_FIELDS
 from allocsolve.instances.formats.logs.log import UNITS
 from allocsolve.registry.table import registered_names
 from allocsolve.report import whatif as report
@@ -42,7 +41,7 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     machine.add_argument("--nodes", type=sizes, default=(), metavar="N,...", help=help_text)
     help_text = "what sizes count, also that of the machine (default: nodes, if the log has them)"
     machine.add_argument("--unit", choices=UNITS, help=help_text)
-    add_field_options(machine, ASKED_FIELDS)
+    add_field_options(machine)
     add_events(machine)
     log = parser.add_argument_group("log")
     help_text = "the format of the log (default: by its first lines)"

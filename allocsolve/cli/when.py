@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.machine_options import add_machine_options
+from allocsolve.cli.machine_options import add_partitions, add_windows
 from allocsolve.cli.output import count_lines, say, show_table, time_bar, write_json
 from allocsolve.cli.parser import make_command
 from allocsolve.instances.formats.logs.log import SWF_UNITS
@@ -43,7 +43,8 @@ def add_when(parser: argparse.ArgumentParser) -> None:
     machine.add_argument("--unit", choices=SWF_UNITS, help=help_text)
     help_text = "the queue policy that the machine is thought to have (default: %(default)s)"
     machine.add_argument("--policy", default="easy", metavar="NAME", help=help_text)
-    add_machine_options(machine, {"partition"})
+    add_partitions(machine)
+    add_windows(machine)
 
 
 def _asked_job(text: str) -> str | tuple[int, float]:

@@ -111,7 +111,7 @@ def test_the_examples_of_all_pages_run(
         "study.toml": 'suites = ["problems"]\nsolvers = ["noX", "2X"]\n[[budgets]]\nseconds = 1\n',
     }.items():
         Path(name).write_text(text, "utf-8")
-    for line in itertools.chain.from_iterable(EXAMPLES.values()):
+    for line in EXAMPLES:
         assert main(shlex.split(line)) == 0, f"{line}: {capsys.readouterr().err}"
 
 
