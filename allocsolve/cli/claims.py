@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs, problem_from, source_name
-from allocsolve.cli.output import plain, remark, say, show_fields, write_json
+from allocsolve.cli.output import remark, say, show_fields, write_json
 from allocsolve.errors import InvalidOption
 from allocsolve.families import families, family_of, with_settings
 from allocsolve.instances import read_solution
 from allocsolve.pictures.chart import counted
+from allocsolve.report.plain import plain
 
 if TYPE_CHECKING:
     import argparse

@@ -8,7 +8,7 @@ from allocsolve import instances, judge
 from allocsolve.cli.files import check_outputs
 from allocsolve.cli.machine_options import asked_fields
 from allocsolve.cli.network import import_topology
-from allocsolve.cli.output import plain, say, time_bar, write_json
+from allocsolve.cli.output import say, time_bar, write_json
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
 from allocsolve.instances.formats.files import save
@@ -16,6 +16,7 @@ from allocsolve.instances.formats.logs.log import shared_advice
 from allocsolve.instances.formats.logs.tables import LOG_TABLES
 from allocsolve.pictures.chart import counted
 from allocsolve.report.closed import closed_parts, ran_line
+from allocsolve.report.plain import plain
 
 if TYPE_CHECKING:
     import argparse

@@ -6,7 +6,7 @@ import argparse
 import io
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.old_names import translated
@@ -66,7 +66,9 @@ def _run(argv: Sequence[str] | None) -> int:
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
     if then:
-        return max(_run(words), *(_run(command) for command in then))
+        status = _run(words)
+        with redirect_stdout(io.StringIO()):
+            return max(status, *(_run(command) for command in then))
     with only_json() if getattr(args, "json", False) else nullcontext():
         status: int = args.run(args)
     return status

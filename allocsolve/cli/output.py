@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
 import re
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from threading import Event, Thread, Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -32,9 +30,10 @@ from rich.table import Table
 from rich.text import Text
 
 from allocsolve.pictures.chart import visible
+from allocsolve.report.plain import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
     from rich.progress import Task
@@ -194,27 +193,6 @@ def write_whole(text: str) -> None:
     """Write what machines read to stdout, however long it is."""
     stdout = _document.get()
     (sys.stdout if stdout is None else stdout).write(f"{text}\n")
-
-
-def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes
-    """Return a value as JSON can hold it: dataclasses as objects, infinite and undefined numbers as null."""
-    import numpy as np  # noqa: PLC0415 - it takes longer than all of a help text
-
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 #: What takes less is over before anybody wonders.

@@ -14,7 +14,6 @@ from allocsolve.cli.convert import certified, earlier_of
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import (
     compile_bar,
-    plain,
     remark,
     say,
     show_fields,
@@ -28,6 +27,7 @@ from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, Inval
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.pictures.chart import counted, percent, short_number, time_text
+from allocsolve.report.plain import plain
 
 if TYPE_CHECKING:
     import argparse

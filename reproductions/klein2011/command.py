@@ -7,9 +7,10 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench.scores.statistics import FEWEST
-from allocsolve.cli.output import count_bar, plain, say, write_json
+from allocsolve.cli.output import count_bar, say, write_json
 from allocsolve.errors import InvalidOption
 from allocsolve.pictures.chart import limit_text, percent, probability
+from allocsolve.report.plain import plain
 from reproductions.klein2011.expansion import (
     HEURISTIC_SECONDS,
     ExpansionStudy,

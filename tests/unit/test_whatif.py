@@ -19,7 +19,6 @@ from whatif_logs import NODES, PROBLEM, SECONDS, assert_links, assert_no_jargon,
 from allocsolve import bench
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
-from allocsolve.cli.output import plain
 from allocsolve.errors import FormatError
 from allocsolve.instances import log_format
 from allocsolve.judge import workload_value
@@ -156,7 +155,7 @@ def test_an_interrupt_keeps_what_is_done(
     assert {*tmp_path.iterdir()} == before
     answer = whatif("jobs.txt.gz", NODES, seconds=600, records="page.sqlite").document()
     same = ("recorded", "schedules", "wait_bound", "sentences")
-    assert {name: answer[name] for name in same} == plain({name: told[name] for name in same})
+    assert {name: answer[name] for name in same} == {name: told[name] for name in same}
 
 
 def test_bad_input_gets_one_line(tmp_path: Path, capsys: Capture) -> None:

@@ -17,6 +17,7 @@ from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workl
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.report.closed import closed_parts
+from allocsolve.report.plain import plain as as_json
 from allocsolve.report.whatif.findings import RECORDED, means_by, variants, what_if
 from allocsolve.report.whatif.outlooks import outlook_sentences, split_means
 from allocsolve.report.whatif.page import cautions, headlines, whatif_page
@@ -50,7 +51,8 @@ class WhatIfAnswer:
     def document(self) -> dict[str, Any]:
         """Return what the page says, as `allocsolve whatif --json` prints it; times in seconds."""
         remarks = {"remarks": [*self.remarks]} if self.remarks else {}
-        return {**_document(self.figures), **remarks}
+        document: dict[str, Any] = as_json({**_document(self.figures), **remarks})
+        return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-from .call import Watch as Watch, WhenAnswer as WhenAnswer, when as when
+from .call import WhenAnswer as WhenAnswer, when as when
