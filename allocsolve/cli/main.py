@@ -66,9 +66,9 @@ def _run(argv: Sequence[str] | None) -> int:
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
     if then:
-        status = _run(words)
+        first = _run(words)
         with redirect_stdout(io.StringIO()):
-            return max(status, *(_run(command) for command in then))
+            return max(first, *(_run(command) for command in then))
     with only_json() if getattr(args, "json", False) else nullcontext():
         status: int = args.run(args)
     return status

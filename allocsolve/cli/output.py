@@ -297,8 +297,9 @@ class CountBar:
         count = re.search(r"(\d+) of (\d+) functions", line)
         begun, functions = map(int, count.groups()) if count else (0, None)
         what = visible(line.partition(";")[0])
-        shown = {"completed": begun, "total": functions, "description": what, "visible": bool(line)}
-        self._bar.update(self._kernels, **shown, since=self._bar.get_time())
+        bar, since = self._bar, self._bar.get_time()
+        bar.update(self._kernels, completed=begun, total=functions, visible=bool(line), since=since)
+        bar.update(self._kernels, description=what)
 
 
 @contextmanager

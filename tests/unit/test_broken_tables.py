@@ -486,15 +486,8 @@ def test_broken_answers_beside_a_good_one(
     (tmp_path / "good.json").write_text(own(PIECES, problem=digest(PROBLEM)))
     for name, (text, _) in ANSWERS.items():
         (tmp_path / name).write_text(text)
-    argv = [
-        "score",
-        "p.json",
-        "--solution",
-        ",".join(["good.json", *ANSWERS]),
-        "--baseline",
-        "fcfs",
-        "--json",
-    ]
+    given = ",".join(["good.json", *ANSWERS])
+    argv = ["score", "p.json", "--solution", given, "--baseline", "fcfs", "--json"]
     assert main([*argv, "--out", str(tmp_path / "out")]) == 1
     told = json.loads(capsys.readouterr().out)
     scores = {row["solver"]: row for row in told["scores"]}

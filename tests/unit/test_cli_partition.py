@@ -15,24 +15,20 @@ from json_tools import saved
 from network_texts import SAMPLES
 from picture_tools import SVG, parsed, skylines, squares
 
-from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.heuristics import kueue
 from allocsolve.instances import (
     MACHINES,
     SWITCH_TREES,
     churned_occupancy,
-    digest,
     expand_hostlist,
     klein2011,
     median_worst_case,
     read_problem,
-    read_solution,
     regenerate,
     uniform_occupancy,
     write_problem,
 )
-from allocsolve.judge import value, violations
 from allocsolve.model import HyperX, Mesh, PartitionProblem, PlacementProblem, Topology, Torus
 from allocsolve.registry import make_allocator
 
@@ -114,25 +110,6 @@ def test_generate_median_worst_case(tmp_path: Path, capsys: Capture) -> None:
     run(capsys, "generate", "median-worst-case", "--distance", 12, "--out", tmp_path)
     expected = median_worst_case(8, 12, 2)
     assert read_problem(tmp_path / f"{expected.name}.json") == expected
-
-
-def test_solve_json_is_confirmed_by_the_judge(file: Path, capsys: Capture, tmp_path: Path) -> None:
-    out = tmp_path / "solution.json"
-    found = run_json(capsys, "solve", file, "--solver", "branch-and-bound", "--out", out)
-    expected = {"objective_name": "pairwise", "status": "optimal", "objective": 8, "bound": 8, "limit": None}
-    assert found.items() >= expected.items()
-    assert json.loads(out.read_text()) == found["solution"]
-    assert (found["solution"]["kind"], found["solution"]["problem"]) == ("partition-set", digest(SQUARE))
-    answer = read_solution(out, SQUARE)
-    assert not violations(SQUARE, answer)
-    assert value(SQUARE, answer, ("pairwise",)) == 8 == found["metrics"]["total_distance"]
-    assert found["metrics"]["box"] == [2, 2]
-    meta = found["solution"]["meta"]
-    assert (meta["solver"], meta["shape"], meta["size"]) == ("branch-and-bound", "4x3", 4)
-    assert "expand_limit" not in meta
-    judged = run_json(capsys, "check", file, out)
-    assert judged.items() >= {"feasible": True, "violations": [], "metrics": found["metrics"]}.items()
-    assert run(capsys, "check", file, out).startswith("feasible (4 of 10 free nodes on a 4x3 mesh)\n")
 
 
 def test_slices_stand_side_by_side_and_fill_the_width(
@@ -239,18 +216,6 @@ def test_plot_of_a_schedule(tmp_path: Path, capsys: Capture) -> None:
     assert texts[3:8] == ["a0", "a1", "a2", "a3", "a4"]
 
 
-def test_check_names_violations(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    solution = tmp_path / "s.json"
-    document = {"format": "allocsolve/1", "kind": "partition-set", "problem": digest(SQUARE)}
-    solution.write_text(json.dumps(document | {"nodes": [0, 5, 11, 11]}))
-    found = run_json(capsys, "check", file, solution, status=1)
-    assert (found["feasible"], found["metrics"]) == (False, None)
-    assert {"node 5 is busy", "node 11 is chosen 2 times"} <= set(found["violations"])
-    solution.write_text(json.dumps(document | {"nodes": [0, 1, 2, 5]}))
-    found = run_json(capsys, "check", file, solution, status=1)
-    assert (found["violations"], found["metrics"]["total_distance"]) == (["node 5 is busy"], 9)
-
-
 def test_an_impossible_problem_is_a_status(tmp_path: Path, capsys: Capture) -> None:
     file, out, svg = tmp_path / "p.json", tmp_path / "s.json", tmp_path / "s.svg"
     write_problem(PartitionProblem.of(Mesh((5, 1)), busy=[2], size=3, contiguous=True), file)
@@ -262,25 +227,6 @@ def test_an_impossible_problem_is_a_status(tmp_path: Path, capsys: Capture) -> N
     assert not out.exists()
     assert not svg.exists()
     assert run_json(capsys, *args)["status"] == "infeasible"
-
-
-def test_score(tmp_path: Path, capsys: Capture) -> None:
-    folder = tmp_path / "p"
-    folder.mkdir()
-    for seed in range(3):
-        write_problem(uniform_occupancy(Mesh((7, 6)), 0.3, 8, seed), folder / f"{seed}.json")
-    asked = ("--solvers", "manhattan-median,random", "--seconds", 20, "--out", tmp_path / "out")
-    args = ("score", folder, *asked)
-    found = run_json(capsys, *args)
-    assert (found["objective_name"], found["baseline"]) == ("pairwise", "branch-and-bound")
-    assert (found["problems"], found["optima_proven"], found["failures"]) == (3, 3, [])
-    assert [row["solver"] for row in found["scores"]] == ["manhattan-median", "random", "branch-and-bound"]
-    median, random, exact = (row["optimum_gap"]["mean"] for row in found["scores"])
-    assert 0 == exact <= median < random
-    rows = list(RecordStore(tmp_path / "out" / "records.sqlite"))
-    assert {row.kind for row in rows} == {"partition"}
-    assert all(row.value is not None and row.combinatorial_bound <= row.value for row in rows)  # type: ignore[operator]  # the value of one term is a number
-    assert "pairwise on 3 problems" in run(capsys, *args)
 
 
 def test_kinds_do_not_mix(file: Path, tmp_path: Path, capsys: Capture) -> None:

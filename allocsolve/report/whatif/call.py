@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from allocsolve.bench import RecordStore
+    from allocsolve.heuristics.workload.policies import QueueOrder
     from allocsolve.instances import JobLog
     from allocsolve.instances.formats.files import PathLike
-    from allocsolve.model import QueueOrder, WorkloadProblem
+    from allocsolve.model import WorkloadProblem
     from allocsolve.report.whatif.findings import Outlook, Variant, WhatIf
     from allocsolve.report.whatif.questions import Classes, LimitSource, Question, Split
 
@@ -185,8 +186,14 @@ def inquire(
     days = zone(timezone)
     remarks: tuple[str, ...] = ()
     if is_problem(read_text(log, lambda text: text.head)[0]):
-        of_logs = {"format": format, "time_unit": time_unit, "resources": resources, "events": events}
-        of_logs |= {"partitions": partitions, "eligible": eligible, "priority_age": priority_age}
+        of_logs: dict[str, object] = {
+            "format": format,
+            "time_unit": time_unit,
+            "resources": resources,
+            "events": events,
+        }
+        of_logs |= {"resources": resources, "partitions": partitions}
+        of_logs |= {"eligible": eligible, "priority_age": priority_age}
         for name, given in of_logs.items():
             if given:
                 option = f"--{name.replace('_', '-')}"
