@@ -363,16 +363,6 @@ def test_score_takes_the_problems_of_its_solvers_out_of_a_suite(tmp_path: Path, 
     assert "problems of several kinds" in capsys.readouterr().err
 
 
-def test_score_has_an_exact_baseline_by_default(tmp_path: Path, capsys: Capture) -> None:
-    args = ("score", "klein-5-l1", "--solvers", "noX", "--seconds", 20, "--out", tmp_path)
-    found = run_json(capsys, *args)
-    heuristic, exact = found["scores"]
-    assert (heuristic["solver"], exact["solver"], found["baseline"]) == ("noX", "cpsat", "cpsat")
-    assert found["optima_proven"] == exact["proven"] == exact["optimal"] == 10
-    assert heuristic["gap"] == heuristic["optimum_gap"]
-    assert "10 of 10 optima proven" in run(capsys, *args)
-
-
 def test_score_interrupted_keeps_records_and_resumes(
     folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -312,6 +312,10 @@ def test_progress_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.1)
             tell(done, 30, "noX on [a] file")
         wait_until_shown(screen, r"noX on \[a\] file.* 5/30")
+        tell.announce.follow(
+            "compiling kernels: run, 12 of 54 functions; the first call of a solver takes a while"
+        )
+        wait_until_shown(screen, r"compiling kernels: run, 12 of 54 functions.*12/54")
     rates = [float(rate) for rate in re.findall(r"([\d.]+)/s", screen.getvalue())]
     assert rates, "how fast it goes"
     assert max(rates) < 20, "what was done before does not count"

@@ -186,12 +186,7 @@ def inquire(
     days = zone(timezone)
     remarks: tuple[str, ...] = ()
     if is_problem(read_text(log, lambda text: text.head)[0]):
-        of_logs: dict[str, object] = {
-            "format": format,
-            "time_unit": time_unit,
-            "resources": resources,
-            "events": events,
-        }
+        of_logs: dict[str, object] = {"format": format, "time_unit": time_unit, "events": events}
         of_logs |= {"resources": resources, "partitions": partitions}
         of_logs |= {"eligible": eligible, "priority_age": priority_age}
         for name, given in of_logs.items():
