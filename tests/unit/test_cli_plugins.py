@@ -144,8 +144,8 @@ def test_an_allocator_for_churn(third: Site, capsys: Capture) -> None:
         "acme",
         "def place(problem: PartitionProblem, budget: Budget) -> Result: return Growth()(problem, budget)",
     )
-    argv = ["generate", "churn", "--shape", "6x4", "--busy", "0.5", "--size", "3", "--jobs", "1-4"]
-    argv += ["--steps", "5", "--count", "2", "--seed", "1"]
+    argv = ["generate", "churn", "--machine", "6x4", "--busy", "0.5", "--size", "3", "--job-nodes", "1-4"]
+    argv += ["--num-jobs", "5", "--count", "2", "--seed", "1"]
     run(capsys, *argv, "--out", third.folder / "p", "--allocator", "acme:place")
     assert len(list((third.folder / "p").glob("*.json"))) == 2
     said = refused(capsys, *argv, "--out", third.folder / "q", "--allocator", "acme:greedy")

@@ -142,9 +142,10 @@ OF_A_FAMILY = (
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
-    "cli/network.py",
+    *("cli/network.py", "cli/parser_import.py", "cli/import_file.py"),
+    *("cli/examples.py", "cli/old_names.py"),  # what people type
     # where partitions and reservations are those of Slurm
-    *("cli/machine_options.py", "cli/when"),
+    *("cli/machine_options.py", "cli/when", "report/when"),
 )
 KINDS = tuple(family.kind for family in families())
 #: Words that only code of a family says.

@@ -589,7 +589,7 @@ def test_claims_that_are_refused_and_solvers_that_do_not_apply_are_told(
 
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     monkeypatch.setattr(EvolutionCpSat, "__call__", broken)
-    args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
+    args = ("library", "improve", "klein", "--solvers", "noX", "--library", tmp_path)
     runs = [(f"klein-{i}", name) for i in (0, 1) for name in ("cpsat", "noX")]
     nothing = "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, "
     text = run(capsys, *args, status=1)

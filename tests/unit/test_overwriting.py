@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 SOLVE = ("solve", "problem.json", "--solver", "noX")
-SWF = ("import", "swf", "log.swf", "--jobs", "2")
+SWF = ("import", "log.swf", "--num-jobs", "2")
 EXPORT = ("study", "export", "study.sqlite")
 REPORT = ("study", "report", "study.sqlite")
 WRITERS = [
@@ -39,7 +39,7 @@ WRITERS = [
     (*SWF, "--out", "new.json", "--recorded"),
     (*EXPORT, "--out"),
     (*REPORT, "--out"),
-    (*REPORT, "--out", "new.html", "--markdown"),
+    (*REPORT, "--figures", "figures", "--out"),
 ]
 
 
@@ -65,7 +65,7 @@ def test_no_force_replaces_what_the_command_reads(
     argv: tuple[str, ...], folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    source = Path(argv[2] if argv[0] in ("study", "import") else argv[1])
+    source = Path(argv[2] if argv[0] == "study" else argv[1])
     alias = Path("alias.csv")
     alias.symlink_to(source)
     content = source.read_bytes()

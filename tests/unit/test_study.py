@@ -155,7 +155,7 @@ def test_a_study_is_reported_on(folder: Path, capsys: Capture) -> None:
     run(capsys, "study", "run", path)
     records, page = path.with_suffix(".sqlite"), folder / "page.html"
     before = records.read_bytes()
-    more = ("--markdown", folder / "tables.md", "--figures", folder / "figures")
+    more = ("--out", folder / "tables.md", "--figures", folder / "figures")
     assert "\nReport of 3 records: " in run(capsys, "study", "report", records, "--out", page, *more)
     assert "noX" in page.read_text(encoding="utf-8")
     assert "noX" in (folder / "tables.md").read_text(encoding="utf-8")
@@ -172,7 +172,7 @@ def test_more_of_a_study_adds_rows(folder: Path, capsys: Capture) -> None:
     path = _study(folder, SMALL)
     run(capsys, "study", "run", path)
     path = _study(folder, SMALL + "seeds = [0, 1]")
-    assert json.loads(run(capsys, "study", "run", path, "--json", "--jobs", 2))["run"] == 3
+    assert json.loads(run(capsys, "study", "run", path, "--json", "-j", 2))["run"] == 3
     assert len(RecordStore(path.with_suffix(".sqlite"))) == 6
 
 
@@ -184,7 +184,7 @@ def test_places_and_files_that_will_not_do(folder: Path, capsys: Capture) -> Non
         (("run", path, "--out", folder), "is a directory"),
         (("run", path, "--executor", "slurm"), "executor 'slurm' is not local, dask:ADDRESS or mpi"),
         (("run", path, "--executor", "dask:tcp://127.0.0.1:1"), "no Dask scheduler answers at tcp://127.0"),
-        (("run", path, "--jobs", "0"), "--jobs: '0' is below 1"),
+        (("run", path, "-j", "0"), "-j: '0' is below 1"),
         (("export", out, "--out", folder / "t.xml"), "unknown format '.xml'; known: .csv, .json, .parquet"),
         (("export", folder / "none.sqlite", "--out", folder / "t.csv"), "there is no such file"),
         (("export", path, "--out", folder / "t.csv"), "file is not a database"),

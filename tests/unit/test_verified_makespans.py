@@ -232,7 +232,7 @@ def test_a_schedule_and_a_refutation_are_an_optimum(
         tmp_path, replace(klein2011([8, 0], num_apps=(8, 8)), expand_limit=1)
     )
     assert "verified: makespan is at least 51642 s" in run(capsys, "check", problem, bound, "--verified")
-    both = ("check", problem, answer, "--proof", bound, "--verified")
+    both = ("check", problem, answer, "--certificate", bound, "--verified")
     assert "verified: makespan is 51642 s" in run(capsys, *both)
     printed = run_json(capsys, *both)
     assert printed["verified_bound"] == "51642"
@@ -241,7 +241,7 @@ def test_a_schedule_and_a_refutation_are_an_optimum(
 
 def test_what_has_no_theorem_is_refused_in_one_line(tmp_path: Path, capsys: Capture) -> None:
     problem, _, bound = makespan_proof_files(tmp_path, klein2011([5, 0], num_apps=(5, 5)))
-    said = refused(capsys, "check", problem, bound, "--export", tmp_path / "proof.txt")
+    said = refused(capsys, "check", problem, bound, "--out", tmp_path / "proof.txt")
     assert "not verified" in said
 
 

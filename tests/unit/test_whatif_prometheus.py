@@ -1,4 +1,4 @@
-"""What `whatif --prometheus` writes: read back by Prometheus's own parser, figure by figure."""
+"""What `whatif --out` writes: read back by Prometheus's own parser, figure by figure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(folder: Path) -> tuple[object, ...]:
     asked = ("--nodes", f"{NODES},20", "--order", "submit,shortest-estimate", "--malleable", "50", *SECONDS)
-    return "whatif", folder / LOG, *asked, "--out", folder / "p.html", "--prometheus", folder / "p.prom"
+    return "whatif", folder / LOG, *asked, "--out", folder / "p.html", "--out", folder / "p.prom"
 
 
 def samples_of(text: str) -> Samples:

@@ -224,8 +224,9 @@ def scheduled(pid: int) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-#: What a process says of an order, in this order: kernels are being compiled (once or not at all; a line that
-#: says which follows, after its length); the clock starts; the solver has returned; a reply follows likewise.
+#: What a process says of an order, in this order: kernels are being compiled (any number of times; a line
+#: that says which follows, after its length); the clock starts; the solver has returned; a reply follows
+#: likewise.
 COMPILING: Final = b"c"
 READY: Final = b"r"
 DONE: Final = b"d"

@@ -125,7 +125,7 @@ def outlook_sentences(figures: WhatIf) -> Iterator[Sentence]:
         if outlook.question.problem is not here.question.problem:
             yield from _certain_in_counts(outlook) if not_modelled else _certain(outlook, here)
     reorders = any(one.question.option == "order" for one in others)
-    exact = any(one.question.option == "limits" for one in others)
+    exact = any(one.question.option == "estimates" for one in others)
     if (reorders or exact) and here.bound is not None:
         what = [*(["no order of the queue"] * reorders), *([f"no {EXACT_LIMITS}"] * exact)]
         bound = Linked(at_least(here.bound), IMPOSSIBLE)

@@ -40,7 +40,7 @@ SPLITS: Final[tuple[Split, ...]] = get_args(Split)
 class Question(NamedTuple):
     """One thing that could have been otherwise."""
 
-    option: str  #: ``nodes``, ``order``, ``closed``, ``limits`` or ``merge``; empty for the log as it is
+    option: str  #: ``nodes``, ``order``, ``closed``, ``estimates`` or ``merge``; empty for the log as it is
     value: str  #: as it was asked for
     label: str  #: what tables call it
     clause: str  #: how sentences about it begin
@@ -111,7 +111,7 @@ def order_policy(order: QueueOrder) -> str:
 def with_exact_limits(problem: WorkloadProblem) -> Question:
     """Ask for users who know how long their jobs will run."""
     policy = canonical_name(f"{EASY}(estimate=actual)")
-    return Question("limits", "actual", EXACT_LIMITS, f"With {EXACT_LIMITS}", problem, policy)
+    return Question("estimates", "actual", EXACT_LIMITS, f"With {EXACT_LIMITS}", problem, policy)
 
 
 def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: str) -> Question:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.cli.machine_options import event_remarks
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import LogFields, TimeOrigin, closed_window, event_windows, read_node_events
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.model.machine import NODES
+from allocsolve.report.closed import event_remarks
 from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
 
     from allocsolve.instances import QueueListing
+    from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.logs.squeue import QueuedJob, RunningJob
     from allocsolve.model import ClosedWindow, FloatArray
 
@@ -50,19 +51,28 @@ class Machine(NamedTuple):
         return max(partitions, key=lambda name: self.partitions[name])
 
 
-def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size: int, unit: str) -> Machine:
+class MachineOptions(NamedTuple):
+    """What is said of a machine beside its size."""
+
+    partitions: Mapping[str, int] = MappingProxyType({})
+    closed: Sequence[str] = ()
+    events: PathLike | None = None
+    timezone: str = "UTC"
+
+
+def machine_of(options: MachineOptions, listing: QueueListing, now: float, size: int, unit: str) -> Machine:
     """Return the machine that options name.
 
     Raises `InvalidOption, FormatError` if a window is none, has passed, or closes what there is not; or if
     the events cannot be read.
     """
-    partitions = dict(LogFields(partitions=args.partitions).partitions)
+    partitions = dict(LogFields(partitions=options.partitions).partitions)
     used = {name for job in listing.queued for name in job.partitions}
     used |= {job.partition for job in listing.running}
     lines = [f"no job is in the partition {name}" for name in partitions if name not in used]
-    origin = TimeOrigin(0.0, 0.0, args.timezone)
-    windows = [closed_window(text, origin) for text in args.closed]
-    for text, window in zip(args.closed, windows, strict=True):
+    origin = TimeOrigin(0.0, 0.0, options.timezone)
+    windows = [closed_window(text, origin) for text in options.closed]
+    for text, window in zip(options.closed, windows, strict=True):
         if window.end <= now:
             raise InvalidOption(f"closed window {text[:60]!r}: it ends before the queue was printed")
         for name, amount in dict(window.amounts).items():
@@ -71,8 +81,8 @@ def machine_of(args: argparse.Namespace, listing: QueueListing, now: float, size
                 msg = f"closed window {text[:60]!r}: closes {amount} {name} of {there.get(name, 0)}"
                 raise InvalidOption(msg)
     down = 0
-    if args.events:
-        events = read_node_events(args.events, timezone=args.timezone)
+    if options.events:
+        events = read_node_events(options.events, timezone=options.timezone)
         to_come = [event for event in events.events if event.end > now]
         found = event_windows(
             events._replace(events=tuple(to_come)),

@@ -1,0 +1,1 @@
+from .call import WhenAnswer as WhenAnswer, when as when
