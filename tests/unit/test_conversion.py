@@ -575,8 +575,8 @@ def test_answers_of_every_family(kind: str, tmp_path: Path, capsys: Capture) -> 
     for suffix in ("json", "csv"):
         write_solution(tmp_path / f"a.{suffix}", problem, solve(problem, name).answer, {})
     answers = f"{tmp_path}/a.json,{tmp_path}/a.csv"
-    problem, out = tmp_path / "p.json", tmp_path / "out"
-    argv = ("score", problem, "--solution", answers, "--baseline", name, "--out", out)
+    file, out = tmp_path / "p.json", tmp_path / "out"
+    argv = ("score", file, "--solution", answers, "--baseline", name, "--out", out)
     told = run_json(capsys, *argv)
     assert [row["solver"] for row in told["scores"]] == [name, *answers.split(",")]
     assert len({str(row["gap"]) for row in told["scores"]}) == 1
