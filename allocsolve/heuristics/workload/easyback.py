@@ -67,8 +67,10 @@ class EvolvEasyback(ResizingSolver):
 
     *Complexity*: O(running jobs + queue + open requests) for each call, and that of `safe`: O(jobs with
     profiles that run) for each of their requests and starts, squared at worst.
-    *Guarantee*: feasible; with `safe` no workload comes to a standstill. Without it, there is no answer if
-    jobs wait for each other for ever: `allocsolve.errors.Deadlock` says who waits for whom.
+    *Guarantee*: feasible, but where a profile has an `expand_limit`: the policy does not know it, and a step
+    may be held for longer, which the judge refuses. With `safe` no workload comes to a standstill. Without
+    it, there is no answer if jobs wait for each other for ever: `allocsolve.errors.Deadlock` says who waits
+    for whom.
     *Reference*: Posner, "EvolvEasyBack", 2024. The cool-down is in its program only.
 
     Examples

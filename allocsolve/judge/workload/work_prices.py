@@ -97,8 +97,8 @@ def _lower_sum(bounds: Iterable[float]) -> Fraction:
 def least_seconds(problem: WorkloadProblem) -> FloatArray:
     """Return the least run time of jobs with a law, shape (jobs,), in seconds; any numbers for other jobs.
 
-    More nodes are faster, except in tables, and with overhead above some number, which need not be an
-    integer.
+    More nodes are faster, except in tables, and with overhead above some number. The time is convex in the
+    nodes then, so of all integers one of the two next to that number is fastest.
     """
     packed = problem.packed
     times = problem.run_times(packed.max_nodes)
@@ -106,8 +106,10 @@ def least_seconds(problem: WorkloadProblem) -> FloatArray:
         times[j] = packed.table_seconds[packed.table_offsets[j] : packed.table_offsets[j + 1]].min()
     for j in np.flatnonzero((packed.speedup == OVERHEAD) & (packed.parameter > 0)).tolist():
         share, given = float(packed.parameter[j]), float(packed.nodes[j])
-        fastest = min(max(1 / math.sqrt(share), float(packed.min_nodes[j])), float(packed.max_nodes[j]))
-        times[j] = packed.runtime[j] * (1 / fastest + share * fastest) / (1 / given + share * given)
+        fastest = 1 / math.sqrt(share)
+        beside = np.clip([math.floor(fastest), math.ceil(fastest)], packed.min_nodes[j], packed.max_nodes[j])
+        least = (1 / beside + share * beside).min()
+        times[j] = packed.runtime[j] * least / (1 / given + share * given)
     return times
 
 
