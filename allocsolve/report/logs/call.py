@@ -17,12 +17,12 @@ from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workl
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.report.closed import closed_parts
+from allocsolve.report.logs.findings import RECORDED, means_by, variants, what_if
+from allocsolve.report.logs.outlooks import outlook_sentences, split_means
+from allocsolve.report.logs.page import cautions, headlines, whatif_page
+from allocsolve.report.logs.questions import classes_of, questions
+from allocsolve.report.logs.words import POLICIES, plain
 from allocsolve.report.plain import plain as as_json
-from allocsolve.report.whatif.findings import RECORDED, means_by, variants, what_if
-from allocsolve.report.whatif.outlooks import outlook_sentences, split_means
-from allocsolve.report.whatif.page import cautions, headlines, whatif_page
-from allocsolve.report.whatif.questions import classes_of, questions
-from allocsolve.report.whatif.words import POLICIES, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from allocsolve.instances import JobLog
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.model import WorkloadProblem
-    from allocsolve.report.whatif.findings import Outlook, Variant, WhatIf
-    from allocsolve.report.whatif.questions import Classes, LimitSource, Question, Split
+    from allocsolve.report.logs.findings import Outlook, Variant, WhatIf
+    from allocsolve.report.logs.questions import Classes, LimitSource, Question, Split
 
 
 @dataclass(frozen=True, slots=True)
