@@ -139,8 +139,8 @@ def test_old_names_go_on_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     files = {path.name for path in tmp_path.iterdir()}
     assert files == {"p", "m", "w", "hosts.txt", "s.json", "t.json", "s.swf", "i.json"}
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    said = refused(capsys, "score", "x", "--solver", "noX")
-    assert said.startswith("allocsolve: error: unknown option '--solver'; did you mean --solvers ")
+    refusal = refused(capsys, "score", "x", "--solver", "noX")
+    assert refusal.startswith("allocsolve: error: unknown option '--solver'; did you mean --solvers ")
 
 
 @pytest.fixture
