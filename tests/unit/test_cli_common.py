@@ -220,7 +220,8 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
 
     assert completed("allocsolve", "so") == ["solve", "solvers"]
     assert completed("allocsolve", "solve", "--so") == ["--solver"]
-    assert completed("allocsolve", "solve", "prob") == ["problem.json"]
+    for words in (("prob",), ("--certificate", "prob")):
+        assert completed("allocsolve", "solve", *words) == ["problem.json"]
     assert completed("allocsolve", "study", "r") == ["run", "report"]
 
 

@@ -50,7 +50,7 @@ class WhatIfAnswer:
         return whatif_page(self.figures, made=made)
 
     def document(self) -> dict[str, Any]:
-        """Return what the page says, as `allocsolve whatif --json` prints it; times in seconds."""
+        """Return what the page says, as ``allocsolve whatif --json`` prints it; times in seconds."""
         remarks = {"remarks": [*self.remarks]} if self.remarks else {}
         document: dict[str, Any] = as_json({**_document(self.figures), **remarks})
         return document

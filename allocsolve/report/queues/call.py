@@ -55,7 +55,7 @@ class WhenAnswer(NamedTuple):
     remarks: tuple[str, ...]  #: what has to be known to read them
 
     def document(self) -> dict[str, Any]:
-        """Return all of it as `allocsolve when --json` prints it."""
+        """Return all of it as ``allocsolve when --json`` prints it."""
         return {
             "queue": self.queue.source,
             "now": self.now,
