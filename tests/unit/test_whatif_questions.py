@@ -41,7 +41,7 @@ ASKED = (
 )
 ROWS = [
     *(("", ""), ("nodes", "7"), ("nodes", "24"), ("order", "shortest-estimate")),
-    *(("closed", WINDOW), ("limits", "actual")),
+    *(("closed", WINDOW), ("estimates", "actual")),
 ]
 SHORTEST = "easy(order=shortest-estimate)"
 

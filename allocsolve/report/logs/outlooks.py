@@ -219,7 +219,7 @@ def asked_words(figures: WhatIf) -> list[str]:
     options = {one.question.option: one.question.label for one in figures.outlooks}
     orders = [one.question.label for one in figures.outlooks if one.question.option == "order"]
     first = [ORDER_NAMES["submission"]] if [*orders_table(figures)] else []
-    return ["what if", "change", *first, *orders, *([EXACT_LIMITS] * ("limits" in options))]
+    return ["what if", "change", *first, *orders, *([EXACT_LIMITS] * ("estimates" in options))]
 
 
 class _Column(NamedTuple):
