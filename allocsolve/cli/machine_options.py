@@ -33,7 +33,7 @@ def add_field_options(options: opt.Options) -> None:
     help_text = "consumable resources and how much there is of each, such as gpus=32 (default: none)"
     options.add_argument("--resources", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
     add_partitions(options)
-    help_text = "no job starts before it was eligible (default: before its submission)"
+    help_text = "jobs start when they are eligible at the earliest (default: when they are submitted)"
     options.add_argument("--eligible", action="store_true", help=help_text)
     help_text = (
         "use priorities as head starts: Slurm's PriorityWeightAge and PriorityMaxAge in days, as 1000,7"

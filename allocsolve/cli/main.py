@@ -9,7 +9,7 @@ import sys
 from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.old_names import translated
+from allocsolve.cli.old_names import conversions, translated
 from allocsolve.cli.output import only_json, remark
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
@@ -59,19 +59,17 @@ def _run(argv: Sequence[str] | None) -> int:
         given = sys.argv[1:] if argv is None else argv
         if given[:1] == ["help"]:
             given = [*given[1:], "--help"]
-        words, lines, then = translated(given)
-        for line in lines:
+        made = translated(given)
+        for line in made.lines:
             remark(line)
-        args = make_parser(words).parse_args(words, argparse.Namespace(words=words))
+        args = make_parser(made.words).parse_args(made.words, argparse.Namespace(words=made.words))
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
-    if then:
-        first = _run(words)
-        with redirect_stdout(io.StringIO()):
-            return max(first, *(_run(command) for command in then))
+    then = conversions(args, made)
     with only_json() if getattr(args, "json", False) else nullcontext():
         status: int = args.run(args)
-    return status
+    with redirect_stdout(io.StringIO()):
+        return max(status, *map(_run, then), 0)
 
 
 def _fail(message: str, status: int) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Mapping, Sequence
 
 
@@ -81,7 +82,9 @@ class Translated(NamedTuple):
 
     words: list[str]
     lines: list[str]  #: what is said of the names that were replaced
-    then: list[list[str]]  #: the commands that come after it
+    #: What `convert` writes after it, as formats and files, and the words that give the window.
+    exports: list[tuple[str, str]]
+    window: list[str]
 
 
 def translated(words: Sequence[str]) -> Translated:
@@ -90,11 +93,11 @@ def translated(words: Sequence[str]) -> Translated:
     if left[:1] == ["conformance"]:
         left[0] = "check"
         lines.append(_line("conformance", "check --claims"))
-    if left[:1] == ["import"] and left[1:2] and not os.path.exists(left[1]):  # noqa: PTH110 - no Path for each command
+    if left[:1] == ["import"] and left[1:2] and not Path(left[1]).exists():
         left, lines = _without_format(left, lines)
-    then = list[list[str]]()
+    exports, window = list[tuple[str, str]](), list[str]()
     if left[:1] in (["solve"], ["check"]):
-        left, then = _exports(left, lines)
+        left, exports, window = _exports(left, lines)
     known = {**_OPTIONS.get(" ".join(left[:1]), {}), **_OPTIONS.get(" ".join(left[:2]), {})}
     made = list[str]()
     rest = iter(left)
@@ -117,7 +120,7 @@ def translated(words: Sequence[str]) -> Translated:
         else:
             made += [first, *others]
         lines.append(_line(name, text.replace("{}", "").strip() or "the argument FILE"))
-    return Translated(made, lines, then)
+    return Translated(made, lines, exports, window)
 
 
 def _line(old: str, new: str) -> str:
@@ -137,8 +140,8 @@ def _without_format(words: list[str], lines: list[str]) -> tuple[list[str], list
     return words, lines
 
 
-def _exports(words: list[str], lines: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Return `solve` or `check` without the files that `convert` writes, and the commands that write them."""
+def _exports(words: list[str], lines: list[str]) -> tuple[list[str], list[tuple[str, str]], list[str]]:
+    """Return `solve` or `check` without what `convert` writes; that by format; and its window."""
     from allocsolve.cli.convert import known_exports  # noqa: PLC0415 - for two commands
 
     exports = known_exports() if any(word.startswith("--") for word in words) else {}
@@ -150,20 +153,19 @@ def _exports(words: list[str], lines: list[str]) -> tuple[list[str], list[list[s
             window = [name, value if equals else next(rest, "")]
         elif name.startswith("--") and name[2:] in exports:
             asked.append((name[2:], value if equals else next(rest, "")))
+            lines.append(_line(name, f"allocsolve convert --format {name[2:]} --solution SOLUTION"))
         else:
             kept.append(word)
-    if not asked:
-        return words, []
-    solution = (
-        kept[2:3] if words[0] == "check" else kept[kept.index("--out") + 1 :][:1] if "--out" in kept else []
-    )
-    if not solution:
-        solution = [os.path.join(tempfile.mkdtemp(), "solution.json")]  # noqa: PTH118 - no Path for each command
-        kept += ["--out", *solution]
-    lines += [
-        _line(f"--{name}", f"allocsolve convert --format {name} --solution SOLUTION") for name, _ in asked
-    ]
-    return kept, [
-        ["convert", *kept[1:2], to, "--solution", *solution, "--format", name, *window, "--force"]
-        for name, to in asked
+    return (kept, asked, window) if asked else (words, [], [])
+
+
+def conversions(args: argparse.Namespace, made: Translated) -> list[list[str]]:
+    """Return the commands that write what `solve` or `check` wrote; `solve` keeps its solution for them."""
+    if made.exports and not hasattr(args, "solution") and args.out is None:
+        args.out = Path(tempfile.mkdtemp(), "solution.json")
+    solution = str(getattr(args, "solution", None) or getattr(args, "out", ""))
+    more = [*made.window, *(["--force"] if args.force else [])] if made.exports else []
+    return [
+        ["convert", args.file, to, "--solution", solution, "--format", name, *more]
+        for name, to in made.exports
     ]

@@ -118,7 +118,9 @@ def add_rerun(options: Options) -> None:
         "run these solvers again although there are records of them, or `failed`: whatever has failed; "
         "the newest records count"
     )
-    options.add_argument("--rerun", type=_rerun, default=[], metavar="A,B,...", help=help_text)
+    options.add_argument(
+        "--rerun", type=_rerun, action="extend", default=[], metavar="A,B,...", help=help_text
+    )
 
 
 #: What ``--rerun`` takes beside names of solvers.

@@ -101,13 +101,6 @@ class Parser(argparse.ArgumentParser):
         #: What stands below the options, in lines as they are.
         self.notes: list[str] = []
 
-    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:  # noqa: ANN401 - as argparse has it
-        """Add an argument; shells complete what is a file (see docs/start.md)."""
-        action = super().add_argument(*names, **settings)
-        if action.type is Path or str(action.metavar).startswith("FILE"):
-            action.complete = _FILES  # type: ignore[attr-defined]  # read by shtab
-        return action
-
     def format_help(self) -> str:
         """Return the page of the command: its options by group, its notes, its examples."""
         self._action_groups.sort(key=lambda group: group.title == _COMMON)
@@ -189,7 +182,19 @@ def make_parser(words: Sequence[str] | None = None) -> Parser:
         command = commands.add_parser(name, help=summary, description=sentence(summary))
         if words is None or name in words[:1]:
             _adder(module, f"add_{name}")(command)
+    if words is None:
+        _complete_files(parser)
     return parser
+
+
+def _complete_files(parser: argparse.ArgumentParser) -> None:
+    """Have shells complete what is a file (see docs/start.md)."""
+    for action in parser._actions:  # noqa: SLF001 - there is no other way to ask
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
+            for below in action.choices.values():
+                _complete_files(below)
+        elif action.type is Path or str(action.metavar).startswith("FILE"):
+            action.complete = _FILES  # type: ignore[attr-defined]  # read by shtab
 
 
 def _is_checkout() -> bool:

@@ -15,16 +15,16 @@ from allocsolve.instances import LOG_FORMATS
 from allocsolve.instances.formats.files import replace_file
 from allocsolve.instances.formats.logs.log import UNITS
 from allocsolve.registry.table import registered_names
-from allocsolve.report import whatif as report
-from allocsolve.report.whatif.questions import LIMIT_SOURCES, SPLITS
-from allocsolve.report.whatif.words import ORDER_NAMES, POLICIES
+from allocsolve.report import logs as report
+from allocsolve.report.logs.questions import LIMIT_SOURCES, SPLITS
+from allocsolve.report.logs.words import ORDER_NAMES, POLICIES
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
+    from allocsolve.report.logs import WhatIf
     from allocsolve.report.tables import Table
-    from allocsolve.report.whatif import WhatIf
 
 
 def add_whatif(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +98,7 @@ def _order(text: str) -> str:
     return opt.one_of("order", tuple(ORDER_NAMES))("submission" if text == "submit" else text)
 
 
-#: Options of the command that are what `report.whatif.inquire` takes, by the same name.
+#: Options of the command that are what `report.logs.inquire` takes, by the same name.
 _ASKED = (
     *("unit", "format", "timezone", "time_unit", "resources", "partitions", "eligible", "priority_age"),
     *("events", "malleable", "closed", "by", "seconds", "workers"),

@@ -11,14 +11,14 @@ from allocsolve.cli.output import count_lines, say, show_table, time_bar, write_
 from allocsolve.cli.parser import make_command
 from allocsolve.instances.formats.logs.log import SWF_UNITS
 from allocsolve.instances.formats.logs.times import date_of, time_limit, zone
-from allocsolve.report.when import when
-from allocsolve.report.when.call import PAST
+from allocsolve.report import when
+from allocsolve.report.queues.call import PAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from allocsolve.report.when import WhenAnswer
+    from allocsolve.report import WhenAnswer
 
 
 def add_when(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from allocsolve.heuristics import Conservative, Easy
 from allocsolve.instances import read_squeue
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE, REASONS, reason_of
 from allocsolve.prediction.scenarios import waits_by_limits
-from allocsolve.report.when.machine import (
+from allocsolve.report.queues.machine import (
     Machine,
     MachineOptions,
     blocks_of,

@@ -139,8 +139,8 @@ def test_old_names_go_on_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     files = {path.name for path in tmp_path.iterdir()}
     assert files == {"p", "m", "w", "hosts.txt", "s.json", "t.json", "s.swf", "i.json"}
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    fault = refused(capsys, "score", "x", "--solver", "noX")
-    assert fault.startswith("allocsolve: error: unknown option '--solver'; did you mean --solvers ")
+    refusal = refused(capsys, "score", "x", "--solver", "noX")
+    assert refusal.startswith("allocsolve: error: unknown option '--solver'; did you mean --solvers ")
 
 
 @pytest.fixture
@@ -220,7 +220,8 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
 
     assert completed("allocsolve", "so") == ["solve", "solvers"]
     assert completed("allocsolve", "solve", "--so") == ["--solver"]
-    assert completed("allocsolve", "solve", "prob") == ["problem.json"]
+    for words in (("prob",), ("--certificate", "prob")):
+        assert completed("allocsolve", "solve", *words) == ["problem.json"]
     assert completed("allocsolve", "study", "r") == ["run", "report"]
 
 

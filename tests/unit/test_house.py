@@ -138,14 +138,14 @@ OF_A_FAMILY = (
     *("instances/formats/logs", "instances/formats/networks", "instances/formats/simulators"),
     *("instances/generators", "instances/library/regenerate.py"),
     *("registry/allocators.py", "registry/place.py"),
-    *("report/whatif", "cli/whatif.py"),  # pages of logs
+    *("report/logs", "cli/whatif.py"),  # pages of logs
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
     *("cli/network.py", "cli/parser_import.py", "cli/import_file.py"),
     *("cli/examples.py", "cli/old_names.py"),  # what people type
     # where partitions and reservations are those of Slurm
-    *("cli/machine_options.py", "cli/when", "report/when"),
+    *("cli/machine_options.py", "cli/when", "report/queues"),
 )
 KINDS = tuple(family.kind for family in families())
 #: Words that only code of a family says.
@@ -200,7 +200,7 @@ def test_families_know_nothing_of_one_another() -> None:
 def test_no_command_and_no_score_names_a_term() -> None:
     """What can be minimised is a value of its family; pages and windows of logs choose theirs."""
     names = {name for family in families() for name in family.term_names}
-    chosen = ("report/whatif", "bench/evaluation/windows.py")
+    chosen = ("report/logs", "bench/evaluation/windows.py")
     others = {"wait", "pairwise"}  # a method of processes, a function of itertools
     offenders = [
         f"{_place(module, said.line)}: says {said.text!r}"

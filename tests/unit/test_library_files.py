@@ -553,7 +553,7 @@ def test_list_verify_and_improve(tmp_path: Path, capsys: Capture) -> None:
     lines = text.splitlines()
     assert lines[0] == "mesh-0: branch-and-bound: pairwise 8; bound 8, optimal"
     assert lines[-1] == "2 runs: 2 better solutions, 2 better bounds, 2 proven optimal, 0 refused"
-    found = run_json(capsys, "library", "improve", "klein", "both", "--solver", "noX", *where)
+    found = run_json(capsys, "library", "improve", "klein", "both", "--solvers", "noX", *where)
     (change,) = found["changes"]
     assert (change["instance"], change["solver"], change["optimal"]) == ("klein-0", "cpsat", True)
     assert [entry["kind"] for entry in change["entries"]] == ["solution", "bound"]

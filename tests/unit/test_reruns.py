@@ -89,7 +89,7 @@ def test_failed_runs_and_named_solvers_are_run_again(folder: Path, capsys: Captu
 def test_a_damaged_row_is_made_again(folder: Path, capsys: Capture) -> None:
 
     (folder / "broken").unlink()
-    command = ("score", "problems", "--solvers", "sometimes:solver", "--baseline", "noX")
+    command = ("score", "problems", "--solvers", "sometimes:solver", "--baseline", "noX", "--out", "out")
     run(capsys, *command)
     path = folder / "out" / "records.sqlite"
     base = sqlite3.connect(path)

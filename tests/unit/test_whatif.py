@@ -23,9 +23,9 @@ from allocsolve.errors import FormatError
 from allocsolve.instances import log_format
 from allocsolve.judge import workload_value
 from allocsolve.pictures.chart import duration
-from allocsolve.report.whatif import whatif
-from allocsolve.report.whatif.findings import periods_of
-from allocsolve.report.whatif.words import anchor, at_least, definitions
+from allocsolve.report import whatif
+from allocsolve.report.logs.findings import periods_of
+from allocsolve.report.logs.words import anchor, at_least, definitions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from allocsolve.instances import (
 )
 from allocsolve.judge import workload_metrics, workload_violations
 from allocsolve.pictures.workload import longest_bar, wait_bars
-from allocsolve.report.whatif.questions import with_merged
+from allocsolve.report.logs.questions import with_merged
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,12 +19,12 @@ from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.instances import log_problem, read_sacct_log
 from allocsolve.instances.formats.logs.times import zone
-from allocsolve.report.whatif import prometheus_text, variants, what_if
+from allocsolve.report.logs import prometheus_text, variants, what_if
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.report.whatif import WhatIf
+    from allocsolve.report.logs import WhatIf
 
 DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana_whatif.json"
 LOG = 'jobs "of\\today".txt'

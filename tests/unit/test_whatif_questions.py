@@ -23,7 +23,7 @@ from allocsolve.judge import workload_value
 from allocsolve.model import Budget, Jobs, WorkloadProblem, terms
 from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
-from allocsolve.report.whatif.words import ORDER_NAMES, anchor, at_least
+from allocsolve.report.logs.words import ORDER_NAMES, anchor, at_least
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ ASKED = (
 )
 ROWS = [
     *(("", ""), ("nodes", "7"), ("nodes", "24"), ("order", "shortest-estimate")),
-    *(("closed", WINDOW), ("limits", "actual")),
+    *(("closed", WINDOW), ("estimates", "actual")),
 ]
 SHORTEST = "easy(order=shortest-estimate)"
 

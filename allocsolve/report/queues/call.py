@@ -17,7 +17,7 @@ from allocsolve.instances.formats.logs.squeue import QueuedJob
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.instances.formats.logs.times import Clock, zone
 from allocsolve.prediction.scenarios import waits_by_limits
-from allocsolve.report.when.machine import MachineOptions, blocks_of, machine_of, snapshot_of, units_of
+from allocsolve.report.queues.machine import MachineOptions, blocks_of, machine_of, snapshot_of, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from allocsolve.instances import JobLog, QueueListing
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.prediction import JobHistory, Method, Moment, ShorterLimit, StartIntervals
-    from allocsolve.report.when.machine import Machine
+    from allocsolve.report.queues.machine import Machine
     from allocsolve.simulation import QueueSnapshot, RunnablePolicy
 
     #: Called with what is being done; its context is told how much of how much is done, where that is known.
@@ -55,7 +55,7 @@ class WhenAnswer(NamedTuple):
     remarks: tuple[str, ...]  #: what has to be known to read them
 
     def document(self) -> dict[str, Any]:
-        """Return all of it as `allocsolve when --json` prints it."""
+        """Return all of it as ``allocsolve when --json`` prints it."""
         return {
             "queue": self.queue.source,
             "now": self.now,

@@ -15,7 +15,7 @@ from allocsolve.instances.formats.logs.times import zone
 from allocsolve.instances.formats.logs.windows import TimeOrigin
 from allocsolve.pictures.chart import size_classes
 from allocsolve.registry import canonical_name
-from allocsolve.report.whatif.words import EXACT_LIMITS, ORDER_NAMES
+from allocsolve.report.logs.words import EXACT_LIMITS, ORDER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,8 @@ from allocsolve.instances.formats.logs.log import log_not_modelled, shared_advic
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.pictures.chart import Axis, counted, duration, percent, size_classes
 from allocsolve.pictures.workload import longest_bar, over_time, wait_bars, wait_chart
-from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
-from allocsolve.report.tables import Table, TableCell, text
-from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
-from allocsolve.report.whatif.outlooks import (
+from allocsolve.report.logs.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
+from allocsolve.report.logs.outlooks import (
     asked_words,
     bound_cell,
     count_cell,
@@ -25,8 +23,8 @@ from allocsolve.report.whatif.outlooks import (
     page_split_tables,
     time_cell,
 )
-from allocsolve.report.whatif.questions import size_label
-from allocsolve.report.whatif.words import (
+from allocsolve.report.logs.questions import size_label
+from allocsolve.report.logs.words import (
     ELASTIC_NAMES,
     IMPOSSIBLE,
     NAMES,
@@ -38,14 +36,16 @@ from allocsolve.report.whatif.words import (
     linked_name,
     schedule_name,
 )
+from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
+from allocsolve.report.tables import Table, TableCell, text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from allocsolve.judge import WorkloadMetrics
     from allocsolve.model import IntArray, WorkloadSchedule
-    from allocsolve.report.whatif.findings import WhatIf
-    from allocsolve.report.whatif.words import Sentence
+    from allocsolve.report.logs.findings import WhatIf
+    from allocsolve.report.logs.words import Sentence
 
 #: A policy whose mean wait is so near to the least is as good.
 _AS_GOOD: Final = 1.01

@@ -9,10 +9,9 @@ import numpy as np
 
 from allocsolve.instances.formats.logs.log import log_not_modelled
 from allocsolve.pictures.chart import duration
-from allocsolve.report.tables import Table, TableCell, text
-from allocsolve.report.whatif.findings import HINDSIGHT, means_by
-from allocsolve.report.whatif.questions import EASY, order_policy
-from allocsolve.report.whatif.words import (
+from allocsolve.report.logs.findings import HINDSIGHT, means_by
+from allocsolve.report.logs.questions import EASY, order_policy
+from allocsolve.report.logs.words import (
     EXACT_LIMITS,
     IMPOSSIBLE,
     NAMES,
@@ -21,14 +20,15 @@ from allocsolve.report.whatif.words import (
     at_least,
     schedule_name,
 )
+from allocsolve.report.tables import Table, TableCell, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import FloatArray, IntArray
-    from allocsolve.report.whatif.findings import Outlook, WhatIf
-    from allocsolve.report.whatif.questions import Classes
-    from allocsolve.report.whatif.words import Sentence
+    from allocsolve.report.logs.findings import Outlook, WhatIf
+    from allocsolve.report.logs.questions import Classes
+    from allocsolve.report.logs.words import Sentence
 
 #: Users in a table: those whose waits change most.
 _USERS: Final = 10
@@ -219,7 +219,7 @@ def asked_words(figures: WhatIf) -> list[str]:
     options = {one.question.option: one.question.label for one in figures.outlooks}
     orders = [one.question.label for one in figures.outlooks if one.question.option == "order"]
     first = [ORDER_NAMES["submission"]] if [*orders_table(figures)] else []
-    return ["what if", "change", *first, *orders, *([EXACT_LIMITS] * ("limits" in options))]
+    return ["what if", "change", *first, *orders, *([EXACT_LIMITS] * ("estimates" in options))]
 
 
 class _Column(NamedTuple):

@@ -17,12 +17,12 @@ from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workl
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.report.closed import closed_parts
+from allocsolve.report.logs.findings import RECORDED, means_by, variants, what_if
+from allocsolve.report.logs.outlooks import outlook_sentences, split_means
+from allocsolve.report.logs.page import cautions, headlines, whatif_page
+from allocsolve.report.logs.questions import classes_of, questions
+from allocsolve.report.logs.words import POLICIES, plain
 from allocsolve.report.plain import plain as as_json
-from allocsolve.report.whatif.findings import RECORDED, means_by, variants, what_if
-from allocsolve.report.whatif.outlooks import outlook_sentences, split_means
-from allocsolve.report.whatif.page import cautions, headlines, whatif_page
-from allocsolve.report.whatif.questions import classes_of, questions
-from allocsolve.report.whatif.words import POLICIES, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from allocsolve.instances import JobLog
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.model import WorkloadProblem
-    from allocsolve.report.whatif.findings import Outlook, Variant, WhatIf
-    from allocsolve.report.whatif.questions import Classes, LimitSource, Question, Split
+    from allocsolve.report.logs.findings import Outlook, Variant, WhatIf
+    from allocsolve.report.logs.questions import Classes, LimitSource, Question, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class WhatIfAnswer:
         return whatif_page(self.figures, made=made)
 
     def document(self) -> dict[str, Any]:
-        """Return what the page says, as `allocsolve whatif --json` prints it; times in seconds."""
+        """Return what the page says, as ``allocsolve whatif --json`` prints it; times in seconds."""
         remarks = {"remarks": [*self.remarks]} if self.remarks else {}
         document: dict[str, Any] = as_json({**_document(self.figures), **remarks})
         return document

@@ -1,4 +1,4 @@
-from .call import Inquiry as Inquiry, WhatIfAnswer as WhatIfAnswer, inquire as inquire, whatif as whatif
+from .call import Inquiry as Inquiry, WhatIfAnswer as WhatIfAnswer, inquire as inquire
 from .findings import (
     RECORDED as RECORDED,
     Outlook as Outlook,

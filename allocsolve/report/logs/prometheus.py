@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.judge import WorkloadMetrics
-    from allocsolve.report.whatif.findings import WhatIf
+    from allocsolve.report.logs.findings import WhatIf
 
 #: All names begin like this.
 PREFIX: Final = "allocsolve_whatif_"

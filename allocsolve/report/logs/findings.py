@@ -15,8 +15,8 @@ from allocsolve.instances import elastic_workload, recorded_schedule
 from allocsolve.judge import WorkloadMetrics, workload_metrics, workload_violations
 from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule, terms
 from allocsolve.pictures.chart import size_classes
-from allocsolve.report.whatif.questions import EASY, as_it_is, dated
-from allocsolve.report.whatif.words import POLICIES
+from allocsolve.report.logs.questions import EASY, as_it_is, dated
+from allocsolve.report.logs.words import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record, RecordKey, RecordStore
     from allocsolve.instances import JobLog
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
-    from allocsolve.report.whatif.questions import Classes, Question
+    from allocsolve.report.logs.questions import Classes, Question
 
 _DAY_S: Final = 86400.0
 _WEEK: Final = 7

@@ -1,5 +1,0 @@
-"""When queued jobs will start, from the queue that `squeue` prints."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

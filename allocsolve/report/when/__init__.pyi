@@ -1,1 +1,0 @@
-from .call import WhenAnswer as WhenAnswer, when as when
