@@ -257,7 +257,7 @@ generate klein2011 --count 2 --seed 1 --apps 2-3 --steps 1-2 --out d
 generate klein2011 --count 1 --seed 1 --job-nodes 1-5 --nodes 9 --out d
 generate occupancy --machine 4x3 --busy 0.3 --size 3 --count 1 --seed 1 --out d
 generate churn --machine 4x3 --wrap all --busy .3 --size 3 --allocator growth --job-nodes 1-3 --out d
-generate median-worst-case --size 8 --distance 9 --step 2 --out d
+generate median-worst-case --size 8 --distance 9,2 --out d
 library list --library . --json
 library verify klein --library .
 study run study.toml --out x.sqlite --executor no-such -j 2

@@ -116,7 +116,7 @@ def generate_churn(args: argparse.Namespace) -> int:
 
 def generate_median_worst_case(args: argparse.Namespace) -> int:
     """Write the problem on which the median method is nearly 7/4 times the optimum."""
-    problem = median_worst_case(args.size, args.distance, args.step)
+    problem = median_worst_case(args.size, *args.distance)
     make_folder(args.out)
     path = args.out / f"{problem.name}.json"
     check_absent(path, force=args.force)
@@ -232,7 +232,9 @@ def add_generate(parser: argparse.ArgumentParser) -> None:
     command = add_command(generators, "median-worst-case", generate_median_worst_case, summary)
     help_text = "nodes to choose, a multiple of 8 (default: %(default)s)"
     size = {"required": False, "default": 8, "help": help_text}
-    add_parameters(command, median_worst_case, size=size)
+    help_text = "hops between the two blobs, and by how many hops the decoys are nearer (default: 2)"
+    distance = {"type": opt.pair(opt.integer(1)), "metavar": "D[,S]", "required": True, "help": help_text}
+    add_parameters(command, median_worst_case, ("seed", "step"), size=size, distance=distance)
     _add_out(command)
 
 

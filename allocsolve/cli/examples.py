@@ -41,7 +41,7 @@ generate churn --machine 8x8 --busy 0.6 --size 8 --allocator random --num-jobs 5
 generate churn --machine 8x8 --busy 0.5 --size 4 --allocator random --job-nodes 1-4 --out small
 generate median-worst-case --distance 20 --out worst
 generate median-worst-case --size 16 --distance 30 --out worst
-generate median-worst-case --distance 20 --step 4 --out worst-4
+generate median-worst-case --distance 20,4 --out worst-4
 import jobs.txt --nodes 64 --out jobs.json --recorded recorded.json
 import cluster.swf --num-jobs 50 --limits cut --out part.json
 import topology.conf --free free.txt --size 3 --out network.json

@@ -73,6 +73,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str | Callable[[str], str | None]]]] =
         "--shape": "--machine {}",
         "--torus": "--wrap all",
     },
+    "generate median-worst-case": {"--step": "--distance ,{}"},
     "generate churn": {"--jobs": "--job-nodes {}", "--steps": "--num-jobs {}"},
 }
 

@@ -69,7 +69,7 @@ def nothing(problem: object) -> str:
 class Export(NamedTuple):
     """A file that another program reads, made of a problem, an answer and a window of time."""
 
-    #: For which program it is, in a few words: the help of its option.
+    #: For which program it is, in a few words; its name is a format of `convert`.
     summary: str
     #: The text of the file; the window is its first and last instant in seconds, None for all there is.
     #: Raises `InvalidOption` where that is more than the other program can take.
@@ -111,7 +111,7 @@ class View(Generic[P, A]):
     exhibits: (
         Callable[[P, Mapping[str, A], Sequence[Mapping[str, Any]], Collection[str]], Sequence[Exhibit]] | None
     ) = None
-    #: Files for other programs, by the names of their options.
+    #: Files for other programs, by the names of their formats in `convert`.
     exports: Mapping[str, Export] = field(default_factory=dict)
     #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.
     plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None

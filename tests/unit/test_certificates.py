@@ -149,7 +149,7 @@ def test_a_solution_and_a_proof_are_checked_together(tmp_path: Path, capsys: Cap
     shown = run_json(capsys, "check", file, best, "--certificate", proof, status=1)
     assert (shown["feasible"], shown["proven"], shown["objective"]) == (False, False, None)
     # A certificate of something else, or none at all.
-    assert "is no solution" in refused(capsys, "check", file, proof, "--certificate", proof)
+    assert "is a certificate, not a solution" in refused(capsys, "check", file, proof, "--certificate", proof)
     assert "worse.json: " in refused(capsys, "check", file, worse, "--certificate", worse)
     write_certificate(proof, problem, ("makespan",), {"kind": "learned-clauses", "points": [], "log": ""})
     assert "c.json.gz: points []" in refused(capsys, "check", file, worse, "--certificate", proof)
@@ -284,7 +284,7 @@ def test_what_cannot_be_cross_checked_is_refused_in_one_line(tmp_path: Path, cap
     option = ("--cross-check", "9")
     problem, answer, _ = makespan_proof_files(tmp_path, SMALL)
     said = refused(capsys, "check", problem, answer, *option)
-    assert f"--cross-check: {answer} is no certificate" in said
+    assert f"--cross-check: {answer} is not a certificate" in said
     problem, _, bound = makespan_proof_files(tmp_path, replace(SMALL, expand_limit=2))
     said = refused(capsys, "check", problem, bound, *option)
     assert "makespans under the expand limit 2 are not cross-checked" in said

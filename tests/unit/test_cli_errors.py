@@ -167,7 +167,7 @@ BAD: list[tuple[str, ...]] = [
     (f"{WORST} --distance 12 --size 12", "size 12 is not a multiple of 8"),
     (f"{WORST} --distance 2", "distance 2"),
     (WORST, "--distance"),
-    (f"{WORST} --distance 12 --step 0", "'0' is below 1"),
+    (f"{WORST} --distance 12,0", "'0' is below 1"),
     *((word.format(name), name, *said) for name, said in FAULTY.items() for word in ON_PROBLEMS[:3]),
     *(
         (
