@@ -174,6 +174,9 @@ def _run(shared: Knowledge, budget: Budget) -> None:
         finally:
             shared.stop.set()
 
+    # Without expansion what is refuted soon is more, and the verified checker takes it.
+    if shared.problem.expand_limit > 1:
+        shared.strengthen()
     alone, *more = _turns(shared, budget)
     if more:
         run_in_threads([partial(search, turns) for turns in (alone, *more)], shared.stop)
