@@ -210,15 +210,11 @@ def step_prices(problem: EvolutionProblem, prices: Sequence[Sequence[int]]) -> S
     share = (1, 1) if largest <= most else (most, largest)
     rows = [[price // unit * share[0] // share[1] for price in row] for row in prices]
     items = _items(problem)
-    price = {
-        (app, nodes): own
-        for app, (profile, row) in enumerate(zip(problem.applications, rows, strict=True))
-        for (_, nodes), own in zip(profile.steps, row, strict=True)
-    }
-    dearest, _ = _dearest_configuration(
-        items, np.array([price[kind] for kind in items.kinds], dtype=np.int64)
-    )
-    return StepPrices(rows, dearest)
+    price = dict.fromkeys(items.kinds, 0)
+    for app, (profile, row) in enumerate(zip(problem.applications, rows, strict=True)):
+        for (_, nodes), own in zip(profile.steps, row, strict=True):
+            price[app, nodes] = max(price[app, nodes], own)
+    return StepPrices(rows, _dearest_configuration(items, np.array([*price.values()], dtype=np.int64))[0])
 
 
 def _configuration_prices(problem: EvolutionProblem, seconds: float) -> tuple[int, list[list[int]] | None]:
