@@ -17,7 +17,7 @@ from strategies import evolution_problems
 from tiers import draws, examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
-from allocsolve.bounds import makespan_bound, step_prices
+from allocsolve.bounds import makespan_bound, step_prices, strong_makespan_bound
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
@@ -419,6 +419,15 @@ def test_near_the_area_the_budget_for_waste_refutes() -> None:
     problem = replace(klein2011([2011, 3]), expand_limit=math.inf)
     model = OffsetModel(problem, 1012 * makespan_bound(problem) // 1000, Budget().start(), seed=0)
     assert model.search(10_000) == NO_ANSWER
+
+
+def test_where_large_steps_exclude_each_other_prices_refute() -> None:
+    """Without them 74,000 conflicts do."""
+    problem = replace(klein2011([12, 0], num_apps=(12, 12)), expand_limit=math.inf)
+    strong = strong_makespan_bound(problem)
+    prices = step_prices(problem, strong.certificate["prices"])
+    model = OffsetModel(problem, strong.value + 76, Budget().start(), seed=0, prices=prices)
+    assert model.search(25_000) == NO_ANSWER
 
 
 def test_a_budget_beyond_64_bits_is_left_out() -> None:
