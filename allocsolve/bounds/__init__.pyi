@@ -4,6 +4,7 @@ from .evolution import (
     energy as energy,
     longest_application as longest_application,
     makespan_bound as makespan_bound,
+    step_prices as step_prices,
     strong_makespan_bound as strong_makespan_bound,
     total_completion as total_completion,
 )
