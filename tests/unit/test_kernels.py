@@ -519,7 +519,9 @@ def test_old_versions_of_a_kernel_are_removed(site: Site) -> None:
 
 
 def test_it_can_be_told_of_every_kernel_whether_it_has_changed() -> None:
-    for path in PACKAGE.rglob("_kernels*.py"):
+    for path in PACKAGE.rglob("*.py"):
+        if "kernel\ndef " not in path.read_text(encoding="utf-8"):
+            continue
         import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
     kernels = [one for one in _kernels if one.py_func.__module__.startswith("allocsolve.")]
     assert len(kernels) > 90

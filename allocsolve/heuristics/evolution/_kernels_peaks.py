@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.heuristics.evolution._kernels_peak_index import (
+from allocsolve.heuristics.evolution._peak_index import (
     BASE,
     END,
     LAZY,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.heuristics.evolution._kernels_peak_index import STALE, PeakIndex, first_free, last_busy
 from allocsolve.heuristics.evolution._kernels_peaks import class_of, next_leaf, repair, rules_out
+from allocsolve.heuristics.evolution._peak_index import STALE, PeakIndex, first_free, last_busy
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.placement._kernels_racks import least_surplus
-from allocsolve.heuristics.placement._trees import domain_of, fitting_domains, last_best_fit
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import Request, Rule, domain_of, fitting_domains, last_best_fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.placement._kernels_slurm import fill_leaves
-from allocsolve.heuristics.placement._trees import below_domains, first_nodes
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import Request, Rule, below_domains, first_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.placement import _kernels_racks as kernels
-from allocsolve.heuristics.placement._trees import first_nodes, fitting_domains
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import Request, Rule, first_nodes, fitting_domains
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

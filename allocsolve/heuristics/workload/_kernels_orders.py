@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from allocsolve.heuristics.workload._kernels_resources import Machine
     from allocsolve.heuristics.workload._kernels_serial import Costs, Placed, Sizes
+    from allocsolve.heuristics.workload.resources import Machine
     from allocsolve.kernels.free_nodes import FreeNodes
     from allocsolve.model import FloatArray, IntArray
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_resources import (
+from allocsolve.heuristics.workload.resources import (
     Machine,
     can_start,
     hold,
@@ -141,8 +141,8 @@ FCFS: Final = 0
 FIRST_FIT: Final = 1
 EASY: Final = 2
 
-#: EASY with any number of reservations, see `_kernels_reservations`, and Slurm's two schedulers, see
-#: `_kernels_slurm`: these plan on what is free over time.
+#: EASY with any number of reservations, and Slurm's two schedulers: both plan on what is free over time, see
+#: `_kernels_reservations`.
 RESERVING: Final = 6
 SLURM: Final = 7
 

@@ -17,7 +17,7 @@ from allocsolve.kernels.search import bisect_right, sort_by_keys
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.heuristics.workload._kernels_resources import Machine
+    from allocsolve.heuristics.workload.resources import Machine
     from allocsolve.kernels.free_nodes import FreeNodes
     from allocsolve.model import FloatArray, IntArray
 
