@@ -13,11 +13,11 @@ from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import (
     _kernels_cuts as cuts,
-    _kernels_leaf as leaf,
+    _kernels_cuts as rings,
     _kernels_relaxation as relaxation,
-    _kernels_ring as rings,
+    _kernels_search as leaf,
 )
-from allocsolve.exact.partition._kernels_star import stars
+from allocsolve.exact.partition._cut_search import stars
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import PartitionProblem, frozen
 

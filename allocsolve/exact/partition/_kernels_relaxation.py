@@ -22,12 +22,14 @@ from allocsolve.exact.partition._kernels_cuts import (
     SCALE,
     Axis,
     backward,
+    backward_ring,
     forward,
+    forward_ring,
     pass_through,
     trace,
+    trace_ring,
     trim,
 )
-from allocsolve.exact.partition._kernels_ring import backward_ring, forward_ring, trace_ring
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
